@@ -1,0 +1,9 @@
+//! git-aynig: a crash-safe, auditable workflow engine in any Git repository.
+//!
+//! The rooms, lowest first; each may use those above it in this list and nothing below:
+//! `protocol` (pure values and decisions), `supervisor` (child processes), `store` (everything
+//! that touches Git), `runner` (one tick as a straight line), `cli` (arguments, output, exit codes).
+
+pub mod protocol;
+pub mod store;
+pub mod supervisor;

@@ -1,0 +1,3 @@
+//! The `git-aynig` binary.
+
+fn main() {}

@@ -1,0 +1,84 @@
+//! Identifiers: object ids of either hash, run ids, runner ids.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A Git object id, sha1 (20 bytes) or sha256 (32 bytes); shown as lower-case hex.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId {
+    bytes: [u8; 32],
+    len: u8,
+}
+
+/// Why a string is no object id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAnObjectId;
+
+impl fmt::Display for NotAnObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a full object id (40 or 64 hexadecimal digits)")
+    }
+}
+
+impl std::error::Error for NotAnObjectId {}
+
+impl ObjectId {
+    /// The id with these raw bytes: 20 (sha1) or 32 (sha256) of them.
+    pub fn from_bytes(raw: &[u8]) -> Result<Self, NotAnObjectId> {
+        if raw.len() != 20 && raw.len() != 32 {
+            return Err(NotAnObjectId);
+        }
+        let mut bytes = [0; 32];
+        bytes[..raw.len()].copy_from_slice(raw);
+        Ok(Self { bytes, len: raw.len() as u8 })
+    }
+
+    /// The id spelled by these hexadecimal digits.
+    pub fn from_hex(hex: &[u8]) -> Result<Self, NotAnObjectId> {
+        if hex.len() != 40 && hex.len() != 64 {
+            return Err(NotAnObjectId);
+        }
+        let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8).ok_or(NotAnObjectId);
+        let mut bytes = [0; 32];
+        for (i, pair) in hex.chunks_exact(2).enumerate() {
+            bytes[i] = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Ok(Self { bytes, len: (hex.len() / 2) as u8 })
+    }
+
+    /// The raw bytes: 20 or 32.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
+    }
+
+    /// The first `n` hexadecimal digits, for people.
+    pub fn short(&self, n: usize) -> String {
+        let mut s = self.to_string();
+        s.truncate(n);
+        s
+    }
+
+    /// True for the id of all zeroes, which Git writes for "no object".
+    pub fn is_null(&self) -> bool {
+        self.as_bytes().iter().all(|b| *b == 0)
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes().iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for ObjectId {
+    type Err = NotAnObjectId;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Self::from_hex(s.as_bytes())
+    }
+}

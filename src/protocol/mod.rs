@@ -1,0 +1,8 @@
+//! The contract as pure values: messages, names, events, decisions, completions.
+//!
+//! Nothing here does I/O, reads a clock or the environment, or names a Git library. Every function
+//! is total: bad input becomes a value that says what was wrong. The runner, the model checker and
+//! the property tests all call these same functions.
+
+pub mod id;
+pub mod name;

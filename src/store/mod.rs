@@ -1,0 +1,202 @@
+//! Everything that touches Git: heads, commits, compare-and-swap, slots, configuration.
+//!
+//! The only room that names gix or starts `git`. One trait, [`Store`], is served by gix with our own
+//! durable swap ([`files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
+//! same tests. Implements K11, K37, K42, K43.
+
+use crate::protocol::id::ObjectId;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A full ref name, such as `refs/heads/work`. Bytes, because Git allows names that are not UTF-8.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RefName(Vec<u8>);
+
+impl RefName {
+    /// The ref of this full name; the caller has checked that Git would accept it.
+    pub fn new(full: impl Into<Vec<u8>>) -> Self {
+        Self(full.into())
+    }
+    /// The local branch of this short name.
+    pub fn branch(short: impl AsRef<[u8]>) -> Self {
+        Self([b"refs/heads/", short.as_ref()].concat())
+    }
+    /// The full name's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+    /// The name without `refs/heads/`.
+    pub fn short(&self) -> &[u8] {
+        self.0.strip_prefix(b"refs/heads/").unwrap_or(&self.0)
+    }
+}
+
+impl fmt::Display for RefName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.short()))
+    }
+}
+
+impl fmt::Debug for RefName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
+    }
+}
+
+/// What a ref must hold for a swap to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Exactly this object.
+    At(ObjectId),
+    /// Nothing: the ref must not exist.
+    Missing,
+}
+
+/// What became of a compare-and-swap (K11).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Swap {
+    /// The ref holds the new commit, or has it among its first-parent ancestors.
+    Won,
+    /// It does not. `tip` is what it holds instead; `None`: the ref is gone.
+    Lost {
+        /// What the ref was found to hold.
+        tip: Option<ObjectId>,
+    },
+    /// The ref could not be read again after a swap without a verdict: retry with the same expectation.
+    Unknown {
+        /// What stood in the way.
+        cause: String,
+    },
+}
+
+/// A name, an address and a moment, as a commit carries them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The person or runner.
+    pub name: String,
+    /// The mail address, without brackets.
+    pub email: String,
+    /// Seconds since 1970.
+    pub seconds: i64,
+}
+
+/// A commit as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its own id.
+    pub id: ObjectId,
+    /// Its tree.
+    pub tree: ObjectId,
+    /// Its parents, first parent first.
+    pub parents: Vec<ObjectId>,
+    /// The committer's seconds since 1970; `None` where the header is missing or unreadable.
+    pub committed: Option<i64>,
+    /// The message, in UTF-8 where the commit declared another encoding that is known.
+    pub message: Vec<u8>,
+}
+
+/// A commit to be written. Author and committer are the same: the runner or the user who asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCommit {
+    /// Its tree.
+    pub tree: ObjectId,
+    /// Its parents, first parent first.
+    pub parents: Vec<ObjectId>,
+    /// Author and committer.
+    pub signature: Signature,
+    /// The whole message.
+    pub message: Vec<u8>,
+}
+
+/// What went wrong in the store. Losing a race is no error: see [`Swap`].
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody holds the lock of a ref.
+    #[error("cannot lock '{name}': '{}' is held (age {}s)", path.display(), age.as_secs())]
+    LockHeld {
+        /// The ref.
+        name: RefName,
+        /// The lock file.
+        path: PathBuf,
+        /// Its age.
+        age: Duration,
+    },
+    /// A ref's content is no object id and no symbolic ref.
+    #[error("cannot read '{name}': {cause}")]
+    UnreadableRef {
+        /// The ref.
+        name: RefName,
+        /// What was found.
+        cause: String,
+    },
+    /// A branch that is only another name for a ref.
+    #[error("'{name}' is a symbolic ref to '{target}'")]
+    SymbolicRef {
+        /// The branch.
+        name: RefName,
+        /// What it points to.
+        target: RefName,
+    },
+    /// An object is missing or of another kind.
+    #[error("cannot read object {id}: {cause}")]
+    Object {
+        /// The object.
+        id: ObjectId,
+        /// Why.
+        cause: String,
+    },
+    /// A file operation failed.
+    #[error("cannot {what} '{}'", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A `git` child ended badly.
+    #[error("git {verb} failed: {message}")]
+    Git {
+        /// The subcommand.
+        verb: String,
+        /// What it said, one line.
+        message: String,
+    },
+    /// gix could not do it.
+    #[error("cannot {what}: {message}")]
+    Gix {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// Its report.
+        message: String,
+    },
+}
+
+/// Refs and objects of one repository. Every swap names its old value.
+pub trait Store: Send {
+    /// What the ref holds; `None` where it does not exist.
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError>;
+
+    /// All refs under a prefix such as `refs/heads/`, by name; symbolic refs are left out.
+    fn scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError>;
+
+    /// One attempt to move a ref, with no reading again: `Ok` only where the swap is certain (the
+    /// rename under the lock was made, or `git` said so). Use [`Store::compare_and_swap`].
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError>;
+
+    /// The commit of this id.
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError>;
+
+    /// Writes a commit, running no hook, and makes it durable where the store is (K42).
+    fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError>;
+}

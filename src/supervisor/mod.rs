@@ -1,0 +1,1 @@
+//! Child processes: spawn, guardian, one wait loop, logs. Knows nothing of Git.
