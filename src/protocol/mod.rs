@@ -5,4 +5,5 @@
 //! the property tests all call these same functions.
 
 pub mod id;
+pub mod message;
 pub mod name;

@@ -1,0 +1,226 @@
+//! Where a message's trailer block is, and what it says.
+//!
+//! Implements K1. The text given here starts at the subject (no leading blank lines) and holds no NUL.
+//! The rule, as Git behaves (observed with 2.39 and 2.47, see `tests/message_oracle.rs`):
+//! - The text ends at a scissors line. A run of comments, empty lines and `Conflicts:` lists before
+//!   that end is ignored.
+//! - The block is the last paragraph of what is left, never the first. It counts when all of its lines
+//!   are trailers, or when one is a line that Git itself writes and a quarter of them are trailers.
+//! - A comment in the block is skipped; an indented line continues the trailer right above it, and is
+//!   prose below anything else.
+//!
+//! Each function walks the text once.
+
+use std::ops::Range;
+
+use super::{Trailer, is_blank, is_space, lines, trim};
+
+/// The line below which Git throws a message's rest away.
+const SCISSORS: &[u8] = b"# ------------------------ >8 ------------------------\n";
+/// The head of the list that Git once added to the message of a conflicted merge.
+const CONFLICTS: &[u8] = b"Conflicts:\n";
+/// Lines that Git writes itself: with one of them, a block may be three quarters prose.
+const GENERATED: [&[u8]; 2] = [b"Signed-off-by: ", b"(cherry picked from commit "];
+
+/// What a line is to the search for the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Nothing but white space.
+    Blank,
+    /// Starts with `#`.
+    Comment,
+    /// A trailer or not, but written by Git.
+    Generated,
+    /// A key and a separator.
+    Trailer,
+    /// Starts with white space, and is not blank.
+    Indented,
+    /// Anything else.
+    Prose,
+}
+
+impl Line {
+    fn of(line: &[u8]) -> Line {
+        if line.first() == Some(&b'#') {
+            Line::Comment
+        } else if is_blank(line) {
+            Line::Blank
+        } else if GENERATED.iter().any(|prefix| line.starts_with(prefix)) {
+            Line::Generated
+        } else if separator(line).is_some() {
+            Line::Trailer
+        } else if is_space(line[0]) {
+            Line::Indented
+        } else {
+            Line::Prose
+        }
+    }
+}
+
+/// Where the `:` is in a line that reads `key:` or `key :`.
+fn separator(line: &[u8]) -> Option<usize> {
+    let is_key = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
+    let key = line.iter().take_while(|b| is_key(b)).count();
+    let blanks = line[key..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let at = key + blanks;
+    (key > 0 && line.get(at) == Some(&b':')).then_some(at)
+}
+
+/// Where the text ends for Git: its first scissors line, or its length.
+pub(super) fn scissors(text: &[u8]) -> usize {
+    lines(text).take_while(|line| *line != SCISSORS).map(<[u8]>::len).sum()
+}
+
+/// Where the ignored rest of the text begins: comments, empty lines, `Conflicts:` lists.
+fn log_end(text: &[u8]) -> usize {
+    let end = scissors(text);
+    let mut ignored_from = None;
+    let mut in_conflicts = false;
+    let mut at = 0;
+    for line in lines(&text[..end]) {
+        let heading = line == CONFLICTS;
+        in_conflicts |= heading;
+        if heading || matches!(line[0], b'#' | b'\n') {
+            // Position 0 is Git's "none": a run never begins there.
+            if ignored_from.is_none() && at > 0 {
+                ignored_from = Some(at);
+            }
+        } else if in_conflicts && line[0] == b'\t' {
+            // A path of the list; without an open run it opens none.
+        } else if ignored_from.take().is_some() {
+            // Only a run that was open closes the list: a list at position 0 stays open.
+            in_conflicts = false;
+        }
+        at += line.len();
+    }
+    ignored_from.unwrap_or(end)
+}
+
+/// The paragraph that is being counted.
+#[derive(Default)]
+struct Paragraph {
+    start: usize,
+    /// Holds a line that is neither blank nor comment: a blank line then ends it.
+    inked: bool,
+    generated: bool,
+    trailers: usize,
+    prose: usize,
+    /// The line above was a trailer or continued one.
+    continues: bool,
+}
+
+impl Paragraph {
+    fn count(&mut self, line: Line) {
+        match line {
+            Line::Blank => return,
+            Line::Comment => {
+                self.continues = false;
+                return;
+            }
+            Line::Generated => {
+                self.generated = true;
+                self.trailers += 1;
+                self.continues = true;
+            }
+            Line::Trailer => {
+                self.trailers += 1;
+                self.continues = true;
+            }
+            Line::Indented => self.prose += usize::from(!self.continues),
+            Line::Prose => {
+                self.prose += 1;
+                self.continues = false;
+            }
+        }
+        self.inked = true;
+    }
+
+    fn is_block(&self) -> bool {
+        self.trailers > 0 && (self.prose == 0 || self.generated && self.trailers * 3 >= self.prose)
+    }
+}
+
+/// The bytes of the trailer block; empty, at the end of what Git looks at, when there is none.
+fn block(text: &[u8]) -> Range<usize> {
+    let end = log_end(text);
+    let mut last: Option<Paragraph> = None;
+    let mut next = Paragraph::default();
+    let mut in_title = true;
+    let mut at = 0;
+    for line in lines(&text[..end]) {
+        let kind = Line::of(line);
+        at += line.len();
+        if kind == Line::Blank {
+            if next.inked && !in_title {
+                last = Some(next);
+            }
+            in_title = false;
+            next = Paragraph { start: at, ..Paragraph::default() };
+        } else {
+            next.count(kind);
+        }
+    }
+    if next.inked && !in_title {
+        last = Some(next);
+    }
+    match last {
+        Some(paragraph) if paragraph.is_block() => paragraph.start..end,
+        Some(_) | None => end..end,
+    }
+}
+
+/// The trailer block's bytes and its trailers.
+pub(super) fn read(text: &[u8]) -> (Range<usize>, Vec<Trailer>) {
+    let block = block(text);
+    let mut trailers = Vec::new();
+    let mut at = block.start;
+    let mut open: Option<Open> = None;
+    for line in lines(&text[block.clone()]) {
+        let start = at;
+        at += line.len();
+        if is_space(line[0]) {
+            continue_to(&mut open, at);
+            continue;
+        }
+        trailers.extend(open.take().map(|o| o.close(text)));
+        open = separator(line).map(|colon| Open { key: start..start + colon, value: start + colon + 1..at });
+    }
+    trailers.extend(open.map(|o| o.close(text)));
+    (block, trailers)
+}
+
+/// A trailer whose continuation lines are still being collected.
+struct Open {
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+fn continue_to(open: &mut Option<Open>, at: usize) {
+    if let Some(open) = open {
+        open.value.end = at;
+    }
+}
+
+impl Open {
+    fn close(self, text: &[u8]) -> Trailer {
+        // A key is ASCII by `separator`, so nothing is replaced here.
+        let key = String::from_utf8_lossy(trim(&text[self.key])).into_owned();
+        Trailer { key, value: unfold(trim(&text[self.value])) }
+    }
+}
+
+/// The value on one line: each line break, and all white space after it, is one space.
+fn unfold(value: &[u8]) -> Vec<u8> {
+    let mut unfolded = Vec::with_capacity(value.len());
+    let mut after_break = false;
+    for b in value {
+        if *b == b'\n' && !after_break {
+            unfolded.push(b' ');
+            after_break = true;
+        } else if !(after_break && is_space(*b)) {
+            unfolded.push(*b);
+            after_break = false;
+        }
+    }
+    unfolded
+}
