@@ -40,6 +40,7 @@ impl Generator {
             0 => self.soup(&mut lines),
             1 => self.paragraph(&mut lines),
             2 => self.quarter(&mut lines),
+            3 => self.conflicts_first(&mut lines),
             _ => {
                 self.title(&mut lines);
                 self.blank(&mut lines);
@@ -77,6 +78,20 @@ impl Generator {
         } {
             lines.push(self.pick(BLANKS));
         }
+    }
+
+    /// A message that starts with what Git ignores at its end.
+    fn conflicts_first(&mut self, lines: &mut Lines) {
+        lines.push(if self.one_in(3) { self.pick(COMMENTS) } else { self.pick(CONFLICTS) });
+        if self.one_in(2) {
+            lines.push(self.any(true));
+        }
+        for _ in 0..1 + self.below(3) {
+            lines.push(if self.one_in(2) { b" " } else { b"" });
+            self.block(lines);
+        }
+        self.blank(lines);
+        lines.push(if self.one_in(2) { b"\tpath" } else { self.any(true) });
     }
 
     /// Lines of every kind, blank ones too.

@@ -179,13 +179,15 @@ pub(super) fn read(text: &[u8]) -> (Range<usize>, Vec<Trailer>) {
         let start = at;
         at += line.len();
         if is_space(line[0]) {
-            continue_to(&mut open, at);
+            if let Some(trailer) = &mut open {
+                trailer.value.end = at;
+            }
             continue;
         }
-        trailers.extend(open.take().map(|o| o.close(text)));
+        trailers.extend(open.take().map(|trailer| trailer.close(text)));
         open = separator(line).map(|colon| Open { key: start..start + colon, value: start + colon + 1..at });
     }
-    trailers.extend(open.map(|o| o.close(text)));
+    trailers.extend(open.map(|trailer| trailer.close(text)));
     (block, trailers)
 }
 
@@ -193,12 +195,6 @@ pub(super) fn read(text: &[u8]) -> (Range<usize>, Vec<Trailer>) {
 struct Open {
     key: Range<usize>,
     value: Range<usize>,
-}
-
-fn continue_to(open: &mut Option<Open>, at: usize) {
-    if let Some(open) = open {
-        open.value.end = at;
-    }
 }
 
 impl Open {
