@@ -4,6 +4,13 @@
 //! is total: bad input becomes a value that says what was wrong. The runner, the model checker and
 //! the property tests all call these same functions.
 
+pub mod complete;
+pub mod decide;
+pub mod declaration;
+pub mod environment;
+pub mod event;
 pub mod id;
 pub mod message;
 pub mod name;
+pub mod text;
+pub mod transition;

@@ -1,0 +1,191 @@
+//! What a runner writes when a command has ended: one pure, total function, the table of the contract.
+//!
+//! Implements K20-K24.
+
+use super::declaration::{Declaration, Invalid};
+use std::fmt;
+use std::time::Duration;
+
+/// How the command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this status.
+    Code(i32),
+    /// By a signal that was not ours.
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// Whether it left a core file.
+        core_dumped: bool,
+    },
+    /// It ran past its timeout and was stopped.
+    TimedOut(Duration),
+    /// It was stopped because the runner was.
+    Interrupted,
+    /// It was stopped because the lease was lost or could not be renewed in time.
+    Stopped,
+    /// It could not be started.
+    NotStarted(String),
+    /// Its supervisor died, and what became of it is not known.
+    Unsupervised,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exit {code}"),
+            Exit::Signal { signal, core_dumped } => {
+                write!(f, "killed by signal {signal}{}", if *core_dumped { " (core dumped)" } else { "" })
+            }
+            Exit::TimedOut(after) => write!(f, "timed out after {:.1}s", after.as_secs_f64()),
+            Exit::Interrupted => f.write_str("interrupted"),
+            Exit::Stopped => f.write_str("stopped: the lease could not be kept"),
+            Exit::NotStarted(why) => write!(f, "could not be started: {why}"),
+            Exit::Unsupervised => f.write_str("its supervisor was killed"),
+        }
+    }
+}
+
+/// What the command declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Declared {
+    /// Nothing valid.
+    Nothing,
+    /// This.
+    State(Declaration),
+    /// The result file had content that is no declaration; it alone counts.
+    BadResult(Invalid),
+}
+
+/// What the branch's head is, as read after the command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadIs {
+    /// The run's own lease, renewed or not.
+    Lease,
+    /// A state event with this run's id, on top of the lease, that is no lease itself.
+    OwnEvent,
+    /// The slot's own HEAD, which descends from the lease: the command advanced the branch.
+    SlotHead,
+    /// Anything else, or nothing.
+    Other,
+}
+
+/// Why a run ends `stalled`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stall {
+    /// The command failed.
+    Exit(Exit),
+    /// The result file was no declaration.
+    BadResult(Invalid),
+    /// The slot's HEAD does not descend from the lease.
+    ForeignHead,
+    /// The slot's index has unmerged paths.
+    Unmerged,
+    /// The slot could not be filled, or its content could not be read.
+    Slot(String),
+    /// The outcome would clobber local changes of a working tree that has the branch checked out.
+    Checkout(String),
+    /// The outcome can't be written as Git reads it back.
+    Unrenderable(String),
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stall::Exit(exit) => exit.fmt(f),
+            Stall::BadResult(why) => write!(f, "the result file is no declaration: {why}"),
+            Stall::ForeignHead => f.write_str("the worktree's HEAD does not descend from the lease"),
+            Stall::Unmerged => f.write_str("the worktree's index has unmerged paths"),
+            Stall::Slot(why) => write!(f, "worktree: {why}"),
+            Stall::Checkout(_) => f.write_str("checkout: local changes are in the way"),
+            Stall::Unrenderable(why) => write!(f, "the outcome cannot be written: {why}"),
+        }
+    }
+}
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completion {
+    /// The declared state's commit, on the head as it is (K20).
+    Outcome(Declaration),
+    /// A fresh `working` commit: the lease lives on, and with it the slot (K21).
+    KeepLease,
+    /// Nothing: the command's own commit is the outcome (K22).
+    AlreadyWritten,
+    /// A `stalled` commit (K23).
+    Stalled(Stall),
+    /// Nothing on the branch: the run is fenced (K24).
+    Fenced,
+}
+
+/// Judges a run that has ended.
+pub fn complete(exit: &Exit, declared: Declared, head: HeadIs) -> Completion {
+    let success = matches!(exit, Exit::Code(0));
+    match (head, success, declared) {
+        (HeadIs::Other, _, _) => Completion::Fenced,
+        (HeadIs::OwnEvent, _, _) => Completion::AlreadyWritten,
+        (HeadIs::SlotHead, true, Declared::State(next)) => Completion::Outcome(next),
+        (HeadIs::SlotHead, _, _) => Completion::Fenced,
+        (HeadIs::Lease, true, Declared::State(next)) => Completion::Outcome(next),
+        (HeadIs::Lease, true, Declared::Nothing) => Completion::KeepLease,
+        (HeadIs::Lease, true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
+        (HeadIs::Lease, false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exits() -> Vec<Exit> {
+        vec![
+            Exit::Code(0),
+            Exit::Code(1),
+            Exit::Code(255),
+            Exit::Signal { signal: 9, core_dumped: false },
+            Exit::TimedOut(Duration::from_secs(1)),
+            Exit::Interrupted,
+            Exit::Stopped,
+            Exit::NotStarted("x".into()),
+            Exit::Unsupervised,
+        ]
+    }
+
+    fn declared() -> Vec<Declared> {
+        let valid = Declaration::parse(br#"{"state":"review"}"#).unwrap();
+        vec![Declared::Nothing, Declared::State(valid), Declared::BadResult(Invalid::NoState)]
+    }
+
+    #[test]
+    fn every_cell_of_the_table() {
+        for exit in exits() {
+            for declared in declared() {
+                for head in [HeadIs::Lease, HeadIs::OwnEvent, HeadIs::SlotHead, HeadIs::Other] {
+                    let ok = exit == Exit::Code(0);
+                    let done = complete(&exit, declared.clone(), head);
+                    let valid = matches!(declared, Declared::State(_));
+                    let right = match head {
+                        HeadIs::Other => done == Completion::Fenced,
+                        HeadIs::OwnEvent => done == Completion::AlreadyWritten,
+                        HeadIs::SlotHead if ok && valid => matches!(done, Completion::Outcome(_)),
+                        HeadIs::SlotHead => done == Completion::Fenced,
+                        HeadIs::Lease if !ok => done == Completion::Stalled(Stall::Exit(exit.clone())),
+                        HeadIs::Lease if valid => matches!(done, Completion::Outcome(_)),
+                        HeadIs::Lease if declared == Declared::Nothing => done == Completion::KeepLease,
+                        HeadIs::Lease => matches!(done, Completion::Stalled(Stall::BadResult(_))),
+                    };
+                    assert!(right, "{exit:?} {declared:?} {head:?} -> {done:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_command_never_advances_the_branch_by_declaration() {
+        for exit in exits().into_iter().skip(1) {
+            for declared in declared() {
+                assert!(!matches!(complete(&exit, declared, HeadIs::Lease), Completion::Outcome(_)));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Text that came from elsewhere, made safe to show.
+//!
+//! Whatever a commit, a log or a command says may hold escape sequences for the terminal, or characters
+//! that reorder a line. They are shown as what they are. Implements K36.
+
+use std::fmt::Write;
+
+/// The text with every control and direction character escaped; line feeds too.
+pub fn escape(raw: &[u8]) -> String {
+    escape_keeping(raw, |_| false)
+}
+
+/// The same, keeping line feeds and tabs.
+pub fn escape_block(raw: &[u8]) -> String {
+    escape_keeping(raw, |c| c == '\n' || c == '\t')
+}
+
+fn escape_keeping(raw: &[u8], keep: fn(char) -> bool) -> String {
+    let mut safe = String::with_capacity(raw.len());
+    for chunk in raw.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
+            if keep(c) || !(c.is_control() || reorders) {
+                safe.push(c);
+            } else if (c as u32) < 0x100 {
+                let _ = write!(safe, "\\x{:02x}", c as u32);
+            } else {
+                let _ = write!(safe, "\\u{{{:x}}}", c as u32);
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(safe, "\\x{byte:02x}");
+        }
+    }
+    safe
+}
+
+/// The last whole lines of a text that fit into `limit` bytes, escaped and indented by four spaces, so that
+/// none can be taken for a trailer, a divider or a comment.
+pub fn tail_block(raw: &[u8], limit: usize) -> String {
+    let from = raw.len().saturating_sub(limit);
+    let mut tail = &raw[from..];
+    if from > 0
+        && let Some(end) = tail.iter().position(|b| *b == b'\n')
+        && end + 1 < tail.len()
+    {
+        tail = &tail[end + 1..];
+    }
+    let safe = escape_block(tail);
+    let mut block = String::new();
+    for line in safe.lines() {
+        let line = line.trim_end();
+        if block.len() + line.len() + 5 > limit * 2 {
+            break;
+        }
+        if !line.is_empty() {
+            block.push_str("    ");
+            block.push_str(line);
+        }
+        block.push('\n');
+    }
+    block.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_control_byte_gets_through() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert!(escape(&all).bytes().all(|b| b >= 0x20 && b != 0x7f));
+        assert_eq!(escape(b"a\x1b[31mb\n"), "a\\x1b[31mb\\x0a");
+        assert_eq!(escape("\u{202e}x".as_bytes()), "\\u{202e}x");
+        assert_eq!(escape_block(b"a\tb\nc\r"), "a\tb\nc\\x0d");
+        assert_eq!(escape("größe".as_bytes()), "größe");
+    }
+
+    #[test]
+    fn a_tail_is_whole_lines_and_indented() {
+        assert_eq!(tail_block(b"first\ndwp-state: x\n\nlast\n", 100), "    first\n    dwp-state: x\n\n    last");
+        assert_eq!(tail_block(b"aaaaaaaaaa\nbb\ncc\n", 7), "    bb\n    cc");
+    }
+}
