@@ -1,1 +1,64 @@
-//! Child processes: spawn, guardian, one wait loop, logs. Knows nothing of Git.
+//! Child processes: commands under a guardian, and bounded helpers.
+//!
+//! A command runs below a guardian ([`guardian`]): the same binary in a small role, which outlives the
+//! caller just long enough that no process of the run does. [`Supervised`] is the caller's end of it:
+//! `start`, then `next` until [`Event::Exited`], then `end` or `linger`; dropping it kills the run.
+//! [`bounded`] runs short helpers that need no guardian. Refuses threads and callbacks: one wait loop on
+//! either side. Knows nothing of what the commands are for. Implements K16-K18.
+
+pub mod bounded;
+mod client;
+mod ending;
+pub mod guardian;
+mod wire;
+
+pub use client::{Ended, Spec, Supervised, Wake};
+pub use ending::{Ending, Exit};
+pub use wire::Event;
+
+use std::path::PathBuf;
+
+/// Why supervision itself failed; how a command ended is an [`Ending`], not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    /// The binary that should become the guardian could not be started.
+    #[error("cannot start guardian '{}'", path.display())]
+    NoGuardian {
+        /// The binary.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A helper could not be started.
+    #[error("cannot start '{}'", program.display())]
+    NoHelper {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A system call that does not fail on a healthy machine failed.
+    #[error("cannot {what}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The guardian sent what no guardian of this version sends.
+    #[error("cannot read guardian's report: garbled event {kind}")]
+    Garbled {
+        /// The event's type byte.
+        kind: u8,
+    },
+    /// Everything was already reported.
+    #[error("cannot wait for run: it is over")]
+    Over,
+}
+
+impl SupervisorError {
+    /// Names what was being done when a system call failed.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::System { what, source }
+    }
+}

@@ -1,0 +1,369 @@
+//! Runs a short helper to its end: input, captured output, a deadline, an interrupt; no guardian.
+//!
+//! Costs no process but the helper, no thread and no signal handler. Never deadlocks on large input and
+//! output together, never waits for a descendant that keeps the pipes. A deadline or an interrupt ends it
+//! with SIGTERM, and SIGKILL after a grace (a `git` that is killed outright leaves locks).
+//! `Bounded::new(command)`, set fields, `run`. Implements K17.
+
+use super::SupervisorError;
+use super::client::{patience, readable_now, ready};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the helper reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    Null,
+    /// What the caller reads.
+    Inherit,
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Where one of the helper's output streams goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Nowhere.
+    Null,
+    /// Where the caller's goes.
+    Inherit,
+    /// Into memory, at most this many bytes; the rest is read and dropped.
+    Capture(usize),
+}
+
+/// A helper and its bounds.
+#[derive(Debug)]
+pub struct Bounded<'a> {
+    /// Program, arguments, environment, working directory. Its stdio is set by the fields below.
+    pub command: Command,
+    /// Its stdin; nothing by default.
+    pub input: Input,
+    /// Its stdout; 64 MiB are captured by default.
+    pub stdout: Output,
+    /// Its stderr; 1 MiB is captured by default.
+    pub stderr: Output,
+    /// When it is ended.
+    pub deadline: Option<Instant>,
+    /// It is ended as soon as this is readable.
+    pub interrupt: Option<BorrowedFd<'a>>,
+    /// SIGTERM to SIGKILL; 5 s by default.
+    pub term_grace: Duration,
+    /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
+    /// foreground, so that prompts and Ctrl-C reach it.
+    pub own_group: bool,
+}
+
+/// Why a helper ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// By itself.
+    Ended,
+    /// At its deadline.
+    Deadline {
+        /// SIGTERM was not enough.
+        killed: bool,
+    },
+    /// The interrupt became readable.
+    Interrupted {
+        /// SIGTERM was not enough.
+        killed: bool,
+    },
+}
+
+/// What one captured stream said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// Its bytes, up to the limit.
+    pub bytes: Vec<u8>,
+    /// There was more.
+    pub truncated: bool,
+}
+
+/// A helper that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Its stdout; empty if not captured.
+    pub stdout: Captured,
+    /// Its stderr; empty if not captured.
+    pub stderr: Captured,
+    /// Why it ended.
+    pub verdict: Verdict,
+    /// A descendant still had its stdout or stderr.
+    pub leaked: bool,
+}
+
+impl<'a> Bounded<'a> {
+    /// This command, with the default bounds.
+    pub fn new(command: Command) -> Self {
+        Self {
+            command,
+            input: Input::Null,
+            stdout: Output::Capture(64 << 20),
+            stderr: Output::Capture(1 << 20),
+            deadline: None,
+            interrupt: None,
+            term_grace: Duration::from_secs(5),
+            own_group: false,
+        }
+    }
+
+    /// Runs it to its end.
+    pub fn run(mut self) -> Result<Finished, SupervisorError> {
+        self.command.stdin(match self.input {
+            Input::Null => Stdio::null(),
+            Input::Inherit => Stdio::inherit(),
+            Input::Bytes(_) => Stdio::piped(),
+        });
+        self.command.stdout(stdio(self.stdout)).stderr(stdio(self.stderr));
+        if self.own_group {
+            self.command.process_group(0);
+        }
+        let child = self.command.spawn().map_err(|source| SupervisorError::NoHelper {
+            program: PathBuf::from(self.command.get_program()),
+            source,
+        })?;
+        let mut running = Running::new(child, &mut self);
+        running.set_nonblocking()?;
+        let status = running.wait()?;
+        let leaked = running.outputs.iter().any(|output| output.pipe.is_some());
+        let [stdout, stderr] = std::mem::take(&mut running.outputs).map(|output| output.captured);
+        let verdict = running.verdict();
+        Ok(Finished { status, stdout, stderr, verdict, leaked })
+    }
+}
+
+fn stdio(output: Output) -> Stdio {
+    match output {
+        Output::Null => Stdio::null(),
+        Output::Inherit => Stdio::inherit(),
+        Output::Capture(_) => Stdio::piped(),
+    }
+}
+
+/// Between two looks for a death that no pipe announced. Grows from the first to the second.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LATER_LOOK: Duration = Duration::from_millis(20);
+/// A process that closes its pipes is usually dead some microseconds later: so often, and so long, is that
+/// waited for before the looks begin.
+const BLINKS: u32 = 20;
+const BLINK: Duration = Duration::from_micros(50);
+/// How long a dead helper's output is waited for, while somebody else holds it.
+const DRAIN: Duration = Duration::from_millis(500);
+
+#[derive(Default)]
+struct Capture {
+    pipe: Option<OwnedFd>,
+    limit: usize,
+    captured: Captured,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Deadline,
+    Interrupt,
+}
+
+struct Running<'a> {
+    child: Child,
+    stdin: Option<OwnedFd>,
+    input: Vec<u8>,
+    written: usize,
+    outputs: [Capture; 2],
+    deadline: Option<Instant>,
+    interrupt: Option<BorrowedFd<'a>>,
+    term_grace: Duration,
+    own_group: bool,
+    cause: Option<Cause>,
+    kill_at: Option<Instant>,
+    killed: bool,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Running<'a> {
+    fn new(mut child: Child, bounds: &mut Bounded<'a>) -> Self {
+        let capture = |pipe: Option<OwnedFd>, output: Output| match output {
+            Output::Capture(limit) => Capture { pipe, limit, captured: Captured::default() },
+            Output::Null | Output::Inherit => Capture::default(),
+        };
+        let input = match std::mem::replace(&mut bounds.input, Input::Null) {
+            Input::Bytes(bytes) => bytes,
+            Input::Null | Input::Inherit => Vec::new(),
+        };
+        let outputs = [
+            capture(child.stdout.take().map(OwnedFd::from), bounds.stdout),
+            capture(child.stderr.take().map(OwnedFd::from), bounds.stderr),
+        ];
+        Self {
+            stdin: child.stdin.take().map(OwnedFd::from),
+            child,
+            input,
+            written: 0,
+            outputs,
+            deadline: bounds.deadline,
+            interrupt: bounds.interrupt,
+            term_grace: bounds.term_grace,
+            own_group: bounds.own_group,
+            cause: None,
+            kill_at: None,
+            killed: false,
+            buffer: vec![0; 64 << 10],
+        }
+    }
+
+    fn set_nonblocking(&self) -> Result<(), SupervisorError> {
+        let outputs = self.outputs.iter().filter_map(|output| output.pipe.as_ref());
+        for pipe in self.stdin.iter().chain(outputs) {
+            fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+                .map_err(|errno| SupervisorError::system("set pipe non-blocking")(errno.into()))?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<ExitStatus, SupervisorError> {
+        let mut look = FIRST_LOOK;
+        let mut status = None;
+        let mut drained_at = None;
+        let mut blinks = BLINKS;
+        loop {
+            let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
+            if status.is_none() {
+                status = self.child.try_wait().map_err(SupervisorError::system("wait for helper"))?;
+                drained_at = status.map(|_| Instant::now() + DRAIN);
+            }
+            if let Some(status) = status
+                && (quiet || drained_at.is_some_and(|at| at <= Instant::now()))
+            {
+                return Ok(status);
+            }
+            if status.is_none() {
+                self.enforce();
+            }
+            if quiet && blinks > 0 {
+                blinks -= 1;
+                std::thread::sleep(BLINK);
+                continue;
+            }
+            let next = match drained_at {
+                Some(at) => at,
+                None => self.next_duty(Instant::now() + look),
+            };
+            let moved = self.poll_once(next, status.is_some())?;
+            // Output announces life; silence may be the end.
+            look = if moved { FIRST_LOOK } else { (look * 2).min(LATER_LOOK) };
+        }
+    }
+
+    fn next_duty(&self, look: Instant) -> Instant {
+        let deadline = self.deadline.filter(|_| self.cause.is_none());
+        let kill_at = self.kill_at.filter(|_| !self.killed);
+        [deadline, kill_at].into_iter().flatten().fold(look, Instant::min)
+    }
+
+    /// Ends the helper where its time is over.
+    fn enforce(&mut self) {
+        if self.cause.is_none() {
+            let late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+            self.cause = match (self.interrupt.is_some_and(readable_now), late) {
+                (true, _) => Some(Cause::Interrupt),
+                (false, true) => Some(Cause::Deadline),
+                (false, false) => return,
+            };
+            self.kill_at = Some(Instant::now() + self.term_grace);
+            self.signal(Signal::SIGTERM);
+        }
+        if !self.killed && self.kill_at.is_some_and(|at| at <= Instant::now()) {
+            self.killed = true;
+            self.signal(Signal::SIGKILL);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Not reaped yet, so the number is its own.
+        let pid = Pid::from_raw(self.child.id() as i32);
+        let _ = if self.own_group { killpg(pid, signal) } else { kill(pid, signal) };
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self.cause {
+            None => Verdict::Ended,
+            Some(Cause::Deadline) => Verdict::Deadline { killed: self.killed },
+            Some(Cause::Interrupt) => Verdict::Interrupted { killed: self.killed },
+        }
+    }
+
+    /// Waits for a pipe, the interrupt or `until`, and serves what is ready; true if bytes moved.
+    fn poll_once(&mut self, until: Instant, dead: bool) -> Result<bool, SupervisorError> {
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
+        let reads = self.outputs.iter().map(|output| output.pipe.as_ref().map(AsFd::as_fd));
+        let interrupt = self.interrupt.filter(|_| self.cause.is_none() && !dead);
+        fds.extend(reads.chain([interrupt]).flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let stdin = self.stdin.as_ref().filter(|_| !dead);
+        fds.extend(stdin.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)));
+        match poll(&mut fds, patience(Some(until))) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(SupervisorError::system("wait for helper")(errno.into())),
+        }
+        if !fds.iter().any(ready) {
+            return Ok(false);
+        }
+        drop(fds);
+        // Every pipe is non-blocking: serving one that is not ready costs a system call and no more.
+        let wrote = self.write();
+        let [stdout, stderr] = &mut self.outputs;
+        let read = [stdout, stderr].map(|output| output.read(&mut self.buffer));
+        Ok(wrote || read[0] || read[1])
+    }
+
+    fn write(&mut self) -> bool {
+        let Some(pipe) = &self.stdin else { return false };
+        let before = self.written;
+        let open = loop {
+            let rest = &self.input[self.written..];
+            if rest.is_empty() {
+                break false;
+            }
+            match nix::unistd::write(pipe, rest) {
+                Ok(n) => self.written += n,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break true,
+                // It reads no more; that is its own affair.
+                Err(_) => break false,
+            }
+        };
+        if !open {
+            self.stdin = None;
+        }
+        self.written > before
+    }
+}
+
+impl Capture {
+    /// Takes one piece, or notices the end; true for either.
+    fn read(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
+        match nix::unistd::read(pipe, buffer) {
+            Ok(n) if n > 0 => {
+                let room = self.limit - self.captured.bytes.len();
+                self.captured.bytes.extend_from_slice(&buffer[..n.min(room)]);
+                self.captured.truncated |= n > room;
+                true
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => false,
+            Ok(_) | Err(_) => {
+                self.pipe = None;
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The caller's end of a run: starts a guardian, hears its events, gives it orders.
+//!
+//! `Supervised::start`, then `next` until [`Event::Exited`]; meanwhile `stop` if need be; then `end`
+//! (nothing of the run may live) or `linger` (what the command left behind may). Dropping it ends the run,
+//! and so does the caller's death. No threads: `next` is the only place that waits, and it also wakes for a
+//! deadline and for a descriptor of the caller's choice. Implements K17, K18, K21.
+
+use super::SupervisorError;
+use super::ending::Ending;
+use super::guardian::options::{Options, ROLE};
+use super::wire::{Event, HEADER, Order};
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What to run, and how. Paths may be relative to the caller's working directory.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// The `git-aynig` binary, which becomes the guardian.
+    pub guardian: PathBuf,
+    /// The command and its arguments; without a `/` it is looked for in `env`'s `PATH`.
+    pub argv: Vec<OsString>,
+    /// The command's whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The command's working directory.
+    pub cwd: PathBuf,
+    /// Where stdout is kept; appended to, made with mode 0600, never through a symlink.
+    pub stdout_log: PathBuf,
+    /// Where stderr is kept, likewise.
+    pub stderr_log: PathBuf,
+    /// Bytes that each log may take; above, head and tail are kept.
+    pub log_max: u64,
+    /// How long the command may take, suspended time counted.
+    pub timeout: Option<Duration>,
+    /// SIGTERM to SIGKILL after a time-out.
+    pub kill_grace: Duration,
+    /// Stdout lines that begin with this are reported; empty: none.
+    pub watch: Vec<u8>,
+    /// Bytes of the longest line that is reported whole.
+    pub line_max: usize,
+    /// Also report all output as it comes.
+    pub tee: bool,
+    /// A lock file that is held as long as any process of the run lives.
+    pub hold: Option<PathBuf>,
+}
+
+/// Why `next` returned.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Something happened in the run.
+    Event(Event),
+    /// `until` has come.
+    Deadline,
+    /// The caller's descriptor is readable.
+    Interrupted,
+}
+
+/// What `end` found out.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub struct Ended {
+    /// How the command ended, if `next` had not told yet.
+    pub ending: Option<Ending>,
+    /// Logs that failed meanwhile: (is stderr's, errno).
+    pub log_failures: Vec<(bool, i32)>,
+    /// Processes of the run that could not be killed.
+    pub survivors: u32,
+    /// The guardian died or did not answer: what it watched over was killed as far as it could be found.
+    pub guardian_lost: bool,
+}
+
+/// A command under its guardian.
+#[derive(Debug)]
+pub struct Supervised {
+    /// Absent where nothing could be started.
+    guardian: Option<Child>,
+    control: Option<PipeWriter>,
+    events: Option<PipeReader>,
+    inbox: Inbox,
+    /// Events that the guardian could not send itself.
+    own: VecDeque<Event>,
+    command: Option<Pid>,
+    exited: bool,
+    done: Option<u32>,
+    lost: bool,
+}
+
+/// Guardians that were let go before their end. Each is reaped when a later run starts: nobody waits for it.
+static LET_GO: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+
+/// `end` to SIGKILL for the guardian: its own way takes 0.5 s, and 1 s more to find survivors.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+impl Supervised {
+    /// Starts the command. A command that can't be started is no error: its ending says so.
+    pub fn start(spec: &Spec) -> Result<Self, SupervisorError> {
+        let mut let_go = LET_GO.lock().unwrap_or_else(PoisonError::into_inner);
+        let_go.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        drop(let_go);
+        let pipe = || io::pipe().map_err(SupervisorError::system("make pipe"));
+        let ((orders, control), (events, reports)) = (pipe()?, pipe()?);
+        let mut command = Command::new(&spec.guardian);
+        command.arg(ROLE).args(options(spec)?.to_args());
+        command.env_clear().envs(spec.env.iter().map(|(key, value)| (key, value)));
+        // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
+        command.stdin(orders).stdout(reports).stderr(Stdio::null());
+        let mut this = Self {
+            guardian: None,
+            control: Some(control),
+            events: Some(events),
+            inbox: Inbox::default(),
+            own: VecDeque::new(),
+            command: None,
+            exited: false,
+            done: None,
+            lost: false,
+        };
+        match command.spawn() {
+            Ok(child) => this.guardian = Some(child),
+            Err(source) => {
+                let errno = not_startable(&source)
+                    .ok_or_else(|| SupervisorError::NoGuardian { path: spec.guardian.clone(), source })?;
+                let program = spec.argv.first().map(|name| name.to_string_lossy().into_owned());
+                let what = format!("arguments and environment of '{}'", program.unwrap_or_default());
+                let ending = Ending::NotStarted { errno, what };
+                this.own = [Event::Exited { ending, leaked: false }, Event::Done { survivors: 0 }].into();
+            }
+        }
+        Ok(this)
+    }
+
+    /// The guardian's process id; 0 where nothing could be started.
+    pub fn guardian_pid(&self) -> u32 {
+        self.guardian.as_ref().map_or(0, Child::id)
+    }
+
+    /// Waits for the next event, at most until `until`, and not while `interrupt` is readable. A deadline
+    /// that has come and an interrupt go before events, so that a flood of them starves no duty: move the
+    /// deadline on, and drain the descriptor.
+    pub fn next(
+        &mut self,
+        until: Option<Instant>,
+        interrupt: Option<BorrowedFd<'_>>,
+    ) -> Result<Wake, SupervisorError> {
+        loop {
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(Wake::Deadline);
+            }
+            let event = match self.own.pop_front() {
+                Some(event) => Some(event),
+                None => self.inbox.take()?,
+            };
+            let over = event.is_none() && self.events.is_none();
+            if over {
+                return Err(SupervisorError::Over);
+            }
+            let Some(event) = event else {
+                if self.wait(until, interrupt)? {
+                    return Ok(Wake::Interrupted);
+                }
+                continue;
+            };
+            if interrupt.is_some_and(readable_now) {
+                // Told next time.
+                self.own.push_front(event);
+                return Ok(Wake::Interrupted);
+            }
+            self.note(&event);
+            return Ok(Wake::Event(event));
+        }
+    }
+
+    /// Waits for more from the guardian and reads it; true if the caller's descriptor became readable.
+    fn wait(
+        &mut self,
+        until: Option<Instant>,
+        interrupt: Option<BorrowedFd<'_>>,
+    ) -> Result<bool, SupervisorError> {
+        let Some(events) = &self.events else { return Ok(false) };
+        let mut fds = vec![PollFd::new(events.as_fd(), PollFlags::POLLIN)];
+        fds.extend(interrupt.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        match poll(&mut fds, patience(until)) {
+            Ok(_) => {}
+            // A signal came; what it means is in the caller's descriptor.
+            Err(Errno::EINTR) => return Ok(false),
+            Err(errno) => return Err(SupervisorError::system("wait for guardian")(errno.into())),
+        }
+        if fds.get(1).is_some_and(ready) {
+            return Ok(true);
+        }
+        if ready(&fds[0]) && !self.inbox.fill(events).map_err(SupervisorError::system("read events"))? {
+            self.events_ended();
+        }
+        Ok(false)
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Started { pid } => self.command = Some(Pid::from_raw(*pid as i32)),
+            Event::Exited { .. } => self.exited = true,
+            Event::Done { survivors } => self.done = Some(*survivors),
+            Event::Line(_)
+            | Event::LongLine(_)
+            | Event::Output { .. }
+            | Event::Chunk { .. }
+            | Event::LogFailed { .. } => {}
+        }
+    }
+
+    /// The guardian is gone. Without its last word, what it watched over is killed.
+    fn events_ended(&mut self) {
+        self.events = None;
+        if self.done.is_some() {
+            return;
+        }
+        self.lost = true;
+        self.kill_command();
+        if !self.exited {
+            self.own.push_back(Event::Exited { ending: Ending::GuardianLost, leaked: false });
+        }
+    }
+
+    /// Kills the command's own process group; the rest can't be found without the guardian.
+    fn kill_command(&self) {
+        let Some(command) = self.command else { return };
+        // A command that was reaped has no process; if there is one, its number is somebody else's by now.
+        if self.exited && Path::new(&format!("/proc/{command}")).exists() {
+            return;
+        }
+        let _ = killpg(command, Signal::SIGKILL);
+    }
+
+    /// Asks the guardian to end the command: SIGTERM to every process of the run, SIGKILL after `grace`.
+    /// Events go on. May be called again, with a shorter grace.
+    pub fn stop(&mut self, grace: Duration) {
+        self.order(Order::Stop(grace));
+    }
+
+    fn order(&mut self, order: Order) {
+        if let Some(control) = &mut self.control {
+            // A guardian that is gone needs no order, and its events say that it is gone.
+            let _ = control.write_all(order.encode().as_bytes());
+        }
+    }
+
+    /// Ends the run: when this returns, nothing of it lives, or the answer says otherwise. A command that
+    /// still runs is stopped. Takes 1 s at most where processes can be killed, 3 s in any case.
+    pub fn end(mut self) -> Result<Ended, SupervisorError> {
+        self.order(Order::End);
+        let mut ended = Ended::default();
+        let until = Instant::now() + END_PATIENCE;
+        while self.done.is_none() {
+            match self.next(Some(until), None) {
+                Ok(Wake::Event(Event::Exited { ending, .. })) => ended.ending = Some(ending),
+                Ok(Wake::Event(Event::LogFailed { stderr, errno })) => {
+                    ended.log_failures.push((stderr, errno));
+                }
+                Ok(Wake::Event(_) | Wake::Interrupted) => {}
+                Ok(Wake::Deadline) => {
+                    self.kill_guardian();
+                    break;
+                }
+                Err(SupervisorError::Over) => break,
+                Err(other) => return Err(other),
+            }
+        }
+        ended.survivors = self.done.unwrap_or(0);
+        ended.guardian_lost = self.lost;
+        if ended.survivors == 0
+            && let Some(mut guardian) = self.guardian.take()
+        {
+            // It said its last word, or is dead: this takes no time.
+            guardian.wait().map_err(SupervisorError::system("wait for guardian's end"))?;
+        }
+        Ok(ended)
+    }
+
+    /// A guardian that does not answer is stuck itself.
+    fn kill_guardian(&mut self) {
+        self.lost = true;
+        if let Some(guardian) = &mut self.guardian {
+            let _ = guardian.kill();
+        }
+        self.kill_command();
+    }
+
+    /// Lets go: what the command left behind lives on, under its guardian, which keeps the logs and the hold
+    /// until the last process is gone.
+    pub fn linger(mut self) {
+        self.order(Order::Linger);
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        // The guardian sees the end of the control pipe, and ends the run if it was not told otherwise.
+        self.control = None;
+        if let Some(guardian) = self.guardian.take() {
+            LET_GO.lock().unwrap_or_else(PoisonError::into_inner).push(guardian);
+        }
+    }
+}
+
+fn options(spec: &Spec) -> Result<Options, SupervisorError> {
+    // The guardian changes its working directory.
+    let absolute =
+        |path: &Path| std::path::absolute(path).map_err(SupervisorError::system("find working directory"));
+    Ok(Options {
+        argv: spec.argv.clone(),
+        cwd: absolute(&spec.cwd)?,
+        stdout_log: absolute(&spec.stdout_log)?,
+        stderr_log: absolute(&spec.stderr_log)?,
+        log_max: spec.log_max,
+        timeout: spec.timeout,
+        kill_grace: spec.kill_grace,
+        watch: spec.watch.clone(),
+        line_max: spec.line_max,
+        tee: spec.tee,
+        hold: spec.hold.as_deref().map(absolute).transpose()?,
+    })
+}
+
+/// The errno where it is the command's own arguments or environment that can't be passed on: too large, or
+/// with a NUL.
+fn not_startable(error: &io::Error) -> Option<i32> {
+    match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => Some(libc::E2BIG),
+        io::ErrorKind::InvalidInput => Some(libc::EINVAL),
+        _ => None,
+    }
+}
+
+pub(super) fn ready(fd: &PollFd<'_>) -> bool {
+    fd.any().unwrap_or(true)
+}
+
+pub(super) fn readable_now(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::ZERO).is_ok() && ready(&fds[0])
+}
+
+/// From now to a deadline, rounded up: waking early would mean to spin.
+pub(super) fn patience(until: Option<Instant>) -> PollTimeout {
+    let Some(until) = until else { return PollTimeout::NONE };
+    let millis = until.saturating_duration_since(Instant::now()).as_micros().div_ceil(1000);
+    PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX)
+}
+
+/// Bytes from the guardian, taken off event by event.
+#[derive(Debug, Default)]
+struct Inbox {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Inbox {
+    const PIECE: usize = 64 << 10;
+
+    /// Reads once; false at the end.
+    fn fill(&mut self, pipe: &PipeReader) -> io::Result<bool> {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        let mut piece = [0; Self::PIECE];
+        match nix::unistd::read(pipe, &mut piece) {
+            Ok(n) => {
+                self.bytes.extend_from_slice(&piece[..n]);
+                Ok(n > 0)
+            }
+            Err(Errno::EINTR | Errno::EAGAIN) => Ok(true),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The next whole event.
+    fn take(&mut self) -> Result<Option<Event>, SupervisorError> {
+        let rest = &self.bytes[self.start..];
+        let Some((&[kind, ref length @ ..], payload)) = rest.split_first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        let Some(payload) = payload.get(..length) else { return Ok(None) };
+        let event = Event::decode(kind, payload.to_vec())?;
+        self.start += HEADER + length;
+        if self.start == self.bytes.len() {
+            // A long line's room is not kept.
+            *self = Self::default();
+        }
+        Ok(Some(event))
+    }
+}

@@ -1,0 +1,61 @@
+//! The caller's orders, as they come out of the control pipe.
+//!
+//! A pipe that ends without `linger` says that the caller is gone. Implements K17, K21.
+
+use super::super::wire::Order;
+use nix::errno::Errno;
+use std::os::fd::BorrowedFd;
+
+/// What the control pipe said.
+pub(super) enum Heard {
+    /// An order.
+    Order(Order),
+    /// The caller left, or died.
+    Gone,
+}
+
+/// The read end of the control pipe.
+pub(super) struct Control<'a> {
+    pipe: Option<BorrowedFd<'a>>,
+    line: Vec<u8>,
+}
+
+impl<'a> Control<'a> {
+    /// Longer lines are no orders.
+    const LINE_MAX: usize = 64;
+
+    /// Listens to this pipe.
+    pub fn new(pipe: BorrowedFd<'a>) -> Self {
+        Self { pipe: Some(pipe), line: Vec::new() }
+    }
+
+    /// The pipe, until it ended.
+    pub fn open_pipe(&self) -> Option<BorrowedFd<'a>> {
+        self.pipe
+    }
+
+    /// Reads once, and only when the pipe is readable.
+    pub fn read(&mut self) -> Vec<Heard> {
+        let mut bytes = [0; 256];
+        let Some(pipe) = self.pipe else { return Vec::new() };
+        match nix::unistd::read(pipe, &mut bytes) {
+            Ok(n) if n > 0 => bytes[..n].iter().filter_map(|byte| self.take(*byte)).collect(),
+            Err(Errno::EINTR | Errno::EAGAIN) => Vec::new(),
+            Ok(_) | Err(_) => {
+                self.pipe = None;
+                vec![Heard::Gone]
+            }
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> Option<Heard> {
+        if byte != b'\n' {
+            if self.line.len() < Self::LINE_MAX {
+                self.line.push(byte);
+            }
+            return None;
+        }
+        let line = std::mem::take(&mut self.line);
+        Order::decode(&line).map(Heard::Order)
+    }
+}

@@ -1,0 +1,119 @@
+//! The guardian: a small process between the caller and one command.
+//!
+//! It starts the command, copies what it prints to the logs, tells the caller, and sees to it that nothing
+//! of the run outlives the run: whatever ends first (the command, its time limit, the caller, the
+//! caller's patience), everything below the guardian is ended with it, unless the caller lets it linger.
+//! It lives in neither the caller's nor the command's session, holds no folder and no descriptor of the
+//! caller's but the two pipes (stdin: orders, stdout: events). `git-aynig guardian <options> -- <argv>` is
+//! started by [`super::Supervised`] only. Implements K16-K18, K21.
+
+mod clock;
+mod control;
+mod kill;
+mod log;
+pub(crate) mod options;
+mod outbox;
+mod pump;
+mod run;
+mod scan;
+mod signals;
+mod spawn;
+
+use super::ending::Ending;
+use super::wire::Event;
+use log::CappedLog;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+use options::Options;
+use outbox::Outbox;
+use spawn::{errno_of, not_started};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use options::ROLE;
+
+/// Is the guardian that these arguments (those after [`ROLE`]) describe, until its run is over.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let options = match Options::from_args(args) {
+        Ok(options) => options,
+        Err(argument) => {
+            eprintln!("error: cannot read guardian argument '{}'", argument.display());
+            return ExitCode::from(129);
+        }
+    };
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    let Ok(mut outbox) = Outbox::new(stdout.as_fd()) else { return ExitCode::FAILURE };
+    // Fails only where the guardian leads a group already, and then that is its own anyway.
+    let _ = nix::unistd::setsid();
+    close_inherited();
+    match prepare(&options) {
+        Ok(prepared) => run::Run::new(&options, prepared, stdin.as_fd(), outbox).run(),
+        Err(ending) => {
+            outbox.send(Event::Exited { ending, leaked: false });
+            outbox.send(Event::Done { survivors: 0 });
+            outbox.drain();
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// All that a run needs, once its command runs.
+struct Prepared {
+    hold: Option<Flock<File>>,
+    logs: [CappedLog; 2],
+    signals: signals::Signals,
+    spawned: spawn::Spawned,
+}
+
+fn prepare(options: &Options) -> Result<Prepared, Ending> {
+    let hold = options.hold.as_deref().map(take_hold).transpose()?;
+    let open = |path: &Path| {
+        CappedLog::open(path, options.log_max)
+            .map_err(|e| not_started(errno_of(&e), format!("log '{}'", path.display())))
+    };
+    let logs = [open(&options.stdout_log)?, open(&options.stderr_log)?];
+    become_subreaper().map_err(|errno| not_started(errno, "guardian's subreaper role".into()))?;
+    let signals = signals::Signals::watch().map_err(|e| not_started(errno_of(&e), "signal pipe".into()))?;
+    Ok(Prepared { hold, logs, signals, spawned: spawn::spawn(options)? })
+}
+
+/// Takes the lock that says that a process of the run lives.
+fn take_hold(path: &Path) -> Result<Flock<File>, Ending> {
+    let what = |why: &str| format!("hold '{}'{why}", path.display());
+    let mut open = OpenOptions::new();
+    open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = open.open(path).map_err(|e| not_started(errno_of(&e), what("")))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+        Errno::EWOULDBLOCK => not_started(errno, what(", which another run has")),
+        other => not_started(other, what("")),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn become_subreaper() -> nix::Result<()> {
+    nix::sys::prctl::set_child_subreaper(true)
+}
+
+// Elsewhere orphans go to init: only the command's own process group can be ended then.
+#[cfg(not(target_os = "linux"))]
+fn become_subreaper() -> nix::Result<()> {
+    Ok(())
+}
+
+/// Closes what the caller's own caller let through (a hook's pipes, a make job server): a guardian can
+/// live long, and somebody may be waiting for the end of such a pipe.
+fn close_inherited() {
+    let Ok(entries) = fs::read_dir("/dev/fd") else { return };
+    let numbers: Vec<i32> =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for fd in numbers.into_iter().filter(|fd| *fd > 2) {
+        // The listing's own descriptor is among them, closed already.
+        let _ = nix::unistd::close(fd);
+    }
+}

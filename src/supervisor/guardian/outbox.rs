@@ -1,0 +1,103 @@
+//! Events on their way to the caller, which may be slow, busy or gone.
+//!
+//! Nothing here blocks: what the pipe does not take waits in a queue. While the queue is `full`, the
+//! guardian reads no output (the command then waits, as behind any slow reader), so memory stays bounded;
+//! deadlines and signals go on being served. Once the caller is gone events vanish. Implements K17.
+
+use super::super::wire::Event;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The queue before the event pipe.
+pub(super) struct Outbox<'a> {
+    pipe: BorrowedFd<'a>,
+    queue: VecDeque<Vec<u8>>,
+    /// Bytes of the first piece that are sent already.
+    sent: usize,
+    waiting: usize,
+    gone: bool,
+}
+
+impl<'a> Outbox<'a> {
+    const FULL: usize = 256 << 10;
+
+    /// Sends through this pipe, which must be nobody else's: it is made non-blocking.
+    pub fn new(pipe: BorrowedFd<'a>) -> nix::Result<Self> {
+        fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(Self { pipe, queue: VecDeque::new(), sent: 0, waiting: 0, gone: false })
+    }
+
+    /// Sends an event, now or when the pipe takes it.
+    pub fn send(&mut self, event: Event) {
+        if self.gone {
+            return;
+        }
+        let (mut head, payload) = event.encode();
+        self.waiting += head.len() + payload.len();
+        if payload.len() < 4096 {
+            head.extend_from_slice(&payload);
+            self.queue.push_back(head);
+        } else {
+            self.queue.extend([head, payload]);
+        }
+        self.flush();
+    }
+
+    /// Hands the pipe what it takes.
+    pub fn flush(&mut self) {
+        while let Some(piece) = self.queue.front() {
+            match nix::unistd::write(self.pipe, &piece[self.sent..]) {
+                Ok(n) => {
+                    self.sent += n;
+                    self.waiting -= n;
+                    if self.sent == piece.len() {
+                        self.queue.pop_front();
+                        self.sent = 0;
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                // EPIPE: nobody reads. Any other failure of a pipe comes to the same.
+                Err(_) => self.close(),
+            }
+        }
+    }
+
+    /// Sends nothing any more.
+    pub fn close(&mut self) {
+        self.gone = true;
+        self.queue = VecDeque::new();
+        self.waiting = 0;
+    }
+
+    /// True while more output should not be read.
+    pub fn full(&self) -> bool {
+        self.waiting >= Self::FULL
+    }
+
+    /// True while the pipe should be watched for room.
+    pub fn pending(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Waits until everything is sent or the caller is gone.
+    pub fn drain(&mut self) {
+        self.flush();
+        while self.pending() {
+            let mut fds = [PollFd::new(self.pipe, PollFlags::POLLOUT)];
+            match poll(&mut fds, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => self.flush(),
+                Err(_) => self.close(),
+            }
+        }
+    }
+}
+
+impl AsFd for Outbox<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe
+    }
+}
