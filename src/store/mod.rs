@@ -4,6 +4,18 @@
 //! durable swap ([`files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
 //! same tests. Implements K11, K37, K42, K43.
 
+pub mod binary;
+mod bulk;
+pub mod commit;
+pub mod files;
+pub mod git_command;
+pub mod gix_store;
+pub mod locks;
+pub mod memory;
+mod reading;
+mod reflog;
+pub mod swap;
+
 use crate::protocol::id::ObjectId;
 use std::fmt;
 use std::path::PathBuf;
@@ -29,6 +41,24 @@ impl RefName {
     /// The name without `refs/heads/`.
     pub fn short(&self) -> &[u8] {
         self.0.strip_prefix(b"refs/heads/").unwrap_or(&self.0)
+    }
+    /// True where Git would create a ref of this name (`git check-ref-format`).
+    pub fn is_valid(&self) -> bool {
+        let bytes = &self.0;
+        let has = |needle: &[u8]| bytes.windows(needle.len()).any(|w| w == needle);
+        bytes.starts_with(b"refs/")
+            && !has(b"..")
+            && !has(b"@{")
+            && !bytes.ends_with(b".")
+            && bytes.iter().all(|b| *b > b' ' && *b != 0x7f && !b"~^:?*[\\".contains(b))
+            && bytes
+                .split(|b| *b == b'/')
+                .all(|part| !part.is_empty() && part[0] != b'.' && !part.ends_with(b".lock"))
+    }
+    /// True for the flat names that are the runner's own, such as `refs/aynig/run/<id>`: only these
+    /// are ever deleted.
+    pub fn is_own(&self) -> bool {
+        self.is_valid() && self.0.starts_with(b"refs/aynig/") && self.0.split(|b| *b == b'/').count() == 4
     }
 }
 
@@ -157,6 +187,46 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    /// The ref did not hold what the swap expected. Whether that is a lost race, [`swap`] finds out.
+    #[error("cannot move '{name}': it {}, expected {}", found_text(found), expected_text(expected))]
+    Moved {
+        /// The ref.
+        name: RefName,
+        /// What the caller expected.
+        expected: Expected,
+        /// What it held; `None`: nothing.
+        found: Option<ObjectId>,
+    },
+    /// A new ref's name would be a folder of another, or the other way round.
+    #[error("cannot create '{name}': '{other}' is in the way")]
+    NameConflict {
+        /// The new ref.
+        name: RefName,
+        /// The one that exists.
+        other: RefName,
+    },
+    /// A ref that Git would not accept, or one that is not ours to delete.
+    #[error("cannot use ref '{name}': {cause}")]
+    RefusedName {
+        /// The ref.
+        name: RefName,
+        /// Why.
+        cause: &'static str,
+    },
+    /// A commit that Git would not accept.
+    #[error("cannot write the commit: {cause}")]
+    RefusedCommit {
+        /// Why.
+        cause: &'static str,
+    },
+    /// A repository that this store can't serve, though another can.
+    #[error("cannot open '{}': {cause}", path.display())]
+    Unsupported {
+        /// Its Git directory.
+        path: PathBuf,
+        /// What it uses.
+        cause: String,
+    },
     /// A `git` child ended badly.
     #[error("git {verb} failed: {message}")]
     Git {
@@ -175,16 +245,68 @@ pub enum StoreError {
     },
 }
 
+fn found_text(found: &Option<ObjectId>) -> String {
+    match found {
+        Some(id) => format!("is at {id}"),
+        None => "does not exist".to_owned(),
+    }
+}
+
+fn expected_text(expected: &Expected) -> String {
+    match expected {
+        Expected::At(id) => id.to_string(),
+        Expected::Missing => "none".to_owned(),
+    }
+}
+
+/// What a prefix holds. One ref that can't be read never hides the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// The refs, by name.
+    pub refs: Vec<(RefName, ObjectId)>,
+    /// Those whose content is no object id, each with what was found.
+    pub unreadable: Vec<(RefName, String)>,
+}
+
+/// The newest commit of every ref under a prefix.
+#[derive(Debug, Default)]
+pub struct Heads {
+    /// Refs with their commit, by name.
+    pub heads: Vec<(RefName, Commit)>,
+    /// Refs that can't be read, or whose commit can't.
+    pub failed: Vec<(RefName, StoreError)>,
+}
+
 /// Refs and objects of one repository. Every swap names its old value.
 pub trait Store: Send {
     /// What the ref holds; `None` where it does not exist.
     fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError>;
 
-    /// All refs under a prefix such as `refs/heads/`, by name; symbolic refs are left out.
-    fn scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError>;
+    /// All refs under a prefix that ends with a slash, such as `refs/heads/`; symbolic refs are left
+    /// out, and what can't be read is set aside.
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError>;
+
+    /// The readable refs of [`Store::scan_all`].
+    fn scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
+        Ok(self.scan_all(prefix)?.refs)
+    }
+
+    /// All refs under a prefix with their newest commits.
+    fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        let scan = self.scan_all(prefix)?;
+        let mut heads = Heads::from_unreadable(scan.unreadable);
+        for (name, id) in scan.refs {
+            heads.push(name, self.read_commit(id));
+        }
+        Ok(heads)
+    }
+
+    /// True for a commit whose parents a shallow clone does not have.
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError>;
 
     /// One attempt to move a ref, with no reading again: `Ok` only where the swap is certain (the
-    /// rename under the lock was made, or `git` said so). Use [`Store::compare_and_swap`].
+    /// rename under the lock was made, or `git` said so). `new: None` deletes, and only where
+    /// [`RefName::is_own`]. Use [`swap::compare_and_swap`], which finds the verdict.
     fn try_swap(
         &self,
         name: &RefName,
@@ -199,4 +321,27 @@ pub trait Store: Send {
 
     /// Writes a commit, running no hook, and makes it durable where the store is (K42).
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError>;
+}
+
+impl Heads {
+    fn from_unreadable(unreadable: Vec<(RefName, String)>) -> Self {
+        let failed = unreadable
+            .into_iter()
+            .map(|(name, cause)| (name.clone(), StoreError::UnreadableRef { name, cause }))
+            .collect();
+        Self { heads: Vec::new(), failed }
+    }
+
+    fn push(&mut self, name: RefName, read: Result<Commit, StoreError>) {
+        match read {
+            Ok(commit) => self.heads.push((name, commit)),
+            Err(error) => self.failed.push((name, error)),
+        }
+    }
+}
+
+/// Wraps an I/O error with what was tried on which path.
+fn io_error(what: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { what, path, source }
 }

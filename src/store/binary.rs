@@ -1,0 +1,391 @@
+//! The store served by the `git` binary alone, for what gix can't do: reftable, partial clones.
+//!
+//! Objects come from one long-lived `git cat-file --batch`, started when first needed and again when
+//! it died. Refs are read by `for-each-ref` and moved by `update-ref`, whose exit status is the
+//! answer of an attempt; a failed attempt on a ref that still holds the old value is made again for
+//! about a second, because reftable has one lock for all refs. Symbolic refs are refused. Durable
+//! means `core.fsync=committed` and the folders synced here, which Git does not do.
+//!
+//! Implements K37, K42 (second backend), K11 (the attempt).
+
+use super::git_command::Git;
+use super::{
+    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
+    locks,
+};
+use crate::protocol::id::ObjectId;
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::time::{Duration, Instant};
+
+/// How many objects are asked for before their answers are read: both pipes hold this many.
+const ASK_AHEAD: usize = 200;
+
+/// A repository by way of `git`.
+pub struct GitStore {
+    git: Git,
+    common_dir: PathBuf,
+    hex_len: usize,
+    reftable: bool,
+    durable: bool,
+    retry_for: Duration,
+    batch: RefCell<Option<Batch>>,
+}
+
+/// A running `git cat-file --batch`.
+struct Batch {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// Why a batch child gave no object.
+enum BatchError {
+    /// The child is gone or talks nonsense: a new one may do better.
+    Broken,
+    /// It answered that there is no such commit.
+    Absent(String),
+}
+
+impl From<std::io::Error> for BatchError {
+    fn from(_: std::io::Error) -> Self {
+        Self::Broken
+    }
+}
+
+impl GitStore {
+    /// The repository of this Git directory (main, bare, or that of a linked worktree).
+    pub fn open(git: Git, git_dir: &Path, durable: bool) -> Result<Self, StoreError> {
+        let ask = |args: &[&str]| -> Result<Vec<u8>, StoreError> {
+            let mut answer = git.command(git_dir).verb("rev-parse").args(args).ok()?;
+            answer.pop_if(|b| *b == b'\n');
+            Ok(answer)
+        };
+        let common = ask(&["--path-format=absolute", "--git-common-dir"])?;
+        let hex_len = if ask(&["--show-object-format"])? == b"sha256" { 64 } else { 40 };
+        let common_dir = PathBuf::from(std::ffi::OsString::from_vec(common));
+        let reftable = common_dir.join("reftable").is_dir();
+        let retry_for = Duration::from_secs(1);
+        Ok(Self { git, common_dir, hex_len, reftable, durable, retry_for, batch: RefCell::new(None) })
+    }
+
+    /// What is at exactly this name, by one child.
+    fn read(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if !name.is_valid() {
+            return Err(StoreError::RefusedName { name: name.clone(), cause: "Git accepts no such name" });
+        }
+        let scan = self.list(OsStr::from_bytes(name.as_bytes()))?;
+        for (found, id, symbolic) in scan.lines {
+            if found != *name {
+                continue;
+            }
+            return match symbolic {
+                Some(target) => Err(StoreError::SymbolicRef { name: found, target }),
+                None => Ok(Some(id)),
+            };
+        }
+        // Git leaves a broken ref out with a warning: not the same as one that is gone.
+        if !scan.said.is_empty() {
+            return Err(StoreError::UnreadableRef { name: name.clone(), cause: scan.said });
+        }
+        self.refuse_dangling_symbolic(name)?;
+        Ok(None)
+    }
+
+    /// A symbolic ref to a missing one is left out by `for-each-ref` without a word.
+    fn refuse_dangling_symbolic(&self, name: &RefName) -> Result<(), StoreError> {
+        let args = [OsStr::new("-q"), OsStr::from_bytes(name.as_bytes())];
+        let output = self.git.command(&self.common_dir).verb("symbolic-ref").args(args).output()?;
+        if !output.status.success() {
+            return Ok(());
+        }
+        let target = RefName::new(output.stdout.trim_ascii());
+        Err(StoreError::SymbolicRef { name: name.clone(), target })
+    }
+
+    fn list(&self, pattern: &OsStr) -> Result<Listing, StoreError> {
+        let format = "--format=%(objectname) %(refname) %(symref)";
+        let output = self
+            .git
+            .command(&self.common_dir)
+            .verb("for-each-ref")
+            .args([OsStr::new(format), pattern])
+            .output()?;
+        if !output.status.success() {
+            return Err(StoreError::Git { verb: "for-each-ref".to_owned(), message: output.message });
+        }
+        let mut lines = Vec::new();
+        for line in output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
+            // No part can hold a space: Git allows none in ref names.
+            let mut parts = line.splitn(3, |b| *b == b' ');
+            let id = parts.next().and_then(|hex| ObjectId::from_hex(hex).ok());
+            let (Some(id), Some(name)) = (id, parts.next()) else {
+                let message = format!("unexpected line '{}'", line.escape_ascii());
+                return Err(StoreError::Git { verb: "for-each-ref".to_owned(), message });
+            };
+            let symbolic = parts.next().filter(|t| !t.is_empty()).map(RefName::new);
+            lines.push((RefName::new(name), id, symbolic));
+        }
+        Ok(Listing { lines, said: output.message })
+    }
+
+    fn attempt(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        let null = "0".repeat(self.hex_len);
+        let old = match expected {
+            Expected::At(id) => id.to_string(),
+            Expected::Missing => null.clone(),
+        };
+        let new = new.map_or(null, |id| id.to_string());
+        let log: String = log.split_whitespace().collect::<Vec<_>>().join(" ").replace('\0', " ");
+        let mut command = self
+            .git
+            .command(&self.common_dir)
+            .durable(self.durable)
+            // The same patience as on the other backend.
+            .config("core.filesRefLockTimeout=1000")
+            .config("reftable.lockTimeout=1000")
+            .identity(by)
+            .verb("update-ref")
+            .args(["--no-deref"]);
+        if !log.is_empty() {
+            command = command.args(["-m", &log]);
+        }
+        let name = OsStr::from_bytes(name.as_bytes());
+        command.args([name, OsStr::new(&new), OsStr::new(&old)]).ok().map(drop)
+    }
+
+    fn sync_refs(&self, name: &RefName) -> Result<(), StoreError> {
+        if !self.durable {
+            return Ok(());
+        }
+        if self.reftable {
+            return files::sync(&self.common_dir.join("reftable"));
+        }
+        let path = self.common_dir.join(OsStr::from_bytes(name.as_bytes()));
+        // New folders of a nested name are entries of those above them.
+        for folder in path.ancestors().skip(1).take_while(|f| f.starts_with(self.common_dir.join("refs"))) {
+            if folder.is_dir() {
+                files::sync(folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads commits in this order, many questions ahead of the answers.
+    fn read_many(&self, ids: &[ObjectId]) -> Vec<Result<Commit, StoreError>> {
+        let mut read = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(ASK_AHEAD) {
+            let mut left = chunk;
+            // A child that died is replaced once; what is missing then is an error each.
+            for _ in 0..2 {
+                let got = self.with_batch(|batch| batch.ask(left)).unwrap_or_default();
+                read.extend(got.iter().map(|(id, raw)| parsed(*id, raw)));
+                left = &left[got.len()..];
+            }
+            for id in left {
+                read.push(Err(StoreError::Object { id: *id, cause: "git cat-file ended early".to_owned() }));
+            }
+        }
+        read
+    }
+
+    fn with_batch<T>(&self, f: impl FnOnce(&mut Batch) -> (T, bool)) -> Result<T, StoreError> {
+        let mut slot = self.batch.borrow_mut();
+        if slot.is_none() {
+            let mut child = self.git.command(&self.common_dir).verb("cat-file").args(["--batch"]).spawn()?;
+            let (input, output) = (child.stdin.take(), child.stdout.take());
+            let Some(output) = output else {
+                return Err(StoreError::Git { verb: "cat-file".to_owned(), message: "no pipe".to_owned() });
+            };
+            *slot = Some(Batch { child, input, output: BufReader::new(output) });
+        }
+        let Some(batch) = slot.as_mut() else {
+            return Err(StoreError::Git { verb: "cat-file".to_owned(), message: "no child".to_owned() });
+        };
+        let (value, still_good) = f(batch);
+        if !still_good {
+            *slot = None;
+        }
+        Ok(value)
+    }
+}
+
+struct Listing {
+    lines: Vec<(RefName, ObjectId, Option<RefName>)>,
+    said: String,
+}
+
+type Answer = Result<Vec<u8>, String>;
+
+fn parsed(id: ObjectId, raw: &Answer) -> Result<Commit, StoreError> {
+    let read = raw.as_deref().map_err(String::as_str).and_then(|raw| commit::parse(id, raw));
+    read.map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
+}
+
+impl Batch {
+    /// Answers in the order of the questions, as far as the child lived; and whether it still does.
+    fn ask(&mut self, ids: &[ObjectId]) -> (Vec<(ObjectId, Answer)>, bool) {
+        let mut answers = Vec::with_capacity(ids.len());
+        let questions: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let sent = match &mut self.input {
+            Some(input) => input.write_all(questions.as_bytes()).and_then(|()| input.flush()),
+            None => return (answers, false),
+        };
+        if sent.is_err() {
+            return (answers, false);
+        }
+        for id in ids {
+            match self.answer(*id) {
+                Ok(raw) => answers.push((*id, Ok(raw))),
+                Err(BatchError::Absent(cause)) => answers.push((*id, Err(cause))),
+                Err(BatchError::Broken) => return (answers, false),
+            }
+        }
+        (answers, true)
+    }
+
+    fn answer(&mut self, id: ObjectId) -> Result<Vec<u8>, BatchError> {
+        let mut header = String::new();
+        self.output.read_line(&mut header)?;
+        let words: Vec<&str> = header.split_whitespace().collect();
+        match words.as_slice() {
+            [found, kind, size] if *found == id.to_string() => {
+                let size: usize = size.parse().map_err(|_| BatchError::Broken)?;
+                let mut content = vec![0; size + 1];
+                self.output.read_exact(&mut content)?;
+                content.pop();
+                if *kind == "commit" {
+                    Ok(content)
+                } else {
+                    Err(BatchError::Absent(format!("it is a {kind}")))
+                }
+            }
+            [found, "missing"] if *found == id.to_string() => {
+                Err(BatchError::Absent("it is missing".to_owned()))
+            }
+            _ => Err(BatchError::Broken),
+        }
+    }
+}
+
+impl Store for GitStore {
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.read(name)
+    }
+
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        let listing = self.list(OsStr::new(prefix))?;
+        let refs =
+            listing.lines.into_iter().filter(|(_, _, s)| s.is_none()).map(|(n, id, _)| (n, id)).collect();
+        // Git names the broken ones only in its warnings.
+        let unreadable = listing
+            .said
+            .split("ignoring broken ref ")
+            .skip(1)
+            .filter_map(|rest| rest.split(' ').next())
+            .map(|name| (RefName::new(name.as_bytes()), "git calls it broken".to_owned()))
+            .collect();
+        Ok(Scan { refs, unreadable })
+    }
+
+    fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        let scan = self.scan_all(prefix)?;
+        let mut heads = Heads::from_unreadable(scan.unreadable);
+        let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
+        for ((name, _), read) in scan.refs.into_iter().zip(self.read_many(&ids)) {
+            heads.push(name, read);
+        }
+        Ok(heads)
+    }
+
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {
+        let path = self.common_dir.join("shallow");
+        match std::fs::read_to_string(&path) {
+            Ok(list) => Ok(list.lines().any(|line| line == id.to_string())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(io_error("read", &path)(e)),
+        }
+    }
+
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        if new.is_none() && !name.is_own() {
+            return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours to delete" });
+        }
+        let wanted = match expected {
+            Expected::At(id) => Some(id),
+            Expected::Missing => None,
+        };
+        let started = Instant::now();
+        let mut pause = Duration::from_millis(10);
+        loop {
+            // This also refuses a symbolic ref: `update-ref` would follow or overwrite it.
+            let found = self.read(name)?;
+            if found != wanted {
+                return Err(StoreError::Moved { name: name.clone(), expected, found });
+            }
+            let error = match self.attempt(name, expected, new, by, log) {
+                Ok(()) => return self.sync_refs(name),
+                Err(error) => error,
+            };
+            if started.elapsed() > self.retry_for {
+                return Err(error);
+            }
+            std::thread::sleep(locks::jittered(pause));
+            pause *= 2;
+        }
+    }
+
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        self.read_many(&[id]).pop().unwrap_or_else(|| {
+            Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
+        })
+    }
+
+    fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+        let printed = self
+            .git
+            .command(&self.common_dir)
+            .durable(self.durable)
+            .verb("hash-object")
+            .args(["-t", "commit", "-w", "--stdin"])
+            .stdin(commit::encode(new)?)
+            .ok()?;
+        let id = ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "hash-object".to_owned(),
+            message: "it printed no object id".to_owned(),
+        })?;
+        if self.durable {
+            let hex = id.to_string();
+            let objects = self.common_dir.join("objects");
+            files::sync(&objects.join(&hex[..2]))?;
+            files::sync(&objects)?;
+        }
+        Ok(id)
+    }
+}

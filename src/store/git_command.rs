@@ -1,0 +1,281 @@
+//! The one builder of `git` children.
+//!
+//! `git` is found once ([`Git::find`]), from an environment that is passed in: `$GIT_EXEC_PATH/git`
+//! where that is set (the git that runs `git aynig`), else along `PATH`. A child gets that environment
+//! without any `GIT_*` variable beyond a short list, the Git directory by flag, and configuration
+//! pinned so that it runs no hook, starts no maintenance and prints the same text everywhere.
+//! An exit status is the answer; what a child says is only quoted.
+//!
+//! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
+//! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
+
+use super::{RefName, Signature, StoreError, commit, io_error};
+use crate::protocol::id::ObjectId;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// Configuration of every child, each with its reason.
+const PINNED: &[&str] = &[
+    // What the runner does fires no hook: not reference-transaction, not post-checkout.
+    "core.hooksPath=/dev/null",
+    // A monitor is a daemon that the user's configuration names.
+    "core.fsmonitor=false",
+    // No background process that outlives the child and holds locks.
+    "gc.auto=0",
+    "maintenance.auto=false",
+    // Verification runs gpg and puts its text between ours.
+    "log.showSignature=false",
+    // Output is parsed.
+    "color.ui=false",
+    "core.quotePath=false",
+    "i18n.logOutputEncoding=UTF-8",
+    // Submodules are not ours to move.
+    "submodule.recurse=false",
+    "advice.detachedHead=false",
+];
+
+/// `GIT_*` variables that reach a child: how to talk to remotes, where configuration is, traces.
+const ALLOWED: &[&str] = &[
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "GIT_HTTP_PROXY_AUTHMETHOD",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+];
+const ALLOWED_PREFIXES: &[&str] = &["GIT_SSL_", "GIT_PROXY_SSL_", "GIT_TRACE"];
+
+/// True for a variable that a child of ours may inherit.
+pub fn is_passed_on(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return true };
+    !name.starts_with("GIT_")
+        || ALLOWED.contains(&name)
+        || ALLOWED_PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
+/// The `git` program and the environment of its children.
+#[derive(Debug, Clone)]
+pub struct Git {
+    program: PathBuf,
+    env: Vec<(OsString, OsString)>,
+}
+
+/// How a child ended and what it printed.
+#[derive(Debug)]
+pub struct GitOutput {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// What it said, as one line of at most 500 characters, for reports.
+    pub message: String,
+}
+
+impl Git {
+    /// Finds `git` in this environment, usually `std::env::vars_os()`.
+    pub fn find(env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, StoreError> {
+        let all: Vec<(OsString, OsString)> = env.into_iter().collect();
+        let value = |name: &str| all.iter().find(|(k, _)| k == name).map(|(_, v)| v.as_os_str());
+        let exec_path = value("GIT_EXEC_PATH").map(PathBuf::from).filter(|p| p.join("git").is_file());
+        let program = match &exec_path {
+            Some(folder) => folder.join("git"),
+            None => which::which_in("git", value("PATH"), "/").map_err(|error| StoreError::Git {
+                verb: "--version".to_owned(),
+                message: format!("git was not found on PATH: {error}"),
+            })?,
+        };
+        let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
+        // A git that was found there may need it to find its own parts.
+        env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
+        Ok(Self { program, env })
+    }
+
+    /// Finds `git` in the environment of this process.
+    pub fn find_here() -> Result<Self, StoreError> {
+        Self::find(std::env::vars_os())
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// A child that works on this Git directory.
+    pub fn command(&self, git_dir: &Path) -> GitCommand {
+        let mut inner = Command::new(&self.program);
+        inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
+        // Messages in one language; no prompt may hang; `status` takes no lock for its own comfort.
+        inner.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+        // What was hashed counts, not what `refs/replace` shows instead.
+        inner.env("GIT_NO_REPLACE_OBJECTS", "1");
+        inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
+        // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
+        inner.process_group(0);
+        let mut command = GitCommand { inner, verb: String::new(), stdin: None };
+        for pin in PINNED {
+            command = command.config(pin);
+        }
+        command
+    }
+
+    /// Deletes a ref that may be packed too, if it holds `old`.
+    pub(super) fn delete_ref(
+        &self,
+        git_dir: &Path,
+        name: &RefName,
+        old: ObjectId,
+        durable: bool,
+    ) -> Result<(), StoreError> {
+        let (name, old) = (OsStr::from_bytes(name.as_bytes()), old.to_string());
+        self.command(git_dir)
+            .durable(durable)
+            .verb("update-ref")
+            .args([OsStr::new("--no-deref"), OsStr::new("-d"), name, OsStr::new(&old)])
+            .ok()
+            .map(drop)
+    }
+}
+
+/// One `git` child to be.
+#[derive(Debug)]
+pub struct GitCommand {
+    inner: Command,
+    verb: String,
+    stdin: Option<Vec<u8>>,
+}
+
+impl GitCommand {
+    /// Adds `-c key=value`; only before [`GitCommand::verb`].
+    pub fn config(mut self, setting: &str) -> Self {
+        self.inner.arg("-c").arg(setting);
+        self
+    }
+
+    /// Has Git sync objects and refs; only before [`GitCommand::verb`]. Folders are left to the caller.
+    pub fn durable(self, durable: bool) -> Self {
+        if durable { self.config("core.fsync=committed") } else { self }
+    }
+
+    /// The subcommand.
+    pub fn verb(mut self, verb: &str) -> Self {
+        self.inner.arg(verb);
+        self.verb = verb.to_owned();
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.inner.args(args);
+        self
+    }
+
+    /// Sets a variable of the child.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Sets author and committer, and their moment.
+    pub fn identity(mut self, by: &Signature) -> Self {
+        let (name, email) = commit::clean(by);
+        let date = format!("@{} +0000", by.seconds);
+        for role in ["AUTHOR", "COMMITTER"] {
+            self.inner.env(format!("GIT_{role}_NAME"), &name);
+            self.inner.env(format!("GIT_{role}_EMAIL"), &email);
+            self.inner.env(format!("GIT_{role}_DATE"), &date);
+        }
+        self
+    }
+
+    /// Gives the child this input; without it the input is empty.
+    pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(input.into());
+        self
+    }
+
+    /// Keeps the child in the terminal's foreground group and lets it prompt: network children only.
+    pub fn foreground(mut self) -> Self {
+        self.inner.env_remove("GIT_TERMINAL_PROMPT");
+        // The group of this process.
+        self.inner.process_group(nix::unistd::getpgrp().as_raw());
+        self
+    }
+
+    /// Runs it to its end, whatever its exit status.
+    pub fn output(self) -> Result<GitOutput, StoreError> {
+        run(self)
+    }
+
+    /// Runs it and returns what it printed; any exit status but 0 is an error.
+    pub fn ok(self) -> Result<Vec<u8>, StoreError> {
+        let verb = self.verb.clone();
+        let output = run(self)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let message = if output.message.is_empty() { output.status.to_string() } else { output.message };
+        Err(StoreError::Git { verb, message })
+    }
+
+    /// Starts it with both pipes open, to be talked to; its error output goes nowhere.
+    pub fn spawn(mut self) -> Result<Child, StoreError> {
+        self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let program = PathBuf::from(self.inner.get_program());
+        self.inner.spawn().map_err(io_error("start", &program))
+    }
+}
+
+/// The one place where a child is run to its end; deadlines belong here.
+fn run(mut command: GitCommand) -> Result<GitOutput, StoreError> {
+    let program = PathBuf::from(command.inner.get_program());
+    command.inner.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+    command.inner.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.inner.spawn().map_err(io_error("start", &program))?;
+    let feeder = child.stdin.take().zip(command.stdin).map(|(mut pipe, input)| {
+        // A child that ends without reading is judged by its exit status.
+        std::thread::spawn(move || drop(pipe.write_all(&input)))
+    });
+    let output = child.wait_with_output().map_err(io_error("wait for", &program))?;
+    if let Some(feeder) = feeder {
+        let _ = feeder.join();
+    }
+    Ok(GitOutput { status: output.status, stdout: output.stdout, message: one_line(&output.stderr) })
+}
+
+fn one_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).take(500).collect()
+}
+
+fn joined(flag: &str, value: &OsStr) -> OsString {
+    let mut whole = OsString::from(flag);
+    whole.push(value);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_git_variables_reach_a_child() {
+        for gone in
+            ["GIT_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_QUARANTINE_PATH"]
+        {
+            assert!(!is_passed_on(OsStr::new(gone)), "{gone}");
+        }
+        for kept in
+            ["HOME", "PATH", "GIT_SSH_COMMAND", "GIT_TRACE2_EVENT", "GIT_CONFIG_GLOBAL", "HTTPS_PROXY"]
+        {
+            assert!(is_passed_on(OsStr::new(kept)), "{kept}");
+        }
+    }
+}
