@@ -163,19 +163,20 @@ impl<'a> Run<'a> {
         if self.anyone_left() {
             self.killer.tick(now);
         }
-        if let Phase::Draining { until } = self.phase {
-            if self.streams.iter().all(|s| s.open_pipe().is_none()) || until <= now && !self.outbox.full() {
-                self.decide();
-            }
+        if let Phase::Draining { until } = self.phase
+            && (self.streams.iter().all(|s| s.open_pipe().is_none()) || until <= now && !self.outbox.full())
+        {
+            self.decide();
         }
         if self.printed.is_some() && self.next_progress <= now {
             self.tell_progress(now);
         }
-        if self.caller == Caller::Finished && !self.gave_up {
-            if let Some(survivors) = self.killer.survivors(now) {
-                self.gave_up = true;
-                self.outbox.send(Event::Done { survivors });
-            }
+        if self.caller == Caller::Finished
+            && !self.gave_up
+            && let Some(survivors) = self.killer.survivors(now)
+        {
+            self.gave_up = true;
+            self.outbox.send(Event::Done { survivors });
         }
     }
 
