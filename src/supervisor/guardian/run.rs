@@ -236,6 +236,7 @@ impl<'a> Run<'a> {
             Source::Children => {
                 signals::clear(&self.signals.children);
                 self.reap();
+                self.killer.child_died();
             }
             Source::Terminate => {
                 signals::clear(&self.signals.terminate);
