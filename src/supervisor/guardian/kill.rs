@@ -189,6 +189,7 @@ fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
 }
 
 /// The signal that killed a zombie, where `wait` has no name for it (real-time signals).
+#[cfg(target_os = "linux")]
 pub(super) fn zombie_signal(pid: Pid) -> Option<i32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];

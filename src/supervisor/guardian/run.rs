@@ -8,7 +8,7 @@
 use super::super::ending::{Ending, Exit};
 use super::super::wire::{Event, Order};
 use super::control::{Control, Heard};
-use super::kill::{Killer, zombie_signal};
+use super::kill::Killer;
 use super::options::Options;
 use super::outbox::Outbox;
 use super::pump::{Piece, Stream};
@@ -173,7 +173,8 @@ impl<'a> Run<'a> {
         }
         if self.caller == Caller::Finished
             && !self.gave_up
-            && let Some(survivors) = self.killer.survivors(now)
+            && self.anyone_left()
+            && let Some(survivors) = self.killer.survivors(now).filter(|n| *n > 0)
         {
             self.gave_up = true;
             self.outbox.send(Event::Done { survivors });
@@ -302,7 +303,7 @@ impl<'a> Run<'a> {
         use nix::sys::wait::{Id, waitid};
         let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         if self.exit.is_none() && waitid(Id::Pid(self.command), peek) == Err(Errno::EINVAL) {
-            let signal = zombie_signal(self.command).unwrap_or(0);
+            let signal = super::kill::zombie_signal(self.command).unwrap_or(0);
             self.left(self.command, Exit::Signal { signal, core_dumped: false });
         }
     }
