@@ -3,11 +3,12 @@
 //! The guardian is a child subreaper: whatever a descendant's parents do, its chain of parents leads here,
 //! so a walk over `/proc` finds it, `setsid` and double forks included. Signals go to whole process groups
 //! at once, because no fork escapes those; every group of a descendant lies in a session that a descendant
-//! made. SIGTERM is sent once to each group, SIGKILL again and again until `wait` knows no child.
-//! `ask`, then `tick` whenever it is `due`. Implements K17.
+//! made. SIGTERM is sent once to each group, SIGKILL again and again until `wait` knows no child: whoever
+//! is orphaned by it comes to the guardian, and is met there at once. `ask`, then `tick` whenever it is
+//! `due`, and `child_died` after each death. Implements K17.
 
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::{Pid, getpgrp};
+use nix::unistd::{Pid, getpgid, getpgrp};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
@@ -82,9 +83,18 @@ impl Killer {
             Phase::Killing { since, .. } => since,
             Phase::Calm | Phase::Asked { .. } => now,
         };
+        kill_children();
         kill_all(self.command);
         let round = if now - since < Self::FUTILE { Self::ROUND } else { Self::FUTILE_ROUND };
         self.phase = Phase::Killing { since, next: now + round };
+    }
+
+    /// Meets the orphans that a death has brought.
+    pub fn child_died(&self) {
+        match self.phase {
+            Phase::Killing { .. } => kill_children(),
+            Phase::Calm | Phase::Asked { .. } => {}
+        }
     }
 
     /// How many outlive SIGKILL, once that is clear.
@@ -98,7 +108,25 @@ impl Killer {
     }
 }
 
-/// One round: repeated at once while it meets processes that it has not met, as in a storm of forks.
+/// Kills the guardian's own children, again while there are new ones. This takes microseconds where the
+/// walk over all processes takes milliseconds, in which a storm of forks is a generation further. Kernels
+/// without this file have the walk alone.
+fn kill_children() {
+    let mut met: HashSet<Process> = HashSet::new();
+    for _ in 0..64 {
+        let list = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        let found =
+            pids.map(|pid| Process { pid, group: getpgid(Some(Pid::from_raw(pid))).map_or(0, Pid::as_raw) });
+        let fresh: Vec<_> = found.filter(|process| met.insert(*process)).collect();
+        if fresh.is_empty() {
+            return;
+        }
+        signal(&fresh, Signal::SIGKILL);
+    }
+}
+
+/// Kills every descendant, also those whose parents may not be killed; again while there are new ones.
 fn kill_all(command: Pid) {
     let mut met = HashSet::new();
     for _ in 0..16 {
@@ -161,6 +189,7 @@ fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
 }
 
 /// The signal that killed a zombie, where `wait` has no name for it (real-time signals).
+#[cfg(target_os = "linux")]
 pub(super) fn zombie_signal(pid: Pid) -> Option<i32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];

@@ -8,7 +8,7 @@
 use super::super::ending::{Ending, Exit};
 use super::super::wire::{Event, Order};
 use super::control::{Control, Heard};
-use super::kill::{Killer, zombie_signal};
+use super::kill::Killer;
 use super::options::Options;
 use super::outbox::Outbox;
 use super::pump::{Piece, Stream};
@@ -163,19 +163,21 @@ impl<'a> Run<'a> {
         if self.anyone_left() {
             self.killer.tick(now);
         }
-        if let Phase::Draining { until } = self.phase {
-            if self.streams.iter().all(|s| s.open_pipe().is_none()) || until <= now && !self.outbox.full() {
-                self.decide();
-            }
+        if let Phase::Draining { until } = self.phase
+            && (self.streams.iter().all(|s| s.open_pipe().is_none()) || until <= now && !self.outbox.full())
+        {
+            self.decide();
         }
         if self.printed.is_some() && self.next_progress <= now {
             self.tell_progress(now);
         }
-        if self.caller == Caller::Finished && !self.gave_up {
-            if let Some(survivors) = self.killer.survivors(now) {
-                self.gave_up = true;
-                self.outbox.send(Event::Done { survivors });
-            }
+        if self.caller == Caller::Finished
+            && !self.gave_up
+            && self.anyone_left()
+            && let Some(survivors) = self.killer.survivors(now).filter(|n| *n > 0)
+        {
+            self.gave_up = true;
+            self.outbox.send(Event::Done { survivors });
         }
     }
 
@@ -235,6 +237,7 @@ impl<'a> Run<'a> {
             Source::Children => {
                 signals::clear(&self.signals.children);
                 self.reap();
+                self.killer.child_died();
             }
             Source::Terminate => {
                 signals::clear(&self.signals.terminate);
@@ -300,7 +303,7 @@ impl<'a> Run<'a> {
         use nix::sys::wait::{Id, waitid};
         let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         if self.exit.is_none() && waitid(Id::Pid(self.command), peek) == Err(Errno::EINVAL) {
-            let signal = zombie_signal(self.command).unwrap_or(0);
+            let signal = super::kill::zombie_signal(self.command).unwrap_or(0);
             self.left(self.command, Exit::Signal { signal, core_dumped: false });
         }
     }
