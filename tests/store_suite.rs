@@ -480,9 +480,11 @@ fn packing_meanwhile_changes_no_verdict() {
             // The packer is told to stop even where the race fails.
             let raced = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 race(w, 8, 15);
-                let run = RefName::new("refs/aynig/run/1");
-                let first = w.commit(&[]);
-                for _ in 0..15 {
+                for i in 0..25 {
+                    // Never the same name and value twice: git's packer would prune the second as the
+                    // first, with git's own deletion too. Run ids are unique.
+                    let run = RefName::new(format!("refs/aynig/run/{i}"));
+                    let first = w.commit(&[]);
                     assert_eq!(create_ref(&*w.store, &run, first, &by(), "").unwrap(), Swap::Won);
                     assert_eq!(w.store.scan("refs/").unwrap().len(), 2);
                     assert_eq!(delete_ref(&*w.store, &run, first, &by()).unwrap(), Swap::Won);

@@ -13,7 +13,7 @@
 
 use super::git_command::Git;
 use super::locks::{self, RefLock};
-use super::reading::{self, Packed, RefValue, path_of};
+use super::reading::{self, Packed, RefValue, is_absent, path_of};
 use super::reflog::{self, LogRefs};
 use super::{Expected, RefName, Scan, Signature, StoreError, io_error};
 use crate::protocol::id::ObjectId;
@@ -302,11 +302,19 @@ impl FilesRefs {
         Ok(())
     }
 
+    /// Syncs the folder that holds this path, where durable.
     pub(super) fn sync_folder_of(&self, path: &Path) -> Result<(), StoreError> {
-        match path.parent() {
-            Some(folder) if self.policy.durable => sync(folder),
-            Some(_) | None => Ok(()),
+        if !self.policy.durable {
+            return Ok(());
         }
+        for folder in path.ancestors().skip(1) {
+            match sync(folder) {
+                // `git pack-refs` took the ref over and removed the folder: its parent tells so.
+                Err(StoreError::Io { source, .. }) if is_absent(&source) => {}
+                synced => return synced,
+            }
+        }
+        Ok(())
     }
 }
 
