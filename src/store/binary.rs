@@ -173,6 +173,16 @@ impl GitStore {
         command.args([name, OsStr::new(&new), OsStr::new(&old)]).ok().map(drop)
     }
 
+    /// A ref that is a folder of this name, or has it as a folder.
+    fn conflict_of(&self, name: &RefName) -> Result<Option<RefName>, StoreError> {
+        let is_below = |a: &RefName, b: &RefName| {
+            a.as_bytes().strip_prefix(b.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        let listing = self.list(OsStr::new("refs/"))?;
+        let mut names = listing.lines.into_iter().map(|(other, _, _)| other);
+        Ok(names.find(|other| is_below(other, name) || is_below(name, other)))
+    }
+
     fn sync_refs(&self, name: &RefName) -> Result<(), StoreError> {
         if !self.durable {
             return Ok(());
@@ -337,6 +347,10 @@ impl Store for GitStore {
         if new.is_none() && !name.is_own() {
             return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours to delete" });
         }
+        // As Git refuses a branch that would point at nothing; asked first, so that it is not retried.
+        if let Some(new) = new {
+            self.read_commit(new)?;
+        }
         let wanted = match expected {
             Expected::At(id) => Some(id),
             Expected::Missing => None,
@@ -353,6 +367,9 @@ impl Store for GitStore {
                 Ok(()) => return self.sync_refs(name),
                 Err(error) => error,
             };
+            if let (None, Some(other)) = (found, self.conflict_of(name)?) {
+                return Err(StoreError::NameConflict { name: name.clone(), other });
+            }
             if started.elapsed() > self.retry_for {
                 return Err(error);
             }

@@ -12,8 +12,8 @@
 //! Implements K42, K11 (the attempt), K44.
 
 use super::git_command::Git;
-use super::locks::RefLock;
-use super::reading::{self, Packed, RefValue, path_of};
+use super::locks::{self, RefLock};
+use super::reading::{self, Packed, RefValue, is_absent, path_of};
 use super::reflog::{self, LogRefs};
 use super::{Expected, RefName, Scan, Signature, StoreError, io_error};
 use crate::protocol::id::ObjectId;
@@ -21,7 +21,7 @@ use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,21 +205,36 @@ impl FilesRefs {
             Ok(Packed::open(&refs.common_dir, refs.hex_len)?.find(name) != RefValue::Missing)
         };
         {
-            let _lock = RefLock::take(self, name, b"")?;
+            let lock = RefLock::take(self, name, b"")?;
             let (_, is_loose) = self.check(name, expected)?;
             if is_loose && !packed(self)? {
                 fs::remove_file(&path).map_err(io_error("remove", &path))?;
                 reflog::remove(&self.common_dir, name)?;
                 self.sync_folder_of(&path)?;
-                // A `git pack-refs` that read the file before it went is about to bring it back: it
-                // still holds this lock, or has written its file.
-                if !self.common_dir.join("packed-refs.lock").exists() && !packed(self)? {
+                drop(lock);
+                self.wait_for_packer(name)?;
+                // A `git pack-refs` that had read the file before it went has brought it back.
+                if !packed(self)? {
                     return Ok(());
                 }
             }
         }
         let Expected::At(old) = expected else { return Ok(()) };
         self.git.delete_ref(&self.common_dir, name, old, self.policy.durable)
+    }
+
+    /// Waits until whoever holds `packed-refs.lock` now has let go of it.
+    fn wait_for_packer(&self, name: &RefName) -> Result<(), StoreError> {
+        let path = self.common_dir.join("packed-refs.lock");
+        let Some(holder) = locks::identity(&path) else { return Ok(()) };
+        let started = Instant::now();
+        while locks::identity(&path) == Some(holder) {
+            if started.elapsed() > self.policy.lock_wait {
+                return Err(StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
     }
 
     /// A new ref must be no folder of another and have no other as a folder.
@@ -287,11 +302,19 @@ impl FilesRefs {
         Ok(())
     }
 
+    /// Syncs the folder that holds this path, where durable.
     pub(super) fn sync_folder_of(&self, path: &Path) -> Result<(), StoreError> {
-        match path.parent() {
-            Some(folder) if self.policy.durable => sync(folder),
-            Some(_) | None => Ok(()),
+        if !self.policy.durable {
+            return Ok(());
         }
+        for folder in path.ancestors().skip(1) {
+            match sync(folder) {
+                // `git pack-refs` took the ref over and removed the folder: its parent tells so.
+                Err(StoreError::Io { source, .. }) if is_absent(&source) => {}
+                synced => return synced,
+            }
+        }
+        Ok(())
     }
 }
 

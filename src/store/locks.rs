@@ -294,11 +294,11 @@ fn flock_of_the_dead(twin: &Path) -> Option<Flock<File>> {
     Flock::lock(File::open(twin).ok()?, FlockArg::LockExclusiveNonblock).ok()
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|m| (m.dev(), m.ino()))
 }
 
-fn age_of(path: &Path) -> Duration {
+pub(super) fn age_of(path: &Path) -> Duration {
     let changed = fs::symlink_metadata(path).and_then(|m| m.modified()).ok();
     changed.and_then(|t| SystemTime::now().duration_since(t).ok()).unwrap_or_default()
 }
