@@ -4,6 +4,8 @@
 //! `protocol` (pure values and decisions), `supervisor` (child processes), `store` (everything
 //! that touches Git), `runner` (one tick as a straight line), `cli` (arguments, output, exit codes).
 
+pub mod cli;
 pub mod protocol;
+pub mod runner;
 pub mod store;
 pub mod supervisor;

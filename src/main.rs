@@ -9,5 +9,5 @@ fn main() -> ExitCode {
     if args.next().is_some_and(|first| first == guardian::ROLE) {
         return guardian::main(args);
     }
-    ExitCode::SUCCESS
+    aynig::cli::main(std::env::args_os().collect())
 }

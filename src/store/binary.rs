@@ -81,6 +81,10 @@ impl GitStore {
         Ok(Self { git, common_dir, hex_len, reftable, durable, retry_for, batch: RefCell::new(None) })
     }
 
+    fn cat_file(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok()
+    }
+
     /// What is at exactly this name, by one child.
     fn read(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         if !name.is_valid() {
@@ -382,6 +386,14 @@ impl Store for GitStore {
         self.read_many(&[id]).pop().unwrap_or_else(|| {
             Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
         })
+    }
+
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<super::TreeEntry>, StoreError> {
+        super::parse_tree(id, &self.cat_file("tree", id)?)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.cat_file("blob", id)
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {

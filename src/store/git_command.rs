@@ -125,6 +125,18 @@ impl Git {
         command
     }
 
+    /// A child that finds its repository itself, or uses this one, and sees configuration as the user does.
+    pub fn plain(&self, git_dir: Option<&Path>) -> GitCommand {
+        let mut inner = Command::new(&self.program);
+        inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).env("LC_ALL", "C");
+        inner.arg("--no-pager");
+        if let Some(git_dir) = git_dir {
+            inner.arg(joined("--git-dir=", git_dir.as_os_str()));
+        }
+        inner.process_group(0);
+        GitCommand { inner, verb: String::new(), stdin: None }
+    }
+
     /// Deletes a ref that may be packed too, if it holds `old`.
     pub(super) fn delete_ref(
         &self,
@@ -155,6 +167,18 @@ impl GitCommand {
     /// Adds `-c key=value`; only before [`GitCommand::verb`].
     pub fn config(mut self, setting: &str) -> Self {
         self.inner.arg("-c").arg(setting);
+        self
+    }
+
+    /// Adds options of `git` itself; only before [`GitCommand::verb`].
+    pub fn global<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.inner.args(args);
+        self
+    }
+
+    /// Starts the child in this folder.
+    pub fn in_dir(mut self, dir: &Path) -> Self {
+        self.inner.current_dir(dir);
         self
     }
 

@@ -253,6 +253,14 @@ impl Store for GixStore {
         commit::parse(id, &raw).map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
     }
 
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<super::TreeEntry>, StoreError> {
+        super::parse_tree(id, &self.read_raw(id, Kind::Tree)?)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.read_raw(id, Kind::Blob)
+    }
+
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         self.write_object(Kind::Commit, &commit::encode(new)?)
     }

@@ -213,6 +213,14 @@ impl Store for MemoryStore {
         found.ok_or_else(|| StoreError::Object { id, cause: "it is missing".to_owned() })
     }
 
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<super::TreeEntry>, StoreError> {
+        Err(StoreError::Object { id, cause: "there are no trees in memory".to_owned() })
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        Err(StoreError::Object { id, cause: "there are no blobs in memory".to_owned() })
+    }
+
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         let raw = commit::encode(new)?;
         let id = id_of(&raw);

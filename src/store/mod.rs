@@ -6,15 +6,27 @@
 
 pub mod binary;
 mod bulk;
+pub mod checkout;
+pub mod command_tree;
 pub mod commit;
+pub mod config;
+mod disk;
 pub mod files;
+pub mod git_calls;
 pub mod git_command;
 pub mod gix_store;
 pub mod locks;
 pub mod memory;
+pub mod pattern;
 mod reading;
 mod reflog;
+pub mod repository;
+pub mod slots;
 pub mod swap;
+pub mod worktrees;
+
+pub use disk::{remove_tree, write_aside};
+use disk::{sync_file_system, sync_folder};
 
 use crate::protocol::id::ObjectId;
 use std::fmt;
@@ -137,6 +149,35 @@ pub struct NewCommit {
     pub signature: Signature,
     /// The whole message.
     pub message: Vec<u8>,
+}
+
+/// One entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// Its mode, such as `0o100755`; folders are `0o040000`.
+    pub mode: u32,
+    /// Its name, one segment.
+    pub name: Vec<u8>,
+    /// What it holds.
+    pub id: ObjectId,
+}
+
+/// Reads a tree object's content.
+fn parse_tree(id: ObjectId, raw: &[u8]) -> Result<Vec<TreeEntry>, StoreError> {
+    let torn = || StoreError::Object { id, cause: "its entries cannot be read".to_owned() };
+    let (mut entries, mut rest) = (Vec::new(), raw);
+    let length = id.as_bytes().len();
+    while !rest.is_empty() {
+        let space = rest.iter().position(|b| *b == b' ').ok_or_else(torn)?;
+        let nul = rest.iter().position(|b| *b == 0).filter(|nul| *nul > space).ok_or_else(torn)?;
+        let mode = std::str::from_utf8(&rest[..space]).ok().and_then(|m| u32::from_str_radix(m, 8).ok());
+        let end = nul + 1 + length;
+        let hash = rest.get(nul + 1..end).and_then(|h| ObjectId::from_bytes(h).ok());
+        let (mode, hash) = mode.zip(hash).ok_or_else(torn)?;
+        entries.push(TreeEntry { mode, name: rest[space + 1..nul].to_vec(), id: hash });
+        rest = &rest[end..];
+    }
+    Ok(entries)
 }
 
 /// What went wrong in the store. Losing a race is no error: see [`Swap`].
@@ -318,6 +359,12 @@ pub trait Store: Send {
 
     /// The commit of this id.
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError>;
+
+    /// The entries of a tree, in Git's order.
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<TreeEntry>, StoreError>;
+
+    /// The content of a blob.
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError>;
 
     /// Writes a commit, running no hook, and makes it durable where the store is (K42).
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError>;

@@ -10,6 +10,7 @@ pub mod bounded;
 mod client;
 mod ending;
 pub mod guardian;
+pub mod interrupt;
 mod wire;
 
 pub use client::{Ended, Spec, Supervised, Wake};

@@ -1,0 +1,308 @@
+//! Arguments as typed: one definition that feeds parsing, `-h`, man pages and completions.
+//!
+//! Nothing here means anything yet; `settings` turns flags and configuration into values.
+//! Implements section 13 of the contract (verbs and flags).
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "git-aynig",
+    bin_name = "git aynig",
+    version,
+    about = "Run workflows through Git: a commit that names a state is an event, a tick answers it",
+    long_about = "A commit whose trailers say 'dwp-state: build' is an event. 'git aynig tick' takes its branch \
+                  by compare-and-swap, runs .aynig/command/build from the commit in a worktree of its own, and \
+                  writes what came of it as the branch's next commit. Nothing stays running between ticks; \
+                  everything that happened is a commit.",
+    after_help = "Start with 'git aynig init', or see it play: 'git aynig demo'.",
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// Run as if started in <PATH>
+    #[arg(short = 'C', value_name = "PATH", global = true)]
+    pub directory: Vec<PathBuf>,
+    /// The repository's Git directory
+    #[arg(long, value_name = "PATH", global = true)]
+    pub git_dir: Option<PathBuf>,
+    /// Say less: no progress, no notes
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more; repeat for more still
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Scaffold .aynig/ with a first command
+    Init(Init),
+    /// Evaluate branches once
+    Tick(Tick),
+    /// Tick until nothing is actionable
+    Run(Run),
+    /// Write a state event
+    SetState(SetState),
+    /// Take or renew a lease by hand
+    SetWorking(SetWorking),
+    /// Show what state branches are in
+    Status(Status),
+    /// Show a branch's state events
+    Events(Events),
+    /// Show what a command printed
+    Logs(Logs),
+    /// Take a lease away, wherever its runner is
+    Cancel(OneBranch),
+    /// Ask for a stalled branch's work again
+    Retry(OneBranch),
+    /// Say which commands may run in this repository
+    Trust(Trust),
+    /// Remove dead slots, old logs and old attempts
+    Gc(Gc),
+    /// Show what would stop a tick here, and what mends it
+    Doctor(Doctor),
+    /// Play a three-state workflow in a throwaway repository
+    Demo(Demo),
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Also trust the commands of the current branch
+    #[arg(long)]
+    pub trust: bool,
+}
+
+/// What to do about the branch that is checked out here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CurrentBranchArg {
+    /// Leave it out
+    Skip,
+    /// Treat it as any other
+    Include,
+    /// Take no other
+    Only,
+}
+
+/// Flags that `tick` and `run` share.
+#[derive(Debug, Args)]
+pub struct Ticking {
+    /// Branches; without any, every local branch
+    #[arg(value_name = "BRANCH")]
+    pub branches: Vec<OsString>,
+    /// Prefer commands of this role
+    #[arg(long, value_name = "ROLE")]
+    pub role: Option<String>,
+    /// What to do about the branch that is checked out here
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "include")]
+    pub current_branch: CurrentBranchArg,
+    /// How long a lease holds without renewal [default: 5m]
+    #[arg(long, value_name = "DURATION")]
+    pub lease: Option<String>,
+    /// How long after its end a lease still counts [default: 0]
+    #[arg(long, value_name = "DURATION")]
+    pub grace: Option<String>,
+    /// End a command that runs longer
+    #[arg(long, value_name = "DURATION")]
+    pub timeout: Option<String>,
+    /// Commands at a time [default: CPUs]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Show what would be done, and do nothing
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
+    /// Show the command's output as it comes
+    #[arg(long)]
+    pub tee: bool,
+    /// The LOG_LEVEL that commands are given
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tick`.
+#[derive(Debug, Args)]
+pub struct Tick {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub ticking: Ticking,
+    /// Go on with a branch until its head is not actionable
+    #[arg(long)]
+    pub chain: bool,
+    /// Return at once; the tick goes on in the background
+    #[arg(long, conflicts_with_all = ["dry_run", "tee", "json"])]
+    pub detach: bool,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub ticking: Ticking,
+    /// Look again after this long, until stopped
+    #[arg(long, value_name = "DURATION")]
+    pub every: Option<String>,
+}
+
+/// `set-state`.
+#[derive(Debug, Args)]
+pub struct SetState {
+    /// The state
+    pub state: String,
+    /// The branch; made at HEAD if missing [default: the current one]
+    #[arg(short, long, value_name = "BRANCH")]
+    pub branch: Option<OsString>,
+    /// The message: the first gives the subject, further ones paragraphs of the body
+    #[arg(short, long, value_name = "MSG")]
+    pub message: Vec<String>,
+    /// Read the message from a file, '-' for standard input
+    #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "message")]
+    pub file: Option<PathBuf>,
+    /// Add a trailer
+    #[arg(long, value_name = "KEY: VALUE")]
+    pub trailer: Vec<String>,
+    /// Copy the head's dwp-* trailers
+    #[arg(long)]
+    pub keep_trailers: bool,
+    /// Start no chain, whatever hooks are installed
+    #[arg(long)]
+    pub no_tick: bool,
+    /// Print the SET_STATE line instead of writing a commit
+    #[arg(long, conflicts_with = "branch")]
+    pub emit: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `set-working`.
+#[derive(Debug, Args)]
+pub struct SetWorking {
+    /// The branch [default: the current one]
+    #[arg(short, long, value_name = "BRANCH")]
+    pub branch: Option<OsString>,
+    /// How long the lease holds [default: 5m]
+    #[arg(long, value_name = "DURATION")]
+    pub lease: Option<String>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Branches; without any, those whose head is a state event
+    #[arg(value_name = "BRANCH")]
+    pub branches: Vec<OsString>,
+    /// One JSON object a line
+    #[arg(long, conflicts_with = "porcelain")]
+    pub json: bool,
+    /// Stable lines for scripts
+    #[arg(long)]
+    pub porcelain: bool,
+}
+
+/// `events`.
+#[derive(Debug, Args)]
+pub struct Events {
+    /// The branch [default: the current one]
+    pub branch: Option<OsString>,
+    /// Leases and renewals too
+    #[arg(long)]
+    pub history: bool,
+    /// At most this many
+    #[arg(short, value_name = "N")]
+    pub n: Option<usize>,
+    /// Wait for more
+    #[arg(short, long)]
+    pub follow: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `logs`.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// A branch or a commit [default: the current branch]
+    #[arg(value_name = "BRANCH|COMMIT")]
+    pub what: Option<OsString>,
+    /// Wait for more while the command runs
+    #[arg(short, long)]
+    pub follow: bool,
+    /// What it complained about instead of what it printed
+    #[arg(long)]
+    pub stderr: bool,
+    /// Print the file's path
+    #[arg(long)]
+    pub path: bool,
+}
+
+/// A verb about one branch.
+#[derive(Debug, Args)]
+pub struct OneBranch {
+    /// The branch
+    pub branch: OsString,
+    /// Start no chain, whatever hooks are installed
+    #[arg(long)]
+    pub no_tick: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `trust`.
+#[derive(Debug, Args)]
+pub struct Trust {
+    /// Commands come from this ref, whatever a branch holds [default: the current branch]
+    #[arg(long, value_name = "REF", conflicts_with_all = ["branches", "revoke", "list"])]
+    pub r#ref: Option<OsString>,
+    /// Commands come from the branch that asks for them
+    #[arg(long, conflicts_with_all = ["revoke", "list"])]
+    pub branches: bool,
+    /// Trust this repository no longer
+    #[arg(long, conflicts_with = "list")]
+    pub revoke: bool,
+    /// List what is trusted
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// `gc`.
+#[derive(Debug, Args)]
+pub struct Gc {
+    /// Show what would be removed
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Keep the repository, here
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}

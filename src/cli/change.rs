@@ -1,0 +1,117 @@
+//! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
+
+use super::args::{OneBranch, SetState, SetWorking};
+use super::fail::Failure;
+use super::render;
+use super::session::{Global, Session};
+use super::settings::Flags;
+use super::output;
+use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
+use crate::protocol::name::StateName;
+use crate::protocol::text::escape;
+use crate::runner::Silent;
+use crate::runner::change::{ChangeError, Inside, Written};
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsStr;
+use std::io::Read;
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// What `set-state` was asked to write.
+fn declaration(args: &SetState) -> Result<Declaration, Failure> {
+    let shown = escape(args.state.as_bytes());
+    let state = StateName::new(&args.state)
+        .map_err(|why| Failure::usage(format!("state '{shown}' is not usable: {why}")))?;
+    if state.is_working() {
+        return Err(Failure::usage("state 'working' is reserved for leases").hint("git aynig set-working"));
+    }
+    let text = match &args.file {
+        Some(path) if path.as_os_str() == "-" => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|e| Failure::fatal(format!("cannot read the message from standard input: {e}")))?;
+            text
+        }
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|e| Failure::fatal(format!("cannot read '{}': {e}", path.display())))?,
+        None => args.message.join("\n\n"),
+    };
+    let text = text.trim_start_matches('\n');
+    let (subject, body) = text.split_once('\n').unwrap_or((text, ""));
+    let subject = match subject.trim() {
+        "" => format!("chore: set {state}"),
+        subject => subject.to_owned(),
+    };
+    let trailers = args.trailer.iter().map(|t| parse_trailer(t)).collect::<Result<_, _>>().map_err(usage)?;
+    let body = body.trim_matches('\n').to_owned();
+    let declaration = Declaration { state, subject, body, keep_trailers: args.keep_trailers, trailers };
+    declaration
+        .message(&[])
+        .render()
+        .map_err(|why| Failure::usage(format!("cannot write the commit message: {why}")))?;
+    Ok(declaration)
+}
+
+/// `git aynig set-state`.
+pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
+    let declaration = declaration(args)?;
+    if args.emit {
+        output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
+        return Ok(0);
+    }
+    let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
+        let branch = session.branch_or_current(args.branch.as_deref())?;
+        Ok(runner.set_state(&branch, &declaration, inside)?)
+    };
+    change(global, &Flags::default(), args.json, write)
+}
+
+/// `git aynig set-working`.
+pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
+    let flags = Flags { lease: args.lease.clone(), ..Flags::default() };
+    change(global, &flags, args.json, |session, runner, inside| {
+        let branch = session.branch_or_current(args.branch.as_deref())?;
+        Ok(runner.set_working(&branch, inside)?)
+    })
+}
+
+/// `git aynig cancel`.
+pub fn cancel(global: &Global, args: &OneBranch) -> Result<i32, Failure> {
+    one_branch(global, args, |runner, branch, _| runner.cancel(branch))
+}
+
+/// `git aynig retry`.
+pub fn retry(global: &Global, args: &OneBranch) -> Result<i32, Failure> {
+    one_branch(global, args, |runner, branch, inside| runner.retry(branch, inside))
+}
+
+fn one_branch(
+    global: &Global,
+    args: &OneBranch,
+    write: impl Fn(&crate::runner::Runner<'_>, &RefName, Option<&Inside>) -> Result<Written, ChangeError>,
+) -> Result<i32, Failure> {
+    let name: &OsStr = &args.branch;
+    change(global, &Flags::default(), args.json, |session, runner, inside| {
+        Ok(write(runner, &session.branch(name)?, inside)?)
+    })
+}
+
+fn change(
+    global: &Global,
+    flags: &Flags,
+    json: bool,
+    write: impl Fn(&Session, &crate::runner::Runner<'_>, Option<&Inside>) -> Result<Written, Failure>,
+) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let settings = session.settings(flags)?;
+    let interrupt = Interrupt::never()?;
+    let runner = session.runner(&settings, &interrupt, &Silent)?;
+    let inside = session.inside();
+    let written = write(&session, &runner, inside.as_ref())?;
+    render::print_written(&written, json, global.quiet);
+    Ok(0)
+}

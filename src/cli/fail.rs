@@ -1,0 +1,158 @@
+//! What a verb says when it can't go on: the failure, its causes, and the command that mends it.
+//!
+//! Text as Git writes it: `error:` what failed, `caused by:`, `hint:`. One place turns typed errors into
+//! messages and exit codes.
+
+use crate::protocol::text::escape;
+use crate::runner::change::ChangeError;
+use crate::runner::{RunnerError, report};
+use crate::store::StoreError;
+use crate::store::repository::OpenError;
+
+/// A verb that ended without doing what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    /// The process's exit code.
+    pub code: i32,
+    /// What failed; empty where everything was said already.
+    pub message: String,
+    /// Why, outermost first.
+    pub causes: Vec<String>,
+    /// Commands that mend it.
+    pub hints: Vec<String>,
+}
+
+impl Failure {
+    /// A wrong call: 129.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { code: 129, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    }
+    /// A fatal failure: 128.
+    pub fn fatal(message: impl Into<String>) -> Self {
+        Self { code: 128, ..Self::usage(message) }
+    }
+    /// A refusal by policy: 2.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self { code: 2, ..Self::usage(message) }
+    }
+    /// Everything was said; only the code is left.
+    pub fn code(code: i32) -> Self {
+        Self { code, ..Self::usage("") }
+    }
+    /// Adds the command that mends it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+    fn of(error: &dyn std::error::Error, code: i32) -> Self {
+        let mut causes = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push(cause.to_string());
+            source = cause.source();
+        }
+        Self { code, message: error.to_string(), causes, hints: Vec::new() }
+    }
+
+    /// The text for standard error.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        if !self.message.is_empty() {
+            text += &format!("error: {}\n", escape(self.message.as_bytes()));
+        }
+        for cause in &self.causes {
+            text += &format!("caused by: {}\n", escape(cause.as_bytes()));
+        }
+        for hint in &self.hints {
+            text += &format!("hint: {}\n", escape(hint.as_bytes()));
+        }
+        text
+    }
+}
+
+/// The command that mends what went wrong in the store, where there is one.
+pub fn store_hint(error: &StoreError) -> Option<String> {
+    match error {
+        StoreError::LockHeld { path, .. } => {
+            Some(format!("if no git process is at work: rm '{}'", path.display()))
+        }
+        StoreError::SymbolicRef { target, .. } => Some(format!("name the branch itself: '{target}'")),
+        StoreError::Object { .. } => Some("git fsck".to_owned()),
+        StoreError::UnreadableRef { name, .. } => {
+            Some(format!("git reflog show '{name}', then git update-ref it to the right commit"))
+        }
+        StoreError::Io { source, .. } if report::is_full(source) => {
+            Some("free disk space, then tick again".to_owned())
+        }
+        StoreError::Io { .. }
+        | StoreError::Moved { .. }
+        | StoreError::NameConflict { .. }
+        | StoreError::RefusedName { .. }
+        | StoreError::RefusedCommit { .. }
+        | StoreError::Unsupported { .. }
+        | StoreError::Git { .. }
+        | StoreError::Gix { .. } => None,
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        RunnerError::Store(error).into()
+    }
+}
+
+impl From<RunnerError> for Failure {
+    fn from(error: RunnerError) -> Self {
+        let mut failure = Failure::of(&error, error.exit_code());
+        if let RunnerError::Store(store) = &error {
+            failure.hints.extend(store_hint(store));
+        }
+        failure
+    }
+}
+
+impl From<crate::supervisor::SupervisorError> for Failure {
+    fn from(error: crate::supervisor::SupervisorError) -> Self {
+        RunnerError::Supervisor(error).into()
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(store) => store.into(),
+            OpenError::NotFound { .. } | OpenError::Refused { .. } => Failure::fatal(error.to_string()),
+        }
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let code = error.exit_code();
+        let hint = match &error {
+            ChangeError::Leased(branch, _) => Some(format!("git aynig cancel {branch}")),
+            ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => {
+                Some(format!("git aynig status {branch}"))
+            }
+            ChangeError::NoBranch(branch) => Some(format!("git aynig set-state <state> -b {branch}")),
+            ChangeError::Unborn(_) => Some("git commit".to_owned()),
+            ChangeError::NotLeased(branch) | ChangeError::NotStalled(branch) => {
+                Some(format!("git aynig events {branch}"))
+            }
+            ChangeError::Blocked(..) => Some("commit or stash them, then try again".to_owned()),
+            ChangeError::NoTrigger(branch, _) => Some(format!("git aynig set-state <state> -b {branch}")),
+            ChangeError::Message(_) | ChangeError::Slot(_) | ChangeError::Runner(_) => None,
+        };
+        let words = match &error {
+            ChangeError::Blocked(_, words) => Some(words.clone()),
+            _ => None,
+        };
+        let mut failure = match error {
+            ChangeError::Runner(error) => error.into(),
+            other => Failure::of(&other, code),
+        };
+        failure.causes.extend(words);
+        failure.hints.extend(hint);
+        failure
+    }
+}

@@ -1,0 +1,77 @@
+//! `init`: scaffolds `.aynig/` in the working tree; overwrites nothing.
+
+use super::args::Init;
+use super::fail::Failure;
+use super::session::{Global, Session};
+use super::{output, trust};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+const HELLO: &str = r#"#!/bin/sh
+# Answers commits that say "dwp-state: hello". Runs in a worktree of its own, at the commit that asked.
+# What it leaves there becomes part of the branch's next commit; what it says last comes next.
+set -eu
+printf 'hello from run %s\n' "$AYNIG_RUN_ID" >>hello.txt
+echo 'SET_STATE {"state":"done","subject":"hello: said"}'
+"#;
+
+const COMMANDS: &str = r#"# Commands
+
+A commit whose trailers say `dwp-state: <state>` is answered by the executable `.aynig/command/<state>`
+(or `.aynig/roles/<role>/command/<state>` for a runner with that role).
+
+- It runs in a worktree of its own, at the commit that asked. Files that it leaves become part of the outcome.
+- It is told by its environment: `BODY` (the commit's body), `COMMIT_HASH`, each trailer in upper case
+  (`dwp-ticket: 7` is `DWP_TICKET=7`), `AYNIG_BRANCH`, `AYNIG_RUN_ID`, `AYNIG_DIR` (this folder, read-only).
+- It says what comes next on its standard output, and exits 0:
+  `SET_STATE {"state":"review","subject":"build: ready","body":"...","trailers":["dwp-ticket: 7"]}`
+- Any other exit, a signal or a timeout ends the branch `stalled`; `git aynig retry <branch>` asks again.
+- A state without a command waits for a person.
+"#;
+
+/// `git aynig init`.
+pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let Some(dir) = &session.repo.work_dir else {
+        return Err(Failure::fatal("a bare repository has no files: commands come with a push")
+            .hint("git aynig trust --ref <branch>"));
+    };
+    let aynig = dir.join(".aynig");
+    let made = [
+        write_new(&aynig.join("command/hello"), HELLO, 0o777)?,
+        write_new(&aynig.join("COMMANDS.md"), COMMANDS, 0o666)?,
+    ];
+    if !global.quiet {
+        let what = if made.contains(&true) { "Wrote" } else { "Nothing to do:" };
+        output::line(&format!("{what} .aynig/command/hello and .aynig/COMMANDS.md"));
+    }
+    let trusted = session.settings(&Default::default())?.commands_from;
+    if args.trust {
+        trust::write(&session, &trust::default_source(&session)?)?;
+    }
+    if !global.quiet {
+        output::line("Next:");
+        output::line("  git add .aynig && git commit -m 'aynig: first command'");
+        if !args.trust && trusted == crate::runner::settings::CommandsFrom::Nowhere {
+            output::line("  git aynig trust");
+        }
+        output::line("  git aynig set-state hello -b try");
+        output::line("  git aynig tick");
+    }
+    Ok(0)
+}
+
+fn write_new(path: &Path, content: &str, mode: u32) -> Result<bool, Failure> {
+    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write '{}': {e}", path.display()));
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    match std::fs::File::options().write(true).create_new(true).mode(mode).open(path) {
+        Ok(mut file) => {
+            std::io::Write::write_all(&mut file, content.as_bytes()).map_err(failed)?;
+            Ok(true)
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(failed(e)),
+    }
+}

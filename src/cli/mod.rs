@@ -1,0 +1,101 @@
+//! The command line: arguments, settings, rendering, exit codes; one file a verb.
+//!
+//! Results go to standard output, everything else to standard error. Only this room reads the
+//! environment and prints. Implements section 13 of the contract.
+
+pub mod args;
+mod change;
+mod demo;
+mod doctor;
+mod events;
+mod fail;
+mod gc;
+mod init;
+mod logs;
+mod observe;
+mod output;
+mod render;
+mod session;
+mod settings;
+mod status;
+mod tick;
+mod trust;
+
+use args::{Cli, Verb};
+use clap::{CommandFactory, FromArgMatches};
+use fail::Failure;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The definition of the command line, for man pages and completions.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs the program with these arguments, the program's name first.
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let code = match parse(&argv) {
+        Ok(cli) => match run(cli) {
+            Ok(code) => code,
+            Err(failure) => {
+                output::error(&failure.render());
+                failure.code
+            }
+        },
+        Err(code) => code,
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(128))
+}
+
+fn parse(argv: &[OsString]) -> Result<Cli, i32> {
+    let matches = command().try_get_matches_from(argv).and_then(|m| Cli::from_arg_matches(&m));
+    matches.map_err(|error| {
+        use clap::error::ErrorKind;
+        match error.kind() {
+            ErrorKind::DisplayHelp if argv.iter().any(|a| a == "--help") && show_manual(argv) => 0,
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                let _ = error.print();
+                0
+            }
+            _ => {
+                let _ = error.print();
+                129
+            }
+        }
+    })
+}
+
+/// Shows the manual page of a verb, where it is installed; false where it is not.
+fn show_manual(argv: &[OsString]) -> bool {
+    use std::process::{Command, Stdio};
+    let verbs: Vec<String> = command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let verb = argv.iter().skip(1).filter_map(|a| a.to_str()).find(|a| verbs.iter().any(|v| v == a));
+    let page = verb.map_or("git-aynig".to_owned(), |verb| format!("git-aynig-{verb}"));
+    let known = Command::new("man").args(["-w", &page]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    known.is_ok_and(|s| s.success()) && Command::new("man").arg(&page).status().is_ok_and(|s| s.success())
+}
+
+fn run(cli: Cli) -> Result<i32, Failure> {
+    for directory in &cli.directory {
+        std::env::set_current_dir(directory).map_err(|e| {
+            Failure::fatal(format!("cannot change to '{}': {e}", directory.display()))
+        })?;
+    }
+    let global = session::Global { git_dir: cli.git_dir, quiet: cli.quiet, verbose: cli.verbose };
+    match cli.verb {
+        Verb::Init(args) => init::run(&global, &args),
+        Verb::Tick(args) => tick::tick(&global, args),
+        Verb::Run(args) => tick::run(&global, args),
+        Verb::SetState(args) => change::set_state(&global, &args),
+        Verb::SetWorking(args) => change::set_working(&global, &args),
+        Verb::Status(args) => status::run(&global, &args),
+        Verb::Events(args) => events::run(&global, &args),
+        Verb::Logs(args) => logs::run(&global, &args),
+        Verb::Cancel(args) => change::cancel(&global, &args),
+        Verb::Retry(args) => change::retry(&global, &args),
+        Verb::Trust(args) => trust::run(&global, &args),
+        Verb::Gc(args) => gc::run(&global, &args),
+        Verb::Doctor(args) => doctor::run(&global, &args),
+        Verb::Demo(args) => demo::run(&global, &args),
+    }
+}

@@ -1,0 +1,350 @@
+//! Reports as lines for people and as JSON for programs.
+//!
+//! JSON objects carry `schema`; fields are added, never renamed or removed within a schema version.
+//! Everything that came from a repository is escaped before a person sees it. Implements K36.
+
+use super::fail::store_hint;
+use super::output;
+use crate::protocol::decide::Idle;
+use crate::protocol::text::escape;
+use crate::runner::finish::with_causes;
+use crate::runner::report::{Note, Outcome, Ran, Recovered, Refusal, Report, Skip, Verdict};
+use crate::runner::{RunnerError, change::Written};
+use crate::store::RefName;
+use serde_json::{Map, Value, json};
+
+/// The schema of a report.
+pub const TICK_SCHEMA: &str = "aynig.tick/1";
+/// The schema of what a verb wrote.
+pub const CHANGE_SCHEMA: &str = "aynig.change/1";
+
+fn shown(branch: &RefName) -> String {
+    escape(branch.short())
+}
+
+fn path(path: &std::path::Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn full(name: &RefName) -> String {
+    String::from_utf8_lossy(name.as_bytes()).into_owned()
+}
+
+/// One line about a branch, and what to say on standard error; `None` where there is nothing to say.
+pub struct Text {
+    /// The result.
+    pub line: Option<String>,
+    /// Warnings and hints.
+    pub notes: Vec<String>,
+}
+
+/// A report for people. `named` where the branch was asked for by name.
+pub fn text(report: &Report, named: bool) -> Text {
+    let branch = shown(&report.branch);
+    let mut notes: Vec<String> = report.notes.iter().filter_map(|n| note(&branch, n)).collect();
+    let mut lines: Vec<String> = report.recovered.iter().map(|r| recovered(&branch, r)).collect();
+    let line = match &report.verdict {
+        Verdict::Idle(Idle::NoState) => named.then(|| format!("{branch}: nothing to do: the head is no state event")),
+        Verdict::Idle(Idle::NoCommand { state }) => {
+            named.then(|| format!("{branch}: nothing to do: state '{state}' has no command"))
+        }
+        Verdict::Idle(Idle::InvalidState { raw, why }) => {
+            Some(format!("{branch}: state '{}' is not usable: {why}", escape(&raw[..raw.len().min(80)])))
+        }
+        Verdict::Idle(Idle::HopLimit { state, hop, max }) => {
+            notes.push(format!("hint: git aynig set-state {state} -b {branch}"));
+            Some(format!("{branch}: '{state}' is not dispatched: {hop} dispatches led here, the limit is {max}"))
+        }
+        Verdict::Unusable { state, path, why } => {
+            Some(format!("{branch}: the command of '{state}' cannot be used: .aynig/{path}: {why}"))
+        }
+        Verdict::Skipped(Skip::Missing) => {
+            notes.push(format!("hint: git aynig set-state <state> -b {branch}"));
+            Some(format!("{branch}: no such branch"))
+        }
+        Verdict::Skipped(Skip::Busy(busy, dir)) => {
+            Some(format!("{branch}: skipped: it is being {busy} in '{}'", dir.display()))
+        }
+        Verdict::Skipped(Skip::Interrupted) => None,
+        Verdict::Leased { left, run_id, malformed, .. } => (named || *malformed).then(|| {
+            let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
+            format!("{branch}: leased by run {run} for {}s more", (*left).max(0))
+        }),
+        Verdict::LostRace => named.then(|| format!("{branch}: another runner took it first")),
+        Verdict::NoSlot => Some(format!("{branch}: all worktrees are in use")),
+        Verdict::Refused(refusal) => {
+            notes.extend(refusal_hint(refusal, &branch));
+            Some(format!("{branch}: {}", refused(refusal)))
+        }
+        Verdict::WouldRun { state, command } => Some(format!("{branch}: would run .aynig/{command} for '{state}'")),
+        Verdict::WouldRecover => Some(format!("{branch}: would recover an expired lease")),
+        Verdict::Ran(ran) => {
+            notes.extend(ran_notes(&branch, ran));
+            Some(ran_line(&branch, ran))
+        }
+        Verdict::Failed(error) => {
+            notes.extend(failed(&branch, error));
+            None
+        }
+    };
+    lines.extend(line);
+    Text { line: (!lines.is_empty()).then(|| lines.join("\n")), notes }
+}
+
+fn recovered(branch: &str, recovered: &Recovered) -> String {
+    let kept = recovered.attempt.as_ref().map(|name| format!("; its work is kept in {}", full(name)));
+    format!(
+        "{branch}: {} stalled: the lease of run {} expired{}",
+        escape(recovered.state.as_bytes()),
+        escape(recovered.run_id.as_bytes()),
+        kept.unwrap_or_default()
+    )
+}
+
+fn ran_line(branch: &str, ran: &Ran) -> String {
+    let took = format!("{:.1}s", ran.took.as_secs_f64());
+    let state = &ran.state;
+    match &ran.outcome {
+        Outcome::Advanced { state: next, commit } => {
+            format!("{branch}: {state} -> {next} ({}, {took})", commit.short(8))
+        }
+        Outcome::KeptLease { .. } => {
+            format!("{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})")
+        }
+        Outcome::Own { commit, state: next } => {
+            let next = next.as_ref().map_or("?", |s| s.as_str());
+            let exit = ran.exit.as_deref().unwrap_or("");
+            format!("{branch}: {state} -> {next} ({}, by its command, {}, {took})", commit.short(8), escape(exit.as_bytes()))
+        }
+        Outcome::Stalled { why, commit } => {
+            format!("{branch}: {state} stalled: {} ({}, {took})", escape(why.to_string().as_bytes()), commit.short(8))
+        }
+        Outcome::Fenced => format!("{branch}: {state} lost its lease: nothing was written to the branch ({took})"),
+    }
+}
+
+fn ran_notes(branch: &str, ran: &Ran) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(name) = &ran.attempt {
+        notes.push(format!("{branch}: work that is not on the branch is kept in {}", full(name)));
+    }
+    match &ran.outcome {
+        Outcome::Stalled { .. } => {
+            notes.push(format!("hint: git aynig logs --stderr {branch}"));
+            notes.push(format!("hint: git aynig retry {branch}"));
+        }
+        Outcome::Fenced => notes.push(format!("hint: git aynig events {branch}")),
+        Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. } => {}
+    }
+    notes
+}
+
+fn refused(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotTrusted => "not trusted".to_owned(),
+        Refusal::Branch => "refused: 'aynig.branches' leaves it out".to_owned(),
+        Refusal::NoCommandsRef(name) => format!("refused: '{}', where commands come from, does not exist", full(name)),
+        Refusal::Unsigned => "refused: its head carries no signature that git verify-commit accepts".to_owned(),
+        Refusal::CannotSign(why) => format!("refused: cannot sign: {}", escape(why.as_bytes())),
+    }
+}
+
+fn refusal_hint(refusal: &Refusal, branch: &str) -> Option<String> {
+    match refusal {
+        Refusal::NotTrusted => Some("hint: git aynig trust".to_owned()),
+        Refusal::Branch => Some(format!("hint: git config --global --add aynig.branches '{branch}'")),
+        Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
+        Refusal::Unsigned => Some(format!("hint: git verify-commit '{branch}'")),
+        Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
+    }
+}
+
+fn failed(branch: &str, error: &RunnerError) -> Vec<String> {
+    let mut lines = vec![format!("error: {branch}: {}", with_causes(error))];
+    if let RunnerError::Store(store) = error {
+        lines.extend(store_hint(store).map(|h| format!("hint: {}", escape(h.as_bytes()))));
+    }
+    lines
+}
+
+/// A note for people.
+pub fn note(branch: &str, note: &Note) -> Option<String> {
+    let text = match note {
+        Note::InvalidDeclaration(line, why) => {
+            format!("ignored '{}': {}", escape(line.as_bytes()), escape(why.as_bytes()))
+        }
+        Note::MoreInvalid(n) => format!("ignored {n} more invalid SET_STATE lines"),
+        Note::TrailersLeftOut(names) => {
+            format!("trailers too large for the environment were left out: {}", names.join(", "))
+        }
+        Note::NestedRepositories(names) => {
+            format!("repositories inside the worktree were left out: {}", names.join(", "))
+        }
+        Note::NotCommitted(path) => {
+            return Some(format!(
+                "{branch}: .aynig/{path} is in the working tree, not in the commit\nhint: git add .aynig && git commit"
+            ));
+        }
+        Note::NotInRef(path, name) => {
+            format!("the branch has .aynig/{path}, but commands come from {}, which has not", full(name))
+        }
+        Note::LogsElsewhere(path) => {
+            format!("'.aynig/logs' leads through a symbolic link; the logs are in '{}'", path.display())
+        }
+        Note::LogFailed(what) => format!("a log could not be written: {}", escape(what.as_bytes())),
+        Note::OutputHeldOpen => "a background process held the command's output open".to_owned(),
+        Note::CheckoutBlocked(dir, words) => format!(
+            "'{}' could not follow the branch: {}\nhint: commit or stash, then git aynig tick",
+            dir.display(),
+            escape(words.as_bytes())
+        ),
+        Note::RenewalFailed(why) => format!("{}", escape(why.as_bytes())),
+        Note::SlotRetired(dir) => format!("a worktree could not be cleared and was given up: '{}'", dir.display()),
+        Note::MalformedLease => "its lease has an unusable date or length and is judged by observation".to_owned(),
+        Note::FoundAttempt(name) => format!("work of an earlier run was found and is kept in {}", full(name)),
+    };
+    Some(format!("{branch}: {text}"))
+}
+
+/// A report for programs.
+pub fn json(report: &Report, named: bool) -> Value {
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| {
+        object.insert(key.to_owned(), value);
+    };
+    put("schema", json!(TICK_SCHEMA));
+    put("branch", json!(String::from_utf8_lossy(report.branch.short())));
+    put("exit_code", json!(report.exit_code(named)));
+    for (key, value) in verdict_json(&report.verdict) {
+        put(key, value);
+    }
+    let recovered = report.recovered.iter().map(|r| {
+        json!({"run_id": r.run_id, "state": r.state, "commit": r.commit.to_string(),
+            "attempt": r.attempt.as_ref().map(full)})
+    });
+    put("recovered", recovered.collect());
+    let branch = shown(&report.branch);
+    put("notes", report.notes.iter().filter_map(|n| note(&branch, n)).collect());
+    Value::Object(object)
+}
+
+fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
+    let result = |name: &str| ("result", json!(name));
+    match verdict {
+        Verdict::Idle(Idle::NoState) => vec![result("idle"), ("reason", json!("no-state"))],
+        Verdict::Idle(Idle::NoCommand { state }) => {
+            vec![result("idle"), ("reason", json!("no-command")), ("state", json!(state.as_str()))]
+        }
+        Verdict::Idle(Idle::InvalidState { raw, why }) => vec![
+            result("idle"),
+            ("reason", json!("invalid-state")),
+            ("state", json!(String::from_utf8_lossy(raw))),
+            ("why", json!(why.to_string())),
+        ],
+        Verdict::Idle(Idle::HopLimit { state, hop, max }) => vec![
+            result("idle"),
+            ("reason", json!("hop-limit")),
+            ("state", json!(state.as_str())),
+            ("hop", json!(hop)),
+            ("max_hops", json!(max)),
+        ],
+        Verdict::Unusable { state, path, why } => {
+            vec![result("unusable"), ("state", json!(state.as_str())), ("command", json!(path)), ("why", json!(why))]
+        }
+        Verdict::Skipped(Skip::Missing) => vec![result("missing")],
+        Verdict::Skipped(Skip::Busy(busy, dir)) => {
+            vec![result("busy"), ("why", json!(busy.to_string())), ("worktree", json!(path(dir)))]
+        }
+        Verdict::Skipped(Skip::Interrupted) => vec![result("interrupted")],
+        Verdict::Leased { until, left, run_id, runner_id, malformed } => vec![
+            result("leased"),
+            ("until", json!(until)),
+            ("seconds_left", json!(left)),
+            ("run_id", json!(run_id)),
+            ("runner_id", json!(runner_id)),
+            ("malformed", json!(malformed)),
+        ],
+        Verdict::LostRace => vec![result("lost-race")],
+        Verdict::NoSlot => vec![result("no-slot")],
+        Verdict::Refused(refusal) => vec![result("refused"), ("why", json!(refused(refusal)))],
+        Verdict::WouldRun { state, command } => {
+            vec![result("would-run"), ("state", json!(state.as_str())), ("command", json!(command))]
+        }
+        Verdict::WouldRecover => vec![result("would-recover")],
+        Verdict::Ran(ran) => ran_json(ran),
+        Verdict::Failed(error) => vec![result("failed"), ("error", json!(with_causes(error)))],
+    }
+}
+
+fn ran_json(ran: &Ran) -> Vec<(&'static str, Value)> {
+    let (result, next, commit, why) = match &ran.outcome {
+        Outcome::Advanced { state, commit } => ("advanced", Some(state.to_string()), Some(commit), None),
+        Outcome::KeptLease { commit } => ("lease-kept", None, Some(commit), None),
+        Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
+        Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),
+        Outcome::Fenced => ("fenced", None, None, None),
+    };
+    vec![
+        ("result", json!(result)),
+        ("state", json!(ran.state.as_str())),
+        ("next", json!(next)),
+        ("commit", json!(commit.map(|c| c.to_string()))),
+        ("why", json!(why)),
+        ("run_id", json!(ran.run_id)),
+        ("trigger", json!(ran.trigger.to_string())),
+        ("exit", json!(ran.exit)),
+        ("seconds", json!((ran.took.as_secs_f64() * 1000.0).round() / 1000.0)),
+        ("stdout_log", json!(path(&ran.stdout_log))),
+        ("stderr_log", json!(path(&ran.stderr_log))),
+        ("attempt", json!(ran.attempt.as_ref().map(full))),
+        ("interrupted_by", json!(ran.interrupted)),
+    ]
+}
+
+/// Prints a report.
+pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
+    if as_json {
+        output::line(&json(report, named).to_string());
+        return;
+    }
+    let text = text(report, named);
+    if let Some(line) = text.line {
+        output::line(&line);
+    }
+    let failed = matches!(report.verdict, Verdict::Failed(_));
+    if !quiet || failed {
+        text.notes.iter().for_each(|n| output::note(n));
+    }
+}
+
+/// Prints what a verb wrote.
+pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
+    let branch = shown(&written.branch);
+    if as_json {
+        let object = json!({
+            "schema": CHANGE_SCHEMA,
+            "branch": String::from_utf8_lossy(written.branch.short()),
+            "state": written.state.as_str(),
+            "commit": written.commit.to_string(),
+            "run_id": written.run_id,
+            "created": written.created,
+            "overruled": written.overruled,
+            "notes": written.notes.iter().filter_map(|n| note(&branch, n)).collect::<Vec<_>>(),
+        });
+        output::line(&object.to_string());
+        return;
+    }
+    let new = if written.created { " (new branch)" } else { "" };
+    output::line(&format!("{branch}: {} ({}){new}", written.state, written.commit.short(8)));
+    if quiet {
+        return;
+    }
+    for path in &written.overruled {
+        let path = escape(path.as_bytes());
+        output::note(&format!(
+            "warning: both sides changed the same lines of '{path}': the run's version was taken\n\
+             hint: git diff '{branch}^' '{branch}' -- '{path}'"
+        ));
+    }
+    written.notes.iter().filter_map(|n| note(&branch, n)).for_each(|n| output::note(&n));
+}

@@ -1,0 +1,162 @@
+//! What a verb works with: the repository, its configuration, and runners made from both.
+
+use super::fail::Failure;
+use super::output;
+use super::settings::{Config, Flags};
+use crate::protocol::text::escape;
+use crate::runner::change::Inside;
+use crate::runner::clock::SystemClock;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::{Observer, Runner, RunnerError, housekeeping};
+use crate::store::git_calls::branch_from_arg;
+use crate::store::repository::Repository;
+use crate::store::{RefName, config};
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Flags that stand before the verb.
+pub struct Global {
+    /// `--git-dir`.
+    pub git_dir: Option<PathBuf>,
+    /// `-q`.
+    pub quiet: bool,
+    /// `-v`, how often.
+    pub verbose: u8,
+}
+
+/// A repository with its configuration.
+pub struct Session {
+    /// The repository.
+    pub repo: Repository,
+    /// Its configuration.
+    pub config: Config,
+    quiet: bool,
+}
+
+impl Session {
+    /// Finds the repository that we stand in, or that flag or environment name.
+    pub fn open(global: &Global) -> Result<Self, Failure> {
+        let here = std::env::current_dir()
+            .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
+        let named = global.git_dir.clone().or_else(|| std::env::var_os("GIT_DIR").map(PathBuf::from));
+        let mut repo = Repository::discover(&here, named.as_deref())?;
+        let config = Config::new(&repo, config::read(&repo)?);
+        repo.set_durable(config.durable()?);
+        Ok(Self { repo, config, quiet: global.quiet })
+    }
+
+    /// Says which keys of the repository's own configuration do not count.
+    pub fn warn_ignored(&self) {
+        if self.quiet {
+            return;
+        }
+        for key in &self.config.ignored {
+            let key = escape(key.as_bytes());
+            output::note(&format!(
+                "warning: '{key}' in the repository's own configuration is ignored; only system, global and \
+                 command line count"
+            ));
+        }
+    }
+
+    /// Flags and configuration as a runner takes them.
+    pub fn settings(&self, flags: &Flags) -> Result<Settings, Failure> {
+        self.config.settings(&self.repo, flags)
+    }
+
+    /// A runner on this repository.
+    pub fn runner<'a>(
+        &'a self,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+        observer: &'a dyn Observer,
+    ) -> Result<Runner<'a>, RunnerError> {
+        static CLOCK: SystemClock = SystemClock;
+        let program = std::env::current_exe().map_err(|source| RunnerError::Io {
+            what: "find the program",
+            path: PathBuf::from("git-aynig"),
+            source,
+        })?;
+        Ok(Runner {
+            repo: &self.repo,
+            store: self.repo.open_store(self.repo.durable)?,
+            scratch: self.repo.open_store(false)?,
+            settings,
+            runner_id: housekeeping::runner_id(&self.repo)?,
+            clock: &CLOCK,
+            interrupt,
+            observer,
+            program,
+            environment: self.config.environment(),
+        })
+    }
+
+    /// The branch that an argument names.
+    pub fn branch(&self, arg: &OsStr) -> Result<RefName, Failure> {
+        let shown = escape(arg.as_bytes());
+        branch_from_arg(arg).ok_or_else(|| Failure::usage(format!("'{shown}' is no valid branch name")))
+    }
+
+    /// The branch that HEAD names where we stand.
+    pub fn current_branch(&self) -> Result<Option<RefName>, Failure> {
+        if self.repo.reftable {
+            return Ok(self.repo.git.symbolic_head(&self.repo.git_dir)?);
+        }
+        let raw = std::fs::read(self.repo.git_dir.join("HEAD")).unwrap_or_default();
+        Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
+    }
+
+    /// The run that we are inside of, if it is one of this repository's.
+    pub fn inside(&self) -> Option<Inside> {
+        let text = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let run_id = text("AYNIG_RUN_ID")?.into_string().ok()?;
+        let dir = PathBuf::from(text("AYNIG_RUN_DIR")?);
+        let branch = RefName::branch(text("AYNIG_BRANCH")?.as_bytes());
+        let hop = text("AYNIG_HOP").and_then(|h| h.into_string().ok()).and_then(|h| h.parse().ok());
+        (dir == self.repo.aynig_dir().join("runs").join(&run_id)).then_some(Inside {
+            run_id,
+            branch,
+            hop: hop.unwrap_or(0),
+        })
+    }
+
+    /// The branch that a verb is about: named, or the run's own, or the current one.
+    pub fn branch_or_current(&self, arg: Option<&OsStr>) -> Result<RefName, Failure> {
+        if let Some(arg) = arg {
+            return self.branch(arg);
+        }
+        if let Some(inside) = self.inside() {
+            return Ok(inside.branch);
+        }
+        self.current_branch()?.ok_or_else(|| {
+            Failure::usage("HEAD is detached: name the branch").hint("git aynig <verb> -b <branch>")
+        })
+    }
+
+    /// The folder to name in a hint, so that it works wherever it is pasted.
+    pub fn place(&self) -> String {
+        let dir = self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
+        let dir = dir.to_string_lossy();
+        shlex::try_quote(&dir).map_or_else(|_| dir.to_string(), |quoted| quoted.into_owned())
+    }
+
+    /// Refuses where nobody has said what may run.
+    pub fn require_trust(&self, settings: &Settings) -> Result<(), Failure> {
+        match settings.commands_from {
+            CommandsFrom::Branch | CommandsFrom::Ref(_) => Ok(()),
+            CommandsFrom::Nowhere => Err(self.not_trusted()),
+        }
+    }
+
+    /// What is said where nobody has said what may run.
+    pub fn not_trusted(&self) -> Failure {
+        let place = self.place();
+        let refusal = Failure::refused("not trusted: nothing runs here until you say which commands may");
+        if std::env::var_os("HOME").is_none() && std::env::var_os("GIT_CONFIG_GLOBAL").is_none() {
+            return refusal.hint(format!("git -C {place} -c aynig.commandsFrom=branch aynig tick"));
+        }
+        refusal.hint(format!("git -C {place} aynig trust"))
+    }
+}

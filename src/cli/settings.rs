@@ -1,0 +1,281 @@
+//! Arguments as meant: the flag over `git config aynig.<key>`, protected keys only from protected scopes.
+//!
+//! A value that can't be read is an error that names the key and the command that mends it; nothing falls
+//! back silently. Implements K33, K35 and the configuration of section 13.
+
+use super::fail::Failure;
+use crate::protocol::environment::is_dropped;
+use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
+use crate::protocol::name::RoleName;
+use crate::protocol::text::escape;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::store::config::Entry;
+use crate::store::repository::Repository;
+use crate::store::slots::harvest::Stage;
+use crate::store::{RefName, pattern};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Keys that count only where the repository can't have set them.
+const PROTECTED: &[&str] = &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "worktreedir"];
+/// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
+const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
+
+/// The configuration of one repository, narrowed to what counts.
+pub struct Config {
+    entries: Vec<(String, Option<String>)>,
+    /// Keys of the repository's own configuration that were ignored.
+    pub ignored: Vec<String>,
+    identity: Option<(String, String)>,
+}
+
+/// Flags that stand over the configuration.
+#[derive(Debug, Default, Clone)]
+#[allow(missing_docs)]
+pub struct Flags {
+    pub lease: Option<String>,
+    pub grace: Option<String>,
+    pub timeout: Option<String>,
+    pub jobs: Option<usize>,
+    pub role: Option<String>,
+    pub log_level: Option<String>,
+    pub tee: bool,
+}
+
+impl Config {
+    /// Narrows what Git's configuration says for this repository.
+    pub fn new(repo: &Repository, all: Vec<Entry>) -> Self {
+        let (mut entries, mut ignored) = (Vec::new(), Vec::new());
+        let (mut name, mut email) = (None, None);
+        for entry in all {
+            match entry.key.as_str() {
+                "user.name" => name = entry.value,
+                "user.email" => email = entry.value,
+                key => {
+                    let Some(short) = our_key(repo, key) else { continue };
+                    if PROTECTED.contains(&&*short) && !entry.protected {
+                        ignored.push(key.to_owned());
+                    } else {
+                        entries.push((short, entry.value));
+                    }
+                }
+            }
+        }
+        let identity = name.filter(|n| !n.trim().is_empty()).zip(email.filter(|e| !e.trim().is_empty()));
+        Self { entries, ignored, identity }
+    }
+
+    /// The last value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let key = key.to_ascii_lowercase();
+        let last = self.entries.iter().rev().find(|(k, _)| *k == key);
+        last.map(|(_, v)| v.as_deref().unwrap_or("true"))
+    }
+
+    /// All values of a key.
+    pub fn all(&self, key: &str) -> Vec<String> {
+        let key = key.to_ascii_lowercase();
+        self.entries.iter().filter(|(k, _)| *k == key).filter_map(|(_, v)| v.clone()).collect()
+    }
+
+    fn bool(&self, key: &str, default: bool) -> Result<bool, Failure> {
+        match self.get(key).map(str::to_ascii_lowercase).as_deref() {
+            None => Ok(default),
+            Some("true" | "yes" | "on" | "1") => Ok(true),
+            Some("false" | "no" | "off" | "0" | "") => Ok(false),
+            Some(other) => Err(bad_value(key, other, "true or false")),
+        }
+    }
+
+    fn duration(&self, key: &str, flag: Option<&str>) -> Result<Option<Duration>, Failure> {
+        if let Some(text) = flag {
+            let wrong = || Failure::usage(format!("'{text}' is no duration; say 90, 90s, 5m or '1h 30m'"));
+            return duration(text).ok_or_else(wrong).map(Some);
+        }
+        let wrong = |text| bad_value(key, text, "a duration such as 90, 90s or 5m");
+        self.get(key).map(|text| duration(text).ok_or_else(|| wrong(text))).transpose()
+    }
+
+    fn number(&self, key: &str, default: u64) -> Result<u64, Failure> {
+        let wrong = |text| bad_value(key, text, "a number, with k, m or g for a size");
+        self.get(key).map_or(Ok(default), |text| size(text).ok_or_else(|| wrong(text)))
+    }
+
+    /// How long logs or attempts are kept.
+    pub fn expiry(&self, key: &str, days: u64) -> Result<Duration, Failure> {
+        Ok(self.duration(key, None)?.unwrap_or(Duration::from_secs(days * 24 * 3600)))
+    }
+
+    /// True where what is reported must survive power loss.
+    pub fn durable(&self) -> Result<bool, Failure> {
+        self.bool("fsync", true)
+    }
+
+    /// Which commit commands come from.
+    pub fn commands_from(&self) -> Result<CommandsFrom, Failure> {
+        Ok(match self.get("commandsFrom") {
+            None | Some("none" | "") => CommandsFrom::Nowhere,
+            Some("branch") => CommandsFrom::Branch,
+            Some(name) => {
+                let full = if name.starts_with("refs/") { name.into() } else { format!("refs/heads/{name}") };
+                let full = RefName::new(full);
+                if !full.is_valid() {
+                    return Err(bad_value("commandsFrom", name, "none, branch or a ref"));
+                }
+                CommandsFrom::Ref(full)
+            }
+        })
+    }
+
+    /// Everything that a runner is told.
+    pub fn settings(&self, repo: &Repository, flags: &Flags) -> Result<Settings, Failure> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = flags.jobs.map_or_else(|| self.number("jobs", cpus as u64), |jobs| Ok(jobs as u64))?;
+        if jobs == 0 {
+            return Err(Failure::usage("'--jobs' must be at least 1"));
+        }
+        Ok(Settings {
+            lease: self.lease(flags.lease.as_deref())?,
+            grace: self.duration("leaseGrace", flags.grace.as_deref())?.unwrap_or_default().as_secs(),
+            observe: match self.get("takeover") {
+                None | Some("date") => false,
+                Some("observe") => true,
+                Some(other) => return Err(bad_value("takeover", other, "date or observe")),
+            },
+            timeout: self.duration("timeout", flags.timeout.as_deref())?.filter(|t| !t.is_zero()),
+            kill_grace: self.duration("killGrace", None)?.unwrap_or(Duration::from_secs(10)),
+            jobs: usize::try_from(jobs).unwrap_or(usize::MAX),
+            role: self.role(flags.role.as_deref())?,
+            max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),
+            log_max: self.number("logMaxBytes", 64 << 20)?,
+            stage: match self.get("stage") {
+                None | Some("all") => Stage::All,
+                Some("index") => Stage::Index,
+                Some(other) => return Err(bad_value("stage", other, "all or index")),
+            },
+            commands_from: self.commands_from()?,
+            branches: self.all("branches"),
+            require_signature: self.bool("requireSignature", false)?,
+            exec: words(&self.all("exec"))?,
+            worktree_dir: self.worktree_dir(repo),
+            identity: self.identity(),
+            log_level_flag: flags.log_level.clone(),
+            log_level: env_text("LOG_LEVEL").unwrap_or_else(|| "error".to_owned()),
+            tee: flags.tee,
+            wait_for_slot: true,
+        })
+    }
+
+    fn lease(&self, flag: Option<&str>) -> Result<u64, Failure> {
+        let lease = self.duration("leaseDuration", flag)?.unwrap_or(Duration::from_secs(300));
+        let whole = lease.subsec_nanos() == 0 && (LEASE_MIN..=LEASE_MAX).contains(&lease.as_secs());
+        match whole {
+            true => Ok(lease.as_secs()),
+            false => Err(Failure::usage("a lease is whole seconds, from 1s to 30 days")),
+        }
+    }
+
+    fn role(&self, flag: Option<&str>) -> Result<Option<RoleName>, Failure> {
+        let role = flag.map(str::to_owned).or_else(|| env_text("ROLE"));
+        let role = role.or_else(|| self.get("role").map(str::to_owned)).filter(|r| !r.is_empty());
+        let wrong = |role: &str, why| {
+            Failure::usage(format!("role '{}' is not usable: {why}", escape(role.as_bytes())))
+        };
+        role.map(|role| RoleName::new(&role).map_err(|why| wrong(&role, why))).transpose()
+    }
+
+    /// Where slots live (K14).
+    pub fn worktree_dir(&self, repo: &Repository) -> PathBuf {
+        let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
+        if let Some(dir) = self.get("worktreeDir").filter(|d| !d.is_empty()) {
+            let dir = match (dir.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => repo.common_dir.join(dir),
+            };
+            return dir.join(repo.id());
+        }
+        let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        match xdg.or_else(|| home.map(|h| h.join(".cache"))) {
+            Some(cache) if !repo.bare => cache.join("aynig").join(repo.id()),
+            Some(_) | None => repo.aynig_dir().join("worktrees"),
+        }
+    }
+
+    /// Who writes: the user, or the runner where nobody is configured.
+    pub fn identity(&self) -> (String, String) {
+        self.identity.clone().unwrap_or_else(|| {
+            let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok());
+            let host = host.filter(|h| !h.is_empty()).unwrap_or_else(|| "localhost".to_owned());
+            ("git-aynig".to_owned(), format!("aynig@{host}"))
+        })
+    }
+
+    /// The environment that commands inherit (K15, K35).
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let only = self.all("passEnv");
+        let named = |name: &str| {
+            let patterns = only.iter().flat_map(|v| v.split([' ', ',']));
+            patterns.filter(|p| !p.is_empty()).any(|p| pattern::path(p, name.as_bytes()))
+        };
+        let passed = |name: &OsString| {
+            let Some(name) = name.to_str() else { return only.is_empty() };
+            let wanted =
+                only.is_empty() || named(name) || ALWAYS_PASSED.contains(&name) || name.starts_with("LC_");
+            wanted && !is_dropped(name) && !matches!(name, "ROLE" | "LOG_LEVEL" | "BODY" | "COMMIT_HASH")
+        };
+        std::env::vars_os().filter(|(name, _)| passed(name)).collect()
+    }
+}
+
+/// The short name of one of our keys, if it holds for this repository.
+fn our_key(repo: &Repository, key: &str) -> Option<String> {
+    let rest = key.strip_prefix("aynig.")?;
+    let Some((place, short)) = rest.rsplit_once('.') else { return Some(rest.to_ascii_lowercase()) };
+    let place = if place.len() > 1 { place.trim_end_matches('/') } else { place };
+    let is = |dir: &PathBuf| pattern::path(place, dir.as_os_str().as_bytes());
+    let here = is(&repo.common_dir) || repo.main_dir.as_ref().is_some_and(is);
+    here.then(|| short.to_ascii_lowercase())
+}
+
+fn env_text(name: &str) -> Option<String> {
+    std::env::var_os(name).and_then(|v| v.into_string().ok()).filter(|v| !v.is_empty())
+}
+
+fn bad_value(key: &str, value: &str, want: &str) -> Failure {
+    let value = escape(value.as_bytes());
+    Failure::fatal(format!("bad value '{value}' for 'aynig.{key}': want {want}"))
+        .hint(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
+}
+
+/// A duration as people write it; a bare number is seconds.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).ok(),
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+    let factor = match &text[digits.len()..] {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// The argv prefix: several values are taken as they are, one is split as a shell would split words.
+fn words(values: &[String]) -> Result<Vec<String>, Failure> {
+    match values {
+        [] => Ok(Vec::new()),
+        [one] => shlex::split(one).ok_or_else(|| bad_value("exec", one, "words with closed quotes")),
+        several => Ok(several.to_vec()),
+    }
+}

@@ -1,0 +1,238 @@
+//! `tick` and `run`: evaluate branches once, or until nothing is actionable.
+
+use super::args::{CurrentBranchArg, Run, Tick, Ticking};
+use super::fail::Failure;
+use super::observe::Display;
+use super::session::{Global, Session};
+use super::settings::{Flags, duration};
+use super::{output, render, trust};
+use crate::protocol::decide::Idle;
+use crate::runner::report::{Report, Skip, Verdict, worst};
+use crate::runner::select::{Pass, Selection, advanced, evaluate};
+use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
+use crate::store::checkout::{self, Finished};
+use crate::supervisor::interrupt::Interrupt;
+use std::io::IsTerminal;
+
+impl Ticking {
+    fn flags(&self) -> Flags {
+        Flags {
+            lease: self.lease.clone(),
+            grace: self.grace.clone(),
+            timeout: self.timeout.clone(),
+            jobs: self.jobs,
+            role: self.role.clone(),
+            log_level: self.log_level.clone(),
+            tee: self.tee,
+        }
+    }
+
+    fn selection(&self, session: &Session) -> Result<Selection, Failure> {
+        let named = self.branches.iter().map(|b| session.branch(b)).collect::<Result<_, _>>()?;
+        let current_branch = match self.current_branch {
+            CurrentBranchArg::Skip => CurrentBranch::Skip,
+            CurrentBranchArg::Include => CurrentBranch::Include,
+            CurrentBranchArg::Only => CurrentBranch::Only,
+        };
+        Ok(Selection { named, current: session.current_branch()?, current_branch })
+    }
+}
+
+/// One call of `tick` or `run`.
+struct Calling<'a> {
+    session: &'a Session,
+    settings: &'a Settings,
+    selection: Selection,
+    interrupt: Interrupt,
+    display: Display,
+    dry: bool,
+    json: bool,
+    quiet: bool,
+}
+
+/// `git aynig tick`.
+pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
+    if switched_off() {
+        return Ok(0);
+    }
+    let session = Session::open(global)?;
+    if args.detach {
+        return detach(&session);
+    }
+    let (settings, selection) = prepare(&session, &args.ticking)?;
+    let calling = calling(global, &session, &settings, selection, &args.ticking)?;
+    Ok(signal_code(&calling, calling.pass(args.chain)?.exit_code(&calling.selection)))
+}
+
+/// `git aynig run`.
+pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
+    if switched_off() {
+        return Ok(0);
+    }
+    let session = Session::open(global)?;
+    let every = match &args.every {
+        None => None,
+        Some(text) => Some(
+            duration(text)
+                .filter(|d| !d.is_zero())
+                .ok_or_else(|| Failure::usage(format!("'{text}' is no duration; say 90, 90s or 5m")))?,
+        ),
+    };
+    let (settings, selection) = prepare(&session, &args.ticking)?;
+    let calling = calling(global, &session, &settings, selection, &args.ticking)?;
+    let mut code = 0;
+    loop {
+        let mut last;
+        loop {
+            let pass = calling.pass(true)?;
+            last = pass.exit_code(&calling.selection);
+            // What stalled on the way counts even where a handler went on from it.
+            code = if every.is_some() { last } else { worst(code, last) };
+            if calling.dry || !pass.reports.iter().any(advanced) || calling.interrupt.signal().is_some() {
+                break;
+            }
+        }
+        let Some(every) = every else { return Ok(signal_code(&calling, code)) };
+        if calling.interrupt.signal().is_none() {
+            wait(&calling.interrupt, every);
+        }
+        if calling.interrupt.signal().is_some() {
+            return Ok(signal_code(&calling, code));
+        }
+    }
+}
+
+fn wait(interrupt: &Interrupt, mut left: std::time::Duration) {
+    while !left.is_zero() && interrupt.signal().is_none() {
+        let part = left.min(std::time::Duration::from_secs(30));
+        interrupt.wait(part);
+        left -= part;
+    }
+}
+
+/// `AYNIG=0` switches everything off that would run a command.
+fn switched_off() -> bool {
+    std::env::var_os("AYNIG").is_some_and(|v| v == "0")
+}
+
+fn signal_code(calling: &Calling<'_>, code: i32) -> i32 {
+    match calling.interrupt.signal() {
+        None => code,
+        Some(2) => 130,
+        Some(_) => 143,
+    }
+}
+
+fn prepare(session: &Session, args: &Ticking) -> Result<(Settings, Selection), Failure> {
+    session.warn_ignored();
+    let mut settings = session.settings(&args.flags())?;
+    if settings.commands_from == CommandsFrom::Nowhere {
+        let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.json;
+        if !(asks && trust::ask(session)?) {
+            return Err(session.not_trusted());
+        }
+        settings.commands_from = trust::default_source(session)?;
+    }
+    Ok((settings, args.selection(session)?))
+}
+
+fn calling<'a>(
+    global: &Global,
+    session: &'a Session,
+    settings: &'a Settings,
+    selection: Selection,
+    args: &Ticking,
+) -> Result<Calling<'a>, Failure> {
+    Ok(Calling {
+        session,
+        settings,
+        selection,
+        interrupt: Interrupt::by_signals()?,
+        display: Display::new(global.quiet || args.json, args.tee),
+        dry: args.dry_run,
+        json: args.json,
+        quiet: global.quiet,
+    })
+}
+
+impl Calling<'_> {
+    /// One pass over the selected branches.
+    fn pass(&self, chain: bool) -> Result<Pass, Failure> {
+        let make = || self.session.runner(self.settings, &self.interrupt, &self.display);
+        let runner = make()?;
+        if !self.dry {
+            self.finish_checkouts(&runner)?;
+        }
+        let (branches, mut pass) = runner.select(&self.selection)?;
+        pass.reports.iter().for_each(|r| self.show(r));
+        let jobs = self.settings.jobs;
+        if branches.len() <= 1 || jobs == 1 {
+            for branch in branches {
+                loop {
+                    let report = runner.tick(&branch, self.dry);
+                    self.show(&report);
+                    let again = chain && !self.dry && advanced(&report) && self.interrupt.signal().is_none();
+                    pass.reports.push(report);
+                    if !again {
+                        break;
+                    }
+                }
+            }
+        } else {
+            drop(runner);
+            pass.reports.extend(evaluate(branches, jobs, self.dry, chain && !self.dry, make, |r| self.show(r))?);
+        }
+        Ok(pass)
+    }
+
+    /// Finishes checkouts that an earlier tick noted and did not do.
+    fn finish_checkouts(&self, runner: &crate::runner::Runner<'_>) -> Result<(), Failure> {
+        for done in checkout::finish_all(&self.session.repo, &|name| runner.store.tip(name))? {
+            if let Finished::Blocked(dir, words) = done {
+                let words = crate::protocol::text::escape(words.as_bytes());
+                output::note(&format!("warning: '{}' cannot follow its branch: {words}", dir.display()));
+                output::note("hint: commit or stash, then git aynig tick");
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, report: &Report) {
+        self.display.clear();
+        let named = self.selection.names(&report.branch) || self.selection.current_branch == CurrentBranch::Only;
+        let said = named
+            || !matches!(
+                report.verdict,
+                Verdict::Idle(Idle::NoState | Idle::NoCommand { .. })
+                    | Verdict::Skipped(Skip::Interrupted)
+            )
+            || !report.notes.is_empty()
+            || !report.recovered.is_empty();
+        if said || self.json {
+            render::print(report, named, self.json, self.quiet);
+        }
+    }
+}
+
+/// Starts the same tick in the background and returns.
+fn detach(session: &Session) -> Result<i32, Failure> {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    let settings = session.settings(&Flags::default())?;
+    session.require_trust(&settings)?;
+    let (folder, _) = crate::runner::logs::folder(&session.repo);
+    let failed = |e: std::io::Error| Failure::fatal(format!("cannot start in the background: {e}"));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let ignore = folder.join(".gitignore");
+    if session.repo.main_dir.is_some() && !ignore.exists() {
+        std::fs::write(&ignore, "*\n").map_err(failed)?;
+    }
+    let mut log = std::fs::File::options();
+    let log = log.create(true).append(true).open(folder.join("hook.log")).map_err(failed)?;
+    let args = std::env::args_os().skip(1).filter(|a| a != "--detach");
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command.args(args).stdin(Stdio::null()).process_group(0);
+    command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+    command.spawn().map_err(failed)?;
+    Ok(0)
+}

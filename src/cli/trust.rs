@@ -1,0 +1,126 @@
+//! `trust`: the account's owner says which commands may run in a repository.
+//!
+//! Written to the account's own configuration, per repository, where no push reaches. Implements K33, K34.
+
+use super::args::Trust;
+use super::fail::Failure;
+use super::output;
+use super::session::{Global, Session};
+use crate::protocol::text::escape;
+use crate::runner::settings::CommandsFrom;
+use crate::store::{RefName, command_tree, config};
+use std::io::{BufRead, Write};
+use std::os::unix::ffi::OsStrExt;
+
+/// `git aynig trust`.
+pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    if args.list {
+        return list(&session);
+    }
+    if args.revoke {
+        let output = session.repo.git.set_global(&key(&session)?, None)?;
+        // 5: there was nothing to remove.
+        return match output.status.code() {
+            Some(0 | 5) => Ok(0),
+            _ => Err(Failure::fatal(format!("git config failed: {}", output.message))),
+        };
+    }
+    let source = match (&args.r#ref, args.branches) {
+        (Some(name), _) => {
+            let name = if name.as_bytes().starts_with(b"refs/") {
+                RefName::new(name.as_bytes())
+            } else {
+                RefName::branch(name.as_bytes())
+            };
+            if !name.is_valid() {
+                return Err(Failure::usage(format!("'{}' is no valid ref name", escape(name.as_bytes()))));
+            }
+            CommandsFrom::Ref(name)
+        }
+        (None, true) => CommandsFrom::Branch,
+        (None, false) => default_source(&session)?,
+    };
+    write(&session, &source)?;
+    Ok(0)
+}
+
+/// What `trust` writes where nothing else was said: commands come from the branch that is current now, so
+/// that a branch which is pushed or fetched later brings none of its own.
+pub fn default_source(session: &Session) -> Result<CommandsFrom, Failure> {
+    match session.current_branch()? {
+        Some(branch) => Ok(CommandsFrom::Ref(branch)),
+        None => Err(Failure::usage("HEAD is detached: say where commands come from").hint("git aynig trust --ref <branch>")),
+    }
+}
+
+/// Writes the trust and says what it means.
+pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
+    let (value, meaning) = match source {
+        CommandsFrom::Nowhere => ("none".to_owned(), "nothing runs".to_owned()),
+        CommandsFrom::Branch => ("branch".to_owned(), "a branch's own .aynig/ is run for it".to_owned()),
+        CommandsFrom::Ref(name) => {
+            let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+            let meaning = format!("commands come from {name}, whatever another branch holds");
+            (name, meaning)
+        }
+    };
+    let output = session.repo.git.set_global(&key(session)?, Some(&value))?;
+    if !output.status.success() {
+        return Err(Failure::fatal(format!("cannot write the global configuration: {}", output.message))
+            .hint(format!("git -C {} -c aynig.commandsFrom={value} aynig tick", session.place())));
+    }
+    output::note(&format!("trusted: {meaning}"));
+    Ok(())
+}
+
+fn key(session: &Session) -> Result<String, Failure> {
+    let dir = session.repo.common_dir.to_str().filter(|d| !d.contains('\n'));
+    let dir = dir.ok_or_else(|| {
+        Failure::fatal("the path of this repository is not UTF-8: git config cannot name it")
+            .hint("git config --global aynig.'<glob>'.commandsFrom branch")
+    })?;
+    // In a glob these mean something else: a path with them is matched letter for letter first.
+    Ok(format!("aynig.{dir}.commandsFrom"))
+}
+
+fn list(session: &Session) -> Result<i32, Failure> {
+    for entry in config::read(&session.repo)? {
+        if entry.key.starts_with("aynig.") && entry.key.ends_with(".commandsfrom") && entry.protected {
+            let place = entry.key.trim_start_matches("aynig.").trim_end_matches(".commandsfrom");
+            output::line(&format!("{} {}", escape(entry.value.unwrap_or_default().as_bytes()), escape(place.as_bytes())));
+        } else if entry.key == "aynig.commandsfrom" && entry.protected {
+            output::line(&format!("{} *", escape(entry.value.unwrap_or_default().as_bytes())));
+        }
+    }
+    Ok(0)
+}
+
+/// Lists the commands that would run and asks; true once the user said yes and it was written.
+pub fn ask(session: &Session) -> Result<bool, Failure> {
+    let source = default_source(session)?;
+    let CommandsFrom::Ref(name) = &source else { return Ok(false) };
+    let store = session.repo.open_store(false)?;
+    let tree = match store.tip(name)? {
+        Some(id) => command_tree::find(&*store, store.read_commit(id)?.tree)?,
+        None => None,
+    };
+    let commands = tree.map_or(Ok(Vec::new()), |tree| command_tree::list(&*store, tree))?;
+    output::note(&format!("This repository is not trusted yet. Commands in {}:", escape(name.as_bytes())));
+    for (state, role) in &commands {
+        let role = role.as_ref().map(|r| format!(" (role {})", escape(r.as_bytes()))).unwrap_or_default();
+        output::note(&format!("  {}{role}", escape(state.as_bytes())));
+    }
+    if commands.is_empty() {
+        output::note("  (none)");
+    }
+    output::error("Run them when a commit asks for it? [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(false);
+    }
+    write(session, &source)?;
+    Ok(true)
+}

@@ -1,0 +1,141 @@
+//! Taking a branch: the lease commit, and the swap that makes it the head.
+//!
+//! The swap names the trigger; losing it is no error. An unknown verdict is retried with the same
+//! expectation. Also every other swap of a run goes through here. Implements K10, K11, K35 (signing), K44.
+
+use super::report::{Refusal, Skip, Verdict};
+use super::slot::run_ref;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::Message;
+use crate::protocol::name::StateName;
+use crate::protocol::transition::Run;
+use crate::store::{Expected, NewCommit, RefName, StoreError, Swap, swap};
+use std::time::Duration;
+
+/// How often a swap without a verdict is tried again before it is reported.
+const UNKNOWN_TRIES: u32 = 5;
+
+/// A lease that is, or was, the branch's head.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Its commit.
+    pub id: ObjectId,
+    /// Its message.
+    pub message: Message,
+    /// When building it began, on the clock that counts suspend.
+    pub born: Duration,
+}
+
+/// A branch that this run holds.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The run.
+    pub run: Run,
+    /// What it answers.
+    pub trigger: Tip,
+    /// The lease that the slot is filled with.
+    pub first: ObjectId,
+    /// The tree of trigger and lease.
+    pub tree: ObjectId,
+    /// The lease as it is now.
+    pub lease: Lease,
+}
+
+impl Runner<'_> {
+    /// Claims a branch for a run of `state`. The inner error is the verdict of a claim that was not
+    /// won; `None`: the head moved, judge again.
+    pub(super) fn claim(
+        &self,
+        branch: &RefName,
+        trigger: Tip,
+        state: StateName,
+    ) -> Result<Result<Claimed, Option<Verdict>>, RunnerError> {
+        let born = self.clock.elapsed();
+        let run = Run {
+            id: uuid::Uuid::new_v4().to_string(),
+            runner_id: self.runner_id.clone(),
+            state,
+            trigger: trigger.id(),
+            hop: trigger.event.as_ref().map_or(0, Event::hop).saturating_add(1),
+            lease_seconds: self.settings.lease,
+            remote: None,
+        };
+        let message = run.lease(&Message::parse(&trigger.commit.message));
+        let tree = trigger.commit.tree;
+        let commit = match self.write(tree, vec![trigger.id()], &message) {
+            Ok(commit) => commit,
+            Err(RunnerError::Signing { cause }) => {
+                return Ok(Err(Some(Verdict::Refused(Refusal::CannotSign(cause)))));
+            }
+            Err(error) => return Err(error),
+        };
+        let log = format!("aynig: claim {}", run.state);
+        match self.advance(branch, trigger.id(), commit, &log)? {
+            Swap::Won => {}
+            Swap::Lost { tip: None } => return Ok(Err(Some(Verdict::Skipped(Skip::Missing)))),
+            Swap::Lost { tip: Some(_) } => return Ok(Err(Some(Verdict::LostRace))),
+            Swap::Unknown { cause } => return Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+        }
+        let lease = Lease { id: commit, message, born };
+        self.follow(&run.id, commit);
+        Ok(Ok(Claimed { run, trigger, first: commit, tree, lease }))
+    }
+
+    /// Writes a commit of this runner's, signed where the policy asks for that.
+    pub fn write(
+        &self,
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+        message: &Message,
+    ) -> Result<ObjectId, RunnerError> {
+        let message = self.render(message)?;
+        let commit = NewCommit { tree, parents, signature: self.signature(), message };
+        if self.settings.require_signature {
+            return self.repo.git.commit_signed(&commit).map_err(|e| match e {
+                StoreError::Git { message, .. } => RunnerError::Signing { cause: message },
+                other => RunnerError::Store(other),
+            });
+        }
+        Ok(self.store.write_commit(&commit)?)
+    }
+
+    /// Moves a branch from `old` to `new`; an unknown verdict is retried with the same expectation.
+    pub fn advance(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+        log: &str,
+    ) -> Result<Swap, RunnerError> {
+        let mut tries = 0;
+        loop {
+            let by = self.signature();
+            let verdict = swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log)?;
+            match verdict {
+                Swap::Unknown { .. } if tries < UNKNOWN_TRIES => {
+                    tries += 1;
+                    self.interrupt.pause(Duration::from_millis(100 << tries));
+                }
+                Swap::Won | Swap::Lost { .. } | Swap::Unknown { .. } => return Ok(verdict),
+            }
+        }
+    }
+
+    /// Points the run's own ref at its lease, so that no `gc` takes it. Best effort: the branch holds it too.
+    pub(super) fn follow(&self, run_id: &str, lease: ObjectId) {
+        if let Some(name) = run_ref(run_id) {
+            let _ = swap::put_ref(&*self.scratch, &name, lease, &self.signature(), "");
+        }
+    }
+
+    /// Removes the run's own ref: the run is over.
+    pub(super) fn unfollow(&self, run_id: &str) {
+        if let Some(name) = run_ref(run_id)
+            && let Ok(Some(at)) = self.scratch.tip(&name)
+        {
+            let _ = swap::delete_ref(&*self.scratch, &name, at, &self.signature());
+        }
+    }
+}

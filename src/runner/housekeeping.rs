@@ -1,0 +1,69 @@
+//! Small facts in the Git directory that outlive a process: who we are, what we saw and when.
+//!
+//! Implements K7 (first seen), the runner id of section 2, and what `gc` removes.
+
+use super::{Runner, RunnerError, io};
+use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
+use crate::store::{RefName, write_aside};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// When this runner first saw a head.
+#[derive(Serialize, Deserialize)]
+struct Seen {
+    head: String,
+    at: i64,
+}
+
+/// This runner's id: `<host>-<random>`, made once per repository and host.
+pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
+    let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
+    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
+    let host = if host.is_empty() { "host".to_owned() } else { host };
+    let folder = repo.aynig_dir();
+    let path = folder.join(format!("runner-{host}"));
+    if let Ok(id) = std::fs::read_to_string(&path)
+        && let id = id.trim_end()
+        && !id.is_empty()
+    {
+        return Ok(id.to_owned());
+    }
+    std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    let id = format!("{host}-{}", &random[..8]);
+    let aside = folder.join(format!(".runner-{random}"));
+    std::fs::write(&aside, format!("{id}\n")).map_err(io("write", &aside))?;
+    // Two processes at once: the link of one succeeds, and both use that one's.
+    let linked = std::fs::hard_link(&aside, &path);
+    let _ = std::fs::remove_file(&aside);
+    match linked {
+        Ok(()) => Ok(id),
+        Err(_) => std::fs::read_to_string(&path).map(|s| s.trim_end().to_owned()).map_err(io("read", &path)),
+    }
+}
+
+impl Runner<'_> {
+    fn seen_path(&self, branch: &RefName) -> PathBuf {
+        let name: String = branch.as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+        // File names end at 255 bytes; a longer branch shares a note, which then only restarts the wait.
+        self.repo.aynig_dir().join("seen").join(&name[..name.len().min(240)])
+    }
+
+    /// When this runner first saw that head, on its own clock.
+    pub(super) fn first_seen(&self, branch: &RefName, head: ObjectId) -> Option<i64> {
+        let raw = std::fs::read(self.seen_path(branch)).ok()?;
+        let seen: Seen = serde_json::from_slice(&raw).ok()?;
+        (seen.head == head.to_string() && seen.at <= self.clock.now()).then_some(seen.at)
+    }
+
+    /// Notes that this head was seen now.
+    pub(super) fn note_seen(&self, branch: &RefName, head: ObjectId) -> Result<(), RunnerError> {
+        let path = self.seen_path(branch);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(io("create", folder))?;
+        }
+        let seen = Seen { head: head.to_string(), at: self.clock.now() };
+        Ok(write_aside(&path, &serde_json::to_vec(&seen).unwrap_or_default())?)
+    }
+}

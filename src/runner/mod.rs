@@ -1,0 +1,215 @@
+//! One tick as a straight line: read the head, decide, claim, run, complete, swap.
+//!
+//! A [`Runner`] holds what a tick needs, all of it given: repository, settings, clock, identity, the
+//! environment for commands. It asks nothing, prints nothing, and returns a [`report::Report`] a branch.
+//! An [`Observer`] may be passed in that is told what happens and cannot answer.
+//! Implements K6-K11, K13-K28, K43-K45 over the rooms below.
+
+pub mod change;
+pub mod claim;
+pub mod clock;
+pub mod finish;
+pub mod housekeeping;
+pub mod logs;
+pub mod recover;
+pub mod report;
+pub mod select;
+pub mod settings;
+pub mod slot;
+pub mod supervise;
+pub mod tick;
+
+use crate::protocol::decide::{Head, Policy, Takeover};
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::Message;
+use crate::store::repository::Repository;
+use crate::store::{Commit, RefName, Signature, Store, StoreError};
+use crate::supervisor::SupervisorError;
+use crate::supervisor::interrupt::Interrupt;
+use clock::Clock;
+use settings::Settings;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What a run does, as it happens.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// All slots are taken; the branch waits for one.
+    WaitingForSlot,
+    /// The branch was claimed by this run.
+    Claimed {
+        /// The run.
+        run_id: &'a str,
+        /// The state that it answers.
+        state: &'a str,
+    },
+    /// The command was started.
+    Started {
+        /// Its process.
+        pid: u32,
+    },
+    /// Output grew: bytes so far, and the last line.
+    Output {
+        /// Bytes on stdout and stderr together.
+        bytes: u64,
+        /// The last line, cut.
+        last: &'a [u8],
+    },
+    /// A piece of output as it came (only where asked for).
+    Chunk {
+        /// From stderr.
+        stderr: bool,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// The lease was renewed.
+    Renewed,
+    /// The command ended.
+    Ended {
+        /// How.
+        exit: &'a str,
+    },
+}
+
+/// Told what happens on a branch; cannot answer.
+pub trait Observer: Sync {
+    /// Takes one fact.
+    fn told(&self, branch: &RefName, progress: Progress<'_>);
+}
+
+/// An observer that listens to nothing.
+pub struct Silent;
+impl Observer for Silent {
+    fn told(&self, _: &RefName, _: Progress<'_>) {}
+}
+
+/// Everything that a tick needs.
+pub struct Runner<'a> {
+    /// The repository.
+    pub repo: &'a Repository,
+    /// Its refs and objects, durable as configured.
+    pub store: Box<dyn Store>,
+    /// The same without syncing, for refs that only protect objects while a run lives.
+    pub scratch: Box<dyn Store>,
+    /// What was configured.
+    pub settings: &'a Settings,
+    /// This runner.
+    pub runner_id: String,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Requests to stop.
+    pub interrupt: &'a Interrupt,
+    /// Who is told.
+    pub observer: &'a dyn Observer,
+    /// The `git-aynig` binary, which is also the guardian.
+    pub program: PathBuf,
+    /// The environment that commands inherit, already narrowed.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What stops a tick of one branch. A lost race is none of these.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// Refs, objects, slots.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The guardian.
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+    /// A file of the run.
+    #[error("cannot {what} '{}'", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The verdict of a swap stayed unknown.
+    #[error("cannot tell whether '{branch}' was moved: {cause}")]
+    Unknown {
+        /// The branch.
+        branch: RefName,
+        /// What stood in the way.
+        cause: String,
+    },
+    /// A message that we built can't be written.
+    #[error("cannot write the commit message: {cause}")]
+    Message {
+        /// Why.
+        cause: String,
+    },
+    /// The signature that the policy asks for can't be made.
+    #[error("cannot sign: {cause}")]
+    Signing {
+        /// What Git said.
+        cause: String,
+    },
+}
+
+/// The newest commit of a branch, read once.
+#[derive(Debug, Clone)]
+pub struct Tip {
+    /// The commit.
+    pub commit: Commit,
+    /// Its event; `None` where it is no state event.
+    pub event: Option<Event>,
+}
+
+impl Tip {
+    /// What `decide` looks at.
+    pub fn head(&self) -> Head<'_> {
+        Head { event: self.event.as_ref(), committed: self.commit.committed }
+    }
+    /// The commit's id.
+    pub fn id(&self) -> ObjectId {
+        self.commit.id
+    }
+}
+
+impl From<Commit> for Tip {
+    fn from(commit: Commit) -> Self {
+        let event = Event::of(Message::parse(&commit.message));
+        Self { commit, event }
+    }
+}
+
+pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunnerError {
+    let path = path.to_owned();
+    move |source| RunnerError::Io { what, path, source }
+}
+
+impl Runner<'_> {
+    /// Reads a branch's head; `None` where the branch does not exist.
+    pub fn read_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
+        match self.store.tip(branch)? {
+            Some(id) => Ok(Some(self.store.read_commit(id)?.into())),
+            None => Ok(None),
+        }
+    }
+
+    /// Author and committer of what this runner writes now.
+    pub fn signature(&self) -> Signature {
+        let (name, email) = self.settings.identity.clone();
+        Signature { name, email, seconds: self.clock.now() }
+    }
+
+    /// What `decide` is told.
+    pub fn policy<'p>(&'p self, has_command: &'p dyn Fn(&crate::protocol::name::StateName) -> bool) -> Policy<'p> {
+        Policy {
+            grace: self.settings.grace,
+            takeover: if self.settings.observe { Takeover::Observe } else { Takeover::Date },
+            runner_id: &self.runner_id,
+            max_hops: self.settings.max_hops,
+            has_command,
+        }
+    }
+
+    /// Renders a message, or says why it can't be.
+    pub fn render(&self, message: &Message) -> Result<Vec<u8>, RunnerError> {
+        message.render().map_err(|e| RunnerError::Message { cause: e.to_string() })
+    }
+}

@@ -1,0 +1,69 @@
+//! Ending a lease whose holder is gone.
+//!
+//! A `stalled` commit with a fresh recovery id, by compare-and-swap on the lease: two that recover the
+//! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8.
+
+use super::report::{Recovered, Report};
+use super::slot::attempt_ref;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::event::Event;
+use crate::protocol::text::escape;
+use crate::protocol::transition::recovered;
+use crate::store::{RefName, Swap};
+
+impl Runner<'_> {
+    /// Writes `stalled` over an expired lease. Losing that swap is fine: the caller judges again.
+    pub(super) fn recover(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        since: i64,
+        report: &mut Report,
+    ) -> Result<(), RunnerError> {
+        let Some(lease) = &tip.event else { return Ok(()) };
+        let run_id = lease.run_id().unwrap_or("unknown").to_owned();
+        let attempt = self.rescue(&run_id, report)?;
+        let runner = lease.text(crate::protocol::event::RUNNER_ID).unwrap_or("unknown");
+        let mut details = format!(
+            "The lease of run {} by runner {} ended {} s ago without an outcome.",
+            escape(run_id.as_bytes()),
+            escape(runner.as_bytes()),
+            self.clock.now().saturating_sub(since),
+        );
+        if let Some(attempt) = &attempt {
+            details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
+        }
+        let recovery_id = uuid::Uuid::new_v4().to_string();
+        let message = recovered(lease, &recovery_id, &details);
+        let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
+        match self.advance(branch, tip.id(), commit, "aynig: lease expired")? {
+            Swap::Won => {
+                self.unfollow(&run_id);
+                let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
+                report.recovered.push(Recovered { run_id, state, commit, attempt });
+                Ok(())
+            }
+            Swap::Lost { .. } => Ok(()),
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+        }
+    }
+
+    /// Keeps what a dead run left in one of our slots; says where work of it is kept.
+    fn rescue(&self, run_id: &str, report: &mut Report) -> Result<Option<RefName>, RunnerError> {
+        let pool = self.pool()?;
+        for number in pool.known() {
+            if pool.peek(number).run.is_some_and(|run| run.run_id == run_id)
+                && let Some(mut slot) = pool.lock(number)?
+            {
+                self.settle(&mut slot, report)?;
+            }
+        }
+        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
+        Ok(self.store.tip(&name)?.map(|_| name))
+    }
+}
+
+/// The run that a `stalled` head ended.
+pub fn stalled_run(event: &Event) -> Option<&str> {
+    event.text(crate::protocol::event::STALLED_RUN)
+}

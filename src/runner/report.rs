@@ -1,0 +1,274 @@
+//! What became of each branch: data for messages, JSON and exit codes.
+//!
+//! Losing a race, finding nothing to do and a stalled command are reports, not errors. Every ending has
+//! a name here.
+
+use super::RunnerError;
+use crate::protocol::complete::Stall;
+use crate::protocol::decide::Idle;
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::StateName;
+use crate::store::RefName;
+use crate::store::worktrees::Busy;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One branch's report.
+#[derive(Debug)]
+pub struct Report {
+    /// The branch.
+    pub branch: RefName,
+    /// Leases of others that were recovered on the way: run id, `stalled` commit, attempt.
+    pub recovered: Vec<Recovered>,
+    /// How the evaluation ended.
+    pub verdict: Verdict,
+    /// Things worth saying that changed nothing.
+    pub notes: Vec<Note>,
+}
+
+/// An expired lease that was ended.
+#[derive(Debug, Clone)]
+pub struct Recovered {
+    /// The run that held it.
+    pub run_id: String,
+    /// The state that it answered.
+    pub state: String,
+    /// The `stalled` commit.
+    pub commit: ObjectId,
+    /// Where its work was kept, if there was any here.
+    pub attempt: Option<RefName>,
+}
+
+/// How an evaluation ended.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Nothing to do.
+    Idle(Idle),
+    /// A state whose command can't be started.
+    Unusable {
+        /// The state.
+        state: StateName,
+        /// Below `.aynig/`.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Not looked at.
+    Skipped(Skip),
+    /// Somebody holds it.
+    Leased {
+        /// Seconds since 1970, our clock.
+        until: i64,
+        /// Seconds left.
+        left: i64,
+        /// The run, if it says.
+        run_id: Option<String>,
+        /// Its runner, if it says.
+        runner_id: Option<String>,
+        /// The date was not believed.
+        malformed: bool,
+    },
+    /// Somebody else was quicker.
+    LostRace,
+    /// All slots are taken, and nobody waits here.
+    NoSlot,
+    /// The policy forbids it.
+    Refused(Refusal),
+    /// What would have been done.
+    WouldRun {
+        /// The state.
+        state: StateName,
+        /// Below `.aynig/`.
+        command: String,
+    },
+    /// A lease that would have been recovered.
+    WouldRecover,
+    /// A command was run.
+    Ran(Ran),
+    /// It could not be evaluated.
+    Failed(RunnerError),
+}
+
+/// Why a branch was not looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Skip {
+    /// It does not exist.
+    Missing,
+    /// A working tree is in the middle of something with it.
+    Busy(Busy, PathBuf),
+    /// The runner was asked to stop.
+    Interrupted,
+}
+
+/// What a policy forbade.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nobody has said what may run here.
+    NotTrusted,
+    /// `aynig.branches` leaves it out.
+    Branch,
+    /// The ref that commands come from does not exist.
+    NoCommandsRef(RefName),
+    /// The head carries no good signature.
+    Unsigned,
+    /// What the runner writes can't be signed.
+    CannotSign(String),
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its id.
+    pub run_id: String,
+    /// The state that it answered.
+    pub state: StateName,
+    /// The commit that it answered.
+    pub trigger: ObjectId,
+    /// How the command ended, in words; `None` where it was never started.
+    pub exit: Option<String>,
+    /// How long it ran.
+    pub took: Duration,
+    /// Where its output is.
+    pub stdout_log: PathBuf,
+    /// Where its errors are.
+    pub stderr_log: PathBuf,
+    /// What was written.
+    pub outcome: Outcome,
+    /// Where work is kept that is not on the branch.
+    pub attempt: Option<RefName>,
+    /// The signal that ended the runner's work, if one did.
+    pub interrupted: Option<i32>,
+}
+
+/// How a run ended on its branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The declared state's commit.
+    Advanced {
+        /// The state.
+        state: StateName,
+        /// The commit.
+        commit: ObjectId,
+    },
+    /// The lease lives on.
+    KeptLease {
+        /// The fresh lease.
+        commit: ObjectId,
+    },
+    /// The command wrote its own.
+    Own {
+        /// The commit.
+        commit: ObjectId,
+        /// Its state.
+        state: Option<StateName>,
+    },
+    /// A `stalled` commit.
+    Stalled {
+        /// Why.
+        why: Stall,
+        /// The commit.
+        commit: ObjectId,
+    },
+    /// Nothing: the lease was lost.
+    Fenced,
+}
+
+/// Something worth saying.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A declaration that was none, and why.
+    InvalidDeclaration(String, String),
+    /// More invalid declarations than are kept.
+    MoreInvalid(u64),
+    /// Trailers that did not fit into the environment.
+    TrailersLeftOut(Vec<String>),
+    /// Repositories inside the slot that were left out of the outcome.
+    NestedRepositories(Vec<String>),
+    /// A command of that name is in the checkout, not in the commit.
+    NotCommitted(String),
+    /// The command is on the branch, but commands come from elsewhere.
+    NotInRef(String, RefName),
+    /// Output was kept elsewhere, because a symbolic link is in the way.
+    LogsElsewhere(PathBuf),
+    /// A log could not be written; the command was not disturbed.
+    LogFailed(String),
+    /// A background process held the command's output open.
+    OutputHeldOpen,
+    /// A working tree with the branch follows later: local changes are in the way.
+    CheckoutBlocked(PathBuf, String),
+    /// A renewal that failed and was tried again.
+    RenewalFailed(String),
+    /// A slot that could not be cleared was given up.
+    SlotRetired(PathBuf),
+    /// A lease whose date or length is not believed.
+    MalformedLease,
+    /// Work of an earlier run that was found in a slot and kept.
+    FoundAttempt(RefName),
+}
+
+impl Report {
+    /// A report that has no verdict yet.
+    pub fn new(branch: &RefName) -> Self {
+        Self {
+            branch: branch.clone(),
+            recovered: Vec::new(),
+            verdict: Verdict::Skipped(Skip::Missing),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The process's exit code for this branch; `named` where the user asked for it by name.
+    pub fn exit_code(&self, named: bool) -> i32 {
+        let recovered = if self.recovered.is_empty() { 0 } else { 1 };
+        let own = match &self.verdict {
+            Verdict::Idle(_) | Verdict::WouldRun { .. } | Verdict::WouldRecover => 0,
+            Verdict::Unusable { .. } => 2,
+            Verdict::Skipped(Skip::Missing) => 128,
+            Verdict::Skipped(Skip::Busy(..)) => if named { 3 } else { 0 },
+            Verdict::Skipped(Skip::Interrupted) => 130,
+            Verdict::Leased { .. } | Verdict::LostRace => if named { 3 } else { 0 },
+            Verdict::NoSlot => 75,
+            Verdict::Refused(_) => 2,
+            Verdict::Ran(ran) => match (&ran.outcome, ran.interrupted) {
+                (_, Some(2)) => 130,
+                (_, Some(_)) => 143,
+                (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => 0,
+                (Outcome::Stalled { .. }, None) => 1,
+                (Outcome::Fenced, None) => 3,
+            },
+            Verdict::Failed(error) => error.exit_code(),
+        };
+        worst(own, recovered)
+    }
+}
+
+/// The worse of two exit codes, by the order of the documentation.
+pub fn worst(a: i32, b: i32) -> i32 {
+    const ORDER: [i32; 8] = [0, 3, 1, 2, 75, 128, 143, 130];
+    let rank = |code: i32| ORDER.iter().position(|c| *c == code).unwrap_or(ORDER.len());
+    if rank(a) >= rank(b) { a } else { b }
+}
+
+/// True where a disk or a quota is full.
+pub fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
+impl RunnerError {
+    /// 75 where trying again later may help, 2 where the policy is in the way, 128 elsewhere.
+    pub fn exit_code(&self) -> i32 {
+        use crate::store::StoreError;
+        let transient = |source: &std::io::Error| {
+            let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
+            is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
+        };
+        match self {
+            RunnerError::Store(StoreError::LockHeld { .. }) | RunnerError::Unknown { .. } => 75,
+            RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => {
+                if transient(source) { 75 } else { 128 }
+            }
+            RunnerError::Signing { .. } => 2,
+            RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => 128,
+        }
+    }
+}

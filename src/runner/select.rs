@@ -1,0 +1,166 @@
+//! Which branches a tick looks at, and all of them at a time.
+//!
+//! Without names every local branch is judged from one scan, and only those that need more than a look
+//! are evaluated. A branch that is blocked never blocks others. Implements K6, K43 (last sentence).
+
+use super::report::{Report, Verdict, worst};
+use super::settings::CurrentBranch;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::decide::Idle;
+use crate::store::{RefName, StoreError};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// Branches by name; empty: all local ones.
+    pub named: Vec<RefName>,
+    /// The branch that is checked out where we stand.
+    pub current: Option<RefName>,
+    /// What to do about it.
+    pub current_branch: CurrentBranch,
+}
+
+/// Everything that one pass over the branches found.
+#[derive(Debug, Default)]
+pub struct Pass {
+    /// One a branch that was evaluated, in the order in which they ended.
+    pub reports: Vec<Report>,
+    /// How many heads were looked at.
+    pub looked_at: usize,
+}
+
+impl Selection {
+    fn takes(&self, branch: &RefName) -> bool {
+        let is_current = self.current.as_ref() == Some(branch);
+        match self.current_branch {
+            CurrentBranch::Include => true,
+            CurrentBranch::Skip => !is_current,
+            CurrentBranch::Only => is_current,
+        }
+    }
+
+    /// True where a branch was asked for by name.
+    pub fn names(&self, branch: &RefName) -> bool {
+        self.named.contains(branch)
+    }
+}
+
+impl Pass {
+    /// The worst exit code of all reports.
+    pub fn exit_code(&self, selection: &Selection) -> i32 {
+        self.reports.iter().fold(0, |code, r| worst(code, r.exit_code(selection.names(&r.branch))))
+    }
+}
+
+impl Runner<'_> {
+    /// The branches to evaluate: those named, or those whose head is a state event.
+    pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
+        let mut pass = Pass::default();
+        if !selection.named.is_empty() {
+            let named: Vec<RefName> = selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
+            pass.looked_at = named.len();
+            return Ok((named, pass));
+        }
+        if selection.current_branch == CurrentBranch::Only {
+            return Ok((selection.current.iter().cloned().collect(), pass));
+        }
+        let found = self.store.read_heads("refs/heads/")?;
+        pass.looked_at = found.heads.len() + found.failed.len();
+        let mut branches = Vec::new();
+        for (name, commit) in found.heads {
+            if selection.takes(&name) && Tip::from(commit).event.is_some() && self.may_tick(&name) {
+                branches.push(name);
+            }
+        }
+        for (name, error) in found.failed {
+            let mut report = Report::new(&name);
+            report.verdict = Verdict::Failed(RunnerError::Store(error));
+            pass.reports.push(report);
+        }
+        Ok((branches, pass))
+    }
+
+    /// True where `aynig.branches` lets a branch be ticked.
+    pub fn may_tick(&self, branch: &RefName) -> bool {
+        self.settings.branches.is_empty() || crate::store::pattern::any(&self.settings.branches, branch)
+    }
+}
+
+/// Evaluates branches, at most `jobs` at a time. `make` gives each worker a runner of its own, `told`
+/// is given every report as it comes.
+pub fn evaluate<'r, M, T>(
+    branches: Vec<RefName>,
+    jobs: usize,
+    dry: bool,
+    chain: bool,
+    make: M,
+    told: T,
+) -> Result<Vec<Report>, RunnerError>
+where
+    M: Fn() -> Result<Runner<'r>, RunnerError> + Sync,
+    T: Fn(&Report) + Sync,
+{
+    let workers = jobs.clamp(1, branches.len().max(1));
+    let queue = Mutex::new(VecDeque::from(branches));
+    let done = Mutex::new(Vec::new());
+    let work = || -> Result<(), RunnerError> {
+        let runner = make()?;
+        loop {
+            let next = queue.lock().ok().and_then(|mut q| q.pop_front());
+            let Some(branch) = next else { return Ok(()) };
+            loop {
+                let report = runner.tick(&branch, dry);
+                told(&report);
+                let again = chain && advanced(&report) && runner.interrupt.signal().is_none();
+                if let Ok(mut done) = done.lock() {
+                    done.push(report);
+                }
+                if !again {
+                    break;
+                }
+            }
+        }
+    };
+    if workers == 1 {
+        work()?;
+    } else {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|t| t.join().unwrap_or(Ok(())))
+        })?;
+    }
+    Ok(done.into_inner().unwrap_or_default())
+}
+
+/// True where the branch has a new head that may be actionable.
+pub fn advanced(report: &Report) -> bool {
+    match &report.verdict {
+        Verdict::Ran(ran) => match &ran.outcome {
+            super::report::Outcome::Advanced { .. }
+            | super::report::Outcome::Own { .. }
+            | super::report::Outcome::Stalled { .. } => ran.interrupted.is_none(),
+            super::report::Outcome::KeptLease { .. } | super::report::Outcome::Fenced => false,
+        },
+        Verdict::LostRace => true,
+        Verdict::Idle(Idle::NoState | Idle::InvalidState { .. } | Idle::NoCommand { .. } | Idle::HopLimit { .. })
+        | Verdict::Unusable { .. }
+        | Verdict::Skipped(_)
+        | Verdict::Leased { .. }
+        | Verdict::NoSlot
+        | Verdict::Refused(_)
+        | Verdict::WouldRun { .. }
+        | Verdict::WouldRecover
+        | Verdict::Failed(_) => false,
+    }
+}
+
+/// The branch that HEAD names where we stand.
+pub fn current_branch(runner: &Runner<'_>) -> Result<Option<RefName>, StoreError> {
+    if runner.repo.reftable {
+        return runner.repo.git.symbolic_head(&runner.repo.git_dir);
+    }
+    let raw = std::fs::read(runner.repo.git_dir.join("HEAD")).unwrap_or_default();
+    Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
+}

@@ -1,0 +1,77 @@
+//! What a runner was told, as values.
+//!
+//! The cli room reads flags and configuration into this; nothing here has a default that the
+//! documentation does not name. Implements K33, K35 (values).
+
+use crate::protocol::name::RoleName;
+use crate::store::RefName;
+use crate::store::slots::harvest::Stage;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which commit `.aynig/` is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandsFrom {
+    /// Nobody has said: nothing runs.
+    Nowhere,
+    /// The triggering branch itself.
+    Branch,
+    /// This ref's current commit, whatever the branch holds.
+    Ref(RefName),
+}
+
+/// What to do about the branch that is checked out where we stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CurrentBranch {
+    /// Leave it out.
+    Skip,
+    /// Treat it as any other.
+    Include,
+    /// Take no other.
+    Only,
+}
+
+/// Everything that was configured.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Lease length in seconds.
+    pub lease: u64,
+    /// Added before a lease counts as expired, in seconds.
+    pub grace: u64,
+    /// Judge foreign leases by observation.
+    pub observe: bool,
+    /// Ends a command that runs longer.
+    pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub kill_grace: Duration,
+    /// Commands at a time, and slots.
+    pub jobs: usize,
+    /// The role whose commands go first.
+    pub role: Option<RoleName>,
+    /// Most dispatches in a chain.
+    pub max_hops: u32,
+    /// Most bytes of each log.
+    pub log_max: u64,
+    /// What of a slot becomes part of an outcome.
+    pub stage: Stage,
+    /// Which commit commands come from.
+    pub commands_from: CommandsFrom,
+    /// Patterns of branches that may be ticked; empty: all.
+    pub branches: Vec<String>,
+    /// Dispatch only signed heads, and sign what is written.
+    pub require_signature: bool,
+    /// What every command is started with.
+    pub exec: Vec<String>,
+    /// Where slots live.
+    pub worktree_dir: PathBuf,
+    /// Name and mail address of what the runner writes.
+    pub identity: (String, String),
+    /// Name of the log level for commands, where a flag named one.
+    pub log_level_flag: Option<String>,
+    /// Name of the log level, where neither flag nor trailer named one.
+    pub log_level: String,
+    /// Pass command output on as it comes.
+    pub tee: bool,
+    /// Wait for a free slot.
+    pub wait_for_slot: bool,
+}

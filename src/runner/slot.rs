@@ -1,0 +1,152 @@
+//! Getting a slot, and what to do with work that is still in one.
+//!
+//! A slot whose run is over but was never completed here (its runner was killed) holds work: that is
+//! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's.
+//! Implements K14, K21, K26.
+
+use super::report::{Note, Report};
+use super::{Progress, Runner, RunnerError, Tip};
+use crate::protocol::decide::{Decision, decide};
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::store::slots::harvest::Stage;
+use crate::store::slots::{Occupant, Pool, Slot};
+use crate::store::{NewCommit, RefName, StoreError, swap};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::time::{Duration, Instant};
+
+/// How often a full pool is looked at again.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Longest wait for a guardian to end what it guards: its own grace, and some.
+const GUARDIAN_ENDS: Duration = Duration::from_millis(1500);
+
+/// The ref that keeps a run's work.
+pub fn attempt_ref(run_id: &str) -> Option<RefName> {
+    let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
+    name.is_own().then_some(name)
+}
+
+/// The ref that follows a living run's lease.
+pub fn run_ref(run_id: &str) -> Option<RefName> {
+    let name = RefName::new(format!("refs/aynig/run/{run_id}"));
+    name.is_own().then_some(name)
+}
+
+impl Runner<'_> {
+    /// The pool of slots.
+    pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
+        Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs)
+    }
+
+    /// Takes a free slot, waiting for one where that was asked for. `None`: stopped, nothing free, or the
+    /// branch moved meanwhile.
+    pub(super) fn take_slot(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        report: &mut Report,
+    ) -> Result<Option<Slot>, RunnerError> {
+        let pool = self.pool()?;
+        let mut told = false;
+        loop {
+            for number in pool.order(tip.commit.tree) {
+                if let Some(mut slot) = pool.lock(number)?
+                    && self.settle(&mut slot, report)?
+                {
+                    return Ok(Some(slot));
+                }
+            }
+            if !self.settings.wait_for_slot {
+                return Ok(None);
+            }
+            if !told {
+                self.observer.told(branch, Progress::WaitingForSlot);
+                told = true;
+            }
+            self.interrupt.wait(LOOK_EVERY);
+            if self.interrupt.signal().is_some() || self.store.tip(branch)? != Some(tip.id()) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Makes a locked slot ours to use: work of a dead run is kept first. False where it must be left.
+    pub(super) fn settle(&self, slot: &mut Slot, report: &mut Report) -> Result<bool, RunnerError> {
+        let Some(occupant) = slot.record().run.clone() else {
+            return Ok(!slot.is_inhabited()?);
+        };
+        if occupant.lingering && self.lease_lives(&occupant)? {
+            return Ok(false);
+        }
+        if slot.is_inhabited()? && !self.evict(slot, &occupant)? {
+            return Ok(false);
+        }
+        if let Some(attempt) = self.keep_occupant(slot, &occupant)? {
+            report.notes.push(Note::FoundAttempt(attempt));
+        }
+        slot.occupy(None)?;
+        Ok(true)
+    }
+
+    /// True while the occupant's lease is its branch's head and has not expired.
+    fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
+        let branch = occupant.branch_name();
+        let Some(tip) = self.read_tip(&branch)? else { return Ok(false) };
+        let own = tip.event.as_ref().and_then(Event::run_id) == Some(&*occupant.run_id);
+        let seen = self.first_seen(&branch, tip.id());
+        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
+        Ok(own && matches!(decision, Decision::Leased { .. }))
+    }
+
+    /// Asks the guardian of a run that is over to end what is left; true once the slot is empty.
+    fn evict(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
+        if let (true, Some(pid)) = (occupant.lingering, occupant.guardian) {
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
+        }
+        let until = Instant::now() + GUARDIAN_ENDS;
+        while slot.is_inhabited()? {
+            if Instant::now() >= until {
+                return Ok(false);
+            }
+            self.interrupt.wait(Duration::from_millis(10));
+        }
+        Ok(true)
+    }
+
+    /// Keeps what a run that ended without its runner left in the slot.
+    fn keep_occupant(&self, slot: &Slot, occupant: &Occupant) -> Result<Option<RefName>, RunnerError> {
+        let Some(lease) = occupant.lease_id() else { return Ok(None) };
+        let tree = self.store.read_commit(lease)?.tree;
+        self.keep_attempt(slot, &occupant.run_id, lease, tree)
+    }
+
+    /// Writes what the slot holds beyond its lease under `refs/aynig/attempts/`; `None` where that is nothing.
+    pub(super) fn keep_attempt(
+        &self,
+        slot: &Slot,
+        run_id: &str,
+        lease: ObjectId,
+        tree: ObjectId,
+    ) -> Result<Option<RefName>, RunnerError> {
+        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
+        let found = slot.salvage(self.repo, Stage::All, lease, tree)?;
+        if found.tree == tree && found.head == lease {
+            return Ok(None);
+        }
+        let mut parents = vec![lease];
+        if found.head != lease {
+            parents.push(found.head);
+        }
+        let message = format!("aynig: attempt of run {run_id}\n").into_bytes();
+        let commit = NewCommit { tree: found.tree, parents, signature: self.signature(), message };
+        self.keep(&name, self.store.write_commit(&commit)?)?;
+        Ok(Some(name))
+    }
+
+    /// Points an attempt's ref at a commit.
+    pub(super) fn keep(&self, name: &RefName, commit: ObjectId) -> Result<(), RunnerError> {
+        swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,377 @@
+//! One run from claim to the command's end: fill the slot, start, keep the lease, watch the branch.
+//!
+//! One loop waits for the guardian's events, the next look at the branch, the next renewal and a request
+//! to stop. The lease is given up before it ends, so that the command is dead before another may take the
+//! branch. Implements K15-K18.
+
+use super::claim::{Claimed, Lease};
+use super::finish::Relation;
+use super::logs::Logs;
+use super::report::{Note, Ran, Report};
+use super::{Progress, Runner, RunnerError, io};
+use crate::protocol::complete::{Exit, Stall};
+use crate::protocol::declaration::{Declarations, LINE_MAX, LINE_PREFIX};
+use crate::protocol::environment;
+use crate::protocol::message::Message;
+use crate::store::slots::{Occupant, Slot};
+use crate::store::{RefName, Swap};
+use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
+use nix::fcntl::{Flock, FlockArg};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often the branch is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How soon a renewal that failed is tried again.
+const RENEW_AGAIN: Duration = Duration::from_millis(500);
+
+/// A run that is under way.
+pub(super) struct Live {
+    pub claimed: Claimed,
+    pub slot: Slot,
+    pub dir: PathBuf,
+    pub logs: Logs,
+    pub declared: Declarations,
+    pub started: Instant,
+    /// The command's own state event, once it was seen on the branch (K22).
+    pub own_event: Option<crate::protocol::id::ObjectId>,
+    /// The signal that the runner was asked to stop with.
+    pub interrupted: Option<i32>,
+    _alive: Option<Flock<File>>,
+}
+
+/// How the command ended, with the guardian that still waits for word.
+pub(super) struct Ended {
+    pub exit: Exit,
+    pub guardian: Option<Supervised>,
+}
+
+/// Moments of a lease, on the clock that counts suspend.
+struct Moments {
+    renew: Duration,
+    give_up: Duration,
+    grace: Duration,
+}
+
+impl Runner<'_> {
+    /// Runs a claimed branch's command and completes the run.
+    pub(super) fn run(
+        &self,
+        branch: &RefName,
+        claimed: Claimed,
+        mut slot: Slot,
+        program: &Path,
+        aynig_dir: &Path,
+        report: &mut Report,
+    ) -> Result<Ran, RunnerError> {
+        self.observer.told(
+            branch,
+            Progress::Claimed { run_id: &claimed.run.id, state: claimed.run.state.as_str() },
+        );
+        slot.occupy(Some(Occupant {
+            run_id: claimed.run.id.clone(),
+            branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
+            lease: claimed.first.to_string(),
+            lingering: false,
+            guardian: None,
+        }))?;
+        let prepared = self.prepare(&claimed, &mut slot, report);
+        let (dir, alive, logs) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return self.stall_unstarted(branch, claimed, slot, &error, report),
+        };
+        let mut live = Live {
+            claimed,
+            slot,
+            dir,
+            logs,
+            declared: Declarations::default(),
+            started: Instant::now(),
+            own_event: None,
+            interrupted: None,
+            _alive: alive,
+        };
+        let ended = match self.execute(branch, &mut live, program, aynig_dir, report) {
+            Ok(ended) => ended,
+            Err(error) => {
+                Ended { exit: Exit::NotStarted(super::finish::with_causes(&error)), guardian: None }
+            }
+        };
+        self.observer.told(branch, Progress::Ended { exit: &ended.exit.to_string() });
+        self.finish(branch, live, ended, report)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn prepare(
+        &self,
+        claimed: &Claimed,
+        slot: &mut Slot,
+        report: &mut Report,
+    ) -> Result<(PathBuf, Option<Flock<File>>, Logs), RunnerError> {
+        slot.fill(self.repo, claimed.first, claimed.tree)?;
+        let dir = self.run_dir(&claimed.run.id);
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
+        builder.create(&dir).map_err(io("create", &dir))?;
+        let lock = dir.join("lock");
+        let file = File::create(&lock).map_err(io("create", &lock))?;
+        let alive = Flock::lock(file, FlockArg::LockExclusiveNonblock).ok();
+        let body = dir.join("body");
+        let message = Message::parse(&claimed.trigger.commit.message);
+        std::fs::write(&body, &message.body).map_err(io("write", &body))?;
+        let (logs, elsewhere) = self.create_logs(claimed.run.trigger)?;
+        if elsewhere {
+            report.notes.push(Note::LogsElsewhere(logs.stdout.clone()));
+        }
+        Ok((dir, alive, logs))
+    }
+
+    /// The private folder of a run.
+    pub fn run_dir(&self, run_id: &str) -> PathBuf {
+        self.repo.aynig_dir().join("runs").join(run_id)
+    }
+
+    fn execute(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        program: &Path,
+        aynig_dir: &Path,
+        report: &mut Report,
+    ) -> Result<Ended, RunnerError> {
+        let half = Duration::from_secs(live.claimed.run.lease_seconds) / 2;
+        if self.clock.elapsed().saturating_sub(live.claimed.lease.born) > half && !self.renew(branch, live)? {
+            return Ok(Ended { exit: Exit::Stopped, guardian: None });
+        }
+        let mut argv: Vec<OsString> = self.settings.exec.iter().map(OsString::from).collect();
+        argv.push(program.into());
+        let spec = Spec {
+            guardian: self.program.clone(),
+            argv,
+            env: self.environment_of(branch, live, aynig_dir, report),
+            cwd: live.slot.dir().to_owned(),
+            stdout_log: live.logs.stdout.clone(),
+            stderr_log: live.logs.stderr.clone(),
+            log_max: self.settings.log_max,
+            timeout: self.settings.timeout,
+            kill_grace: self.settings.kill_grace,
+            watch: LINE_PREFIX.as_bytes().to_vec(),
+            line_max: LINE_MAX,
+            tee: self.settings.tee,
+            hold: Some(live.slot.hold_path()),
+        };
+        live.started = Instant::now();
+        let guardian = Supervised::start(&spec)?;
+        self.watch(branch, live, guardian, report)
+    }
+
+    /// The one loop of a run.
+    fn watch(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        mut guardian: Supervised,
+        report: &mut Report,
+    ) -> Result<Ended, RunnerError> {
+        let mut stopped: Option<Exit> = None;
+        let mut look = Instant::now() + LOOK_EVERY;
+        let mut renew_not_before = Duration::ZERO;
+        loop {
+            let moments = self.moments(&live.claimed.lease, live.claimed.run.lease_seconds);
+            let interrupt = live.interrupted.is_none().then(|| self.interrupt.fd());
+            match guardian.next(Some(self.wake_at(look, &moments)), interrupt)? {
+                Wake::Event(Event::Exited { ending, leaked }) => {
+                    if leaked {
+                        report.notes.push(Note::OutputHeldOpen);
+                    }
+                    let exit = exit_of(ending, stopped);
+                    return Ok(Ended { exit, guardian: Some(guardian) });
+                }
+                Wake::Event(Event::Done { .. }) => {
+                    return Ok(Ended { exit: Exit::Unsupervised, guardian: None });
+                }
+                Wake::Event(event) => self.note_event(branch, live, event, report),
+                Wake::Interrupted => {
+                    live.interrupted = self.interrupt.signal();
+                    guardian.stop(self.settings.kill_grace);
+                    stopped.get_or_insert(Exit::Interrupted);
+                }
+                Wake::Deadline => {}
+            }
+            if stopped.is_some() || live.own_event.is_some() {
+                continue;
+            }
+            if Instant::now() >= look {
+                look = Instant::now() + LOOK_EVERY;
+                if !self.still_holds(branch, live)? {
+                    guardian.stop(self.settings.kill_grace);
+                    stopped = Some(Exit::Stopped);
+                    continue;
+                }
+            }
+            let now = self.clock.elapsed();
+            if now >= moments.give_up {
+                guardian.stop(moments.grace);
+                stopped = Some(Exit::Stopped);
+            } else if now >= moments.renew.max(renew_not_before) {
+                match self.renew(branch, live) {
+                    Ok(true) => self.observer.told(branch, Progress::Renewed),
+                    Ok(false) => look = Instant::now(),
+                    Err(error) => report.notes.push(Note::RenewalFailed(super::finish::with_causes(&error))),
+                }
+                renew_not_before = self.clock.elapsed() + RENEW_AGAIN;
+            }
+        }
+    }
+
+    fn moments(&self, lease: &Lease, seconds: u64) -> Moments {
+        let length = Duration::from_secs(seconds);
+        let grace = self.settings.kill_grace.min(length / 4);
+        Moments { renew: lease.born + length / 2, give_up: lease.born + length - grace, grace }
+    }
+
+    /// When to wake up at the latest.
+    fn wake_at(&self, look: Instant, moments: &Moments) -> Instant {
+        let now = self.clock.elapsed();
+        let next = if now < moments.renew { moments.renew } else { now + RENEW_AGAIN };
+        look.min(Instant::now() + next.min(moments.give_up).saturating_sub(now))
+    }
+
+    fn note_event(&self, branch: &RefName, live: &mut Live, event: Event, report: &mut Report) {
+        match event {
+            Event::Started { pid } => self.observer.told(branch, Progress::Started { pid }),
+            Event::Line(line) => live.declared.line(&line),
+            Event::LongLine(length) => live.declared.too_long(length),
+            Event::Output { stdout, stderr, last } => {
+                self.observer.told(branch, Progress::Output { bytes: stdout + stderr, last: &last });
+            }
+            Event::Chunk { stderr, bytes } => {
+                self.observer.told(branch, Progress::Chunk { stderr, bytes: &bytes });
+            }
+            Event::LogFailed { stderr, errno } => {
+                let path = if stderr { &live.logs.stderr } else { &live.logs.stdout };
+                let cause = std::io::Error::from_raw_os_error(errno);
+                report.notes.push(Note::LogFailed(format!("'{}': {cause}", path.display())));
+            }
+            Event::Exited { .. } | Event::Done { .. } => {}
+        }
+    }
+
+    /// Looks at the branch; false once it is lost to somebody else.
+    fn still_holds(&self, branch: &RefName, live: &mut Live) -> Result<bool, RunnerError> {
+        Ok(match self.relate(branch, live)? {
+            Relation::Lease | Relation::SlotHead => true,
+            Relation::OwnEvent(id) => {
+                live.own_event = Some(id);
+                true
+            }
+            Relation::Other => false,
+        })
+    }
+
+    /// Swaps a fresh `working` commit in; false where the lease is no longer the head.
+    pub(super) fn renew(&self, branch: &RefName, live: &mut Live) -> Result<bool, RunnerError> {
+        let claimed = &mut live.claimed;
+        let born = self.clock.elapsed();
+        let commit = self.write(claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
+        match self.advance(branch, claimed.lease.id, commit, "aynig: renew")? {
+            Swap::Won => {
+                claimed.lease = Lease { id: commit, message: claimed.lease.message.clone(), born };
+                self.follow(&claimed.run.id, commit);
+                Ok(true)
+            }
+            Swap::Lost { .. } => Ok(false),
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+        }
+    }
+
+    /// The command's environment (K15).
+    fn environment_of(
+        &self,
+        branch: &RefName,
+        live: &Live,
+        aynig_dir: &Path,
+        report: &mut Report,
+    ) -> Vec<(OsString, OsString)> {
+        let mut all: BTreeMap<OsString, OsString> = self.environment.iter().cloned().collect();
+        let trigger = Message::parse(&live.claimed.trigger.commit.message);
+        let told = environment::tell(&trigger, &|name| all.contains_key(OsStr::new(name)));
+        if !told.left_out.is_empty() {
+            report.notes.push(Note::TrailersLeftOut(told.left_out));
+        }
+        all.extend(told.variables.into_iter().map(|(name, value)| (name.into(), OsString::from_vec(value))));
+        let run = &live.claimed.run;
+        let trailer = trigger.last("dwp-log-level").and_then(|v| std::str::from_utf8(v).ok());
+        let flag = self.settings.log_level_flag.as_deref();
+        let level = flag.or(trailer).unwrap_or(&self.settings.log_level).to_owned();
+        let role = self.settings.role.as_ref().map_or("", |r| r.as_str()).to_owned();
+        let text = |value: &str| OsString::from(value);
+        let mut set = |names: &[&str], value: OsString| {
+            for name in names {
+                all.insert((*name).into(), value.clone());
+            }
+        };
+        set(&["COMMIT_HASH", "AYNIG_COMMIT_HASH"], text(&run.trigger.to_string()));
+        set(&["LOG_LEVEL", "AYNIG_LOG_LEVEL"], text(&level));
+        set(&["ROLE", "AYNIG_ROLE"], text(&role));
+        set(&["WORKTREE_PATH", "PWD"], live.slot.dir().into());
+        set(&["STDOUT_LOG_PATH"], live.logs.stdout.clone().into());
+        set(&["STDERR_LOG_PATH"], live.logs.stderr.clone().into());
+        set(&["AYNIG_BRANCH"], OsStr::from_bytes(branch.short()).into());
+        set(&["AYNIG_RUN_ID"], text(&run.id));
+        set(&["AYNIG_RUNNER_ID"], text(&run.runner_id));
+        set(&["AYNIG_LEASE_COMMIT"], text(&live.claimed.first.to_string()));
+        set(&["AYNIG_LEASE_SECONDS"], text(&run.lease_seconds.to_string()));
+        set(&["AYNIG_REMOTE"], text(run.remote.as_deref().unwrap_or("")));
+        set(&["AYNIG_STATE"], text(run.state.as_str()));
+        set(&["AYNIG_HOP"], text(&run.hop.to_string()));
+        set(&["AYNIG_DIR"], aynig_dir.into());
+        set(&["AYNIG_RUN_DIR"], live.dir.clone().into());
+        set(&["AYNIG_BODY_FILE"], live.dir.join("body").into());
+        set(&["AYNIG_RESULT"], live.dir.join("result").into());
+        all.remove(OsStr::new("OLDPWD"));
+        all.into_iter().collect()
+    }
+
+    /// Ends a run whose command could not even be prepared.
+    fn stall_unstarted(
+        &self,
+        branch: &RefName,
+        claimed: Claimed,
+        slot: Slot,
+        error: &RunnerError,
+        report: &mut Report,
+    ) -> Result<Ran, RunnerError> {
+        let logs = super::logs::paths(&super::logs::folder(self.repo).0, claimed.run.trigger, 1);
+        let mut live = Live {
+            dir: self.run_dir(&claimed.run.id),
+            claimed,
+            slot,
+            logs,
+            declared: Declarations::default(),
+            started: Instant::now(),
+            own_event: None,
+            interrupted: None,
+            _alive: None,
+        };
+        let why = Stall::Slot(super::finish::with_causes(error));
+        self.finish_stalled(branch, &mut live, None, why, report)
+    }
+}
+
+fn exit_of(ending: Ending, stopped: Option<Exit>) -> Exit {
+    match ending {
+        Ending::Exited(code) => Exit::Code(code),
+        Ending::Signaled { signal, core_dumped } => Exit::Signal { signal, core_dumped },
+        Ending::TimedOut { after, .. } => Exit::TimedOut(after),
+        Ending::Stopped { .. } => stopped.unwrap_or(Exit::Interrupted),
+        Ending::NotStarted { errno, what } => {
+            Exit::NotStarted(format!("{what}: {}", std::io::Error::from_raw_os_error(errno)))
+        }
+        Ending::GuardianLost => Exit::Unsupervised,
+    }
+}

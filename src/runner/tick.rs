@@ -1,0 +1,202 @@
+//! One evaluation of one branch, in the contract's order.
+//!
+//! read head, decide, resolve command, (slot), claim, run, complete, swap. An expired lease is recovered
+//! and the branch judged again from the new head; a head that moved while we waited is judged again too.
+//! Implements K6-K9, K13, K34, K35.
+
+use super::report::{Note, Refusal, Report, Skip, Verdict};
+use super::settings::CommandsFrom;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::decide::{Decision, decide};
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::StateName;
+use crate::store::command_tree::{self, Command, Lookup};
+use crate::store::{RefName, pattern};
+use std::cell::RefCell;
+
+impl Runner<'_> {
+    /// Evaluates a branch once. `dry` says what would be done and does nothing.
+    pub fn tick(&self, branch: &RefName, dry: bool) -> Report {
+        let mut report = Report::new(branch);
+        let verdict = self.evaluate(branch, dry, &mut report);
+        report.verdict = verdict.unwrap_or_else(Verdict::Failed);
+        report
+    }
+
+    fn evaluate(&self, branch: &RefName, dry: bool, report: &mut Report) -> Result<Verdict, RunnerError> {
+        if !self.settings.branches.is_empty() && !pattern::any(&self.settings.branches, branch) {
+            return Ok(Verdict::Refused(Refusal::Branch));
+        }
+        loop {
+            if self.interrupt.signal().is_some() {
+                return Ok(Verdict::Skipped(Skip::Interrupted));
+            }
+            let Some(tip) = self.read_tip(branch)? else {
+                return Ok(Verdict::Skipped(Skip::Missing));
+            };
+            let (decision, found) = match self.decide(branch, &tip)? {
+                Ok(decided) => decided,
+                Err(refusal) => return Ok(Verdict::Refused(refusal)),
+            };
+            match decision {
+                Decision::Nothing(idle) => {
+                    let Some(Lookup::Unusable { path, why }) = found else {
+                        self.hint_missing(&idle, &tip, report)?;
+                        return Ok(Verdict::Idle(idle));
+                    };
+                    let Some(state) = tip.event.as_ref().and_then(|e| e.state_name()).cloned() else {
+                        return Ok(Verdict::Idle(idle));
+                    };
+                    return Ok(Verdict::Unusable { state, path, why });
+                }
+                Decision::Leased { until, observed } => {
+                    if observed.is_some_and(|o| o != crate::protocol::decide::Observed::Policy) {
+                        report.notes.push(Note::MalformedLease);
+                    }
+                    return Ok(self.leased(&tip, until, observed.is_some()));
+                }
+                Decision::Expired { since, .. } => {
+                    if dry {
+                        return Ok(Verdict::WouldRecover);
+                    }
+                    self.recover(branch, &tip, since, report)?;
+                }
+                Decision::Dispatch { state } => {
+                    let Some(Lookup::Found(command)) = found else {
+                        return Ok(Verdict::Idle(crate::protocol::decide::Idle::NoCommand { state }));
+                    };
+                    if dry {
+                        return Ok(Verdict::WouldRun { state, command: command.path });
+                    }
+                    if let Some(verdict) = self.dispatch(branch, tip, state, command, report)? {
+                        return Ok(verdict);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Judges a head, and says which command was found for its state. The inner error is a refusal.
+    #[allow(clippy::type_complexity)]
+    fn decide(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+    ) -> Result<Result<(Decision, Option<Lookup>), Refusal>, RunnerError> {
+        let found = RefCell::new(Ok(None));
+        let has_command = |state: &StateName| {
+            let lookup = self.lookup(tip, state);
+            let is = matches!(lookup, Ok(Ok(Lookup::Found(_))));
+            *found.borrow_mut() = lookup.map(Some);
+            is
+        };
+        let seen = self.first_seen(branch, tip.id());
+        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&has_command));
+        if let Decision::Leased { observed: Some(_), .. } = decision
+            && seen.is_none()
+        {
+            self.note_seen(branch, tip.id())?;
+        }
+        match found.into_inner()? {
+            Some(Err(refusal)) => Ok(Err(refusal)),
+            Some(Ok(lookup)) => Ok(Ok((decision, Some(lookup)))),
+            None => Ok(Ok((decision, None))),
+        }
+    }
+
+    /// The `.aynig` tree that commands for this head come from; `None` where it has none.
+    pub fn command_tree(&self, tip: &Tip) -> Result<Result<Option<ObjectId>, Refusal>, RunnerError> {
+        let tree = match &self.settings.commands_from {
+            CommandsFrom::Nowhere => return Ok(Err(Refusal::NotTrusted)),
+            CommandsFrom::Branch => tip.commit.tree,
+            CommandsFrom::Ref(name) => match self.store.tip(name)? {
+                Some(id) => self.store.read_commit(id)?.tree,
+                None => return Ok(Err(Refusal::NoCommandsRef(name.clone()))),
+            },
+        };
+        Ok(Ok(command_tree::find(&*self.store, tree)?))
+    }
+
+    /// Looks for the command of a state.
+    pub fn lookup(&self, tip: &Tip, state: &StateName) -> Result<Result<Lookup, Refusal>, RunnerError> {
+        let tree = match self.command_tree(tip)? {
+            Ok(Some(tree)) => tree,
+            Ok(None) => return Ok(Ok(Lookup::Missing)),
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        Ok(Ok(command_tree::lookup(&*self.store, tree, self.settings.role.as_ref(), state)?))
+    }
+
+    fn leased(&self, tip: &Tip, until: i64, malformed: bool) -> Verdict {
+        let text = |key| tip.event.as_ref().and_then(|e| e.text(key)).map(str::to_owned);
+        Verdict::Leased {
+            until,
+            left: until - self.clock.now(),
+            run_id: text(crate::protocol::event::RUN_ID),
+            runner_id: text(crate::protocol::event::RUNNER_ID),
+            malformed,
+        }
+    }
+
+    /// Where a command is near but not where it counts, says so (K13).
+    fn hint_missing(
+        &self,
+        idle: &crate::protocol::decide::Idle,
+        tip: &Tip,
+        report: &mut Report,
+    ) -> Result<(), RunnerError> {
+        let crate::protocol::decide::Idle::NoCommand { state } = idle else { return Ok(()) };
+        let path = format!("command/{state}");
+        if let CommandsFrom::Ref(name) = &self.settings.commands_from
+            && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
+            && command_tree::lookup(&*self.store, tree, self.settings.role.as_ref(), state)? != Lookup::Missing
+        {
+            report.notes.push(Note::NotInRef(path, name.clone()));
+        } else if let Some(dir) = &self.repo.main_dir
+            && dir.join(command_tree::FOLDER).join(&path).is_file()
+        {
+            report.notes.push(Note::NotCommitted(path));
+        }
+        Ok(())
+    }
+
+    /// From a head that asks for a command to what became of it; `None`: the head moved meanwhile.
+    fn dispatch(
+        &self,
+        branch: &RefName,
+        tip: Tip,
+        state: StateName,
+        command: Command,
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        if self.settings.require_signature && !self.repo.git.verify_commit(tip.id())? {
+            return Ok(Some(Verdict::Refused(Refusal::Unsigned)));
+        }
+        if let Some((busy, dir)) = self.busy_worktree(branch)? {
+            return Ok(Some(Verdict::Skipped(Skip::Busy(busy, dir))));
+        }
+        let place = command_tree::materialize(self.repo, &*self.store, command.tree)?;
+        let Some(slot) = self.take_slot(branch, &tip, report)? else {
+            return Ok(self.no_slot(branch, &tip)?);
+        };
+        if self.store.tip(branch)? != Some(tip.id()) {
+            return Ok(None);
+        }
+        let claimed = match self.claim(branch, tip, state)? {
+            Ok(claimed) => claimed,
+            Err(verdict) => return Ok(verdict),
+        };
+        Ok(Some(Verdict::Ran(self.run(branch, claimed, slot, &place.join(&command.path), &place, report)?)))
+    }
+
+    /// Why no slot was taken: the head moved (judge again), or all are busy and nobody waits.
+    fn no_slot(&self, branch: &RefName, tip: &Tip) -> Result<Option<Verdict>, RunnerError> {
+        if self.interrupt.signal().is_some() {
+            return Ok(Some(Verdict::Skipped(Skip::Interrupted)));
+        }
+        if self.store.tip(branch)? != Some(tip.id()) {
+            return Ok(None);
+        }
+        Ok(Some(Verdict::NoSlot))
+    }
+}

@@ -1,0 +1,258 @@
+//! The `.aynig/` tree of a commit: which command answers a state, and its files on disk.
+//!
+//! Commands are looked up in the tree, never in a checkout, and started from a read-only copy that is
+//! written once per tree: what a branch's own files hold is never executed by accident. Symbolic links
+//! count only where they stay inside the tree. Implements K13.
+
+use super::repository::Repository;
+use super::{Store, StoreError, TreeEntry};
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::{RoleName, StateName};
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder that holds everything of ours in a tree.
+pub const FOLDER: &str = ".aynig";
+const LINKS_MAX: usize = 8;
+const DEPTH_MAX: usize = 64;
+const TREE: u32 = 0o040000;
+const EXECUTABLE: u32 = 0o100755;
+const SYMLINK: u32 = 0o120000;
+
+/// A command that answers a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The `.aynig` tree.
+    pub tree: ObjectId,
+    /// Its path below `.aynig/`.
+    pub path: String,
+}
+
+/// What a lookup found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// This.
+    Found(Command),
+    /// Nothing of that name.
+    Missing,
+    /// Something that can't be started: its path below `.aynig/`, and why.
+    Unusable {
+        /// Below `.aynig/`.
+        path: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// The `.aynig` tree of a commit's tree; `None` where there is none.
+pub fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
+    let entries = store.read_tree(tree)?;
+    Ok(entries.into_iter().find(|e| e.name == FOLDER.as_bytes() && e.mode == TREE).map(|e| e.id))
+}
+
+/// Looks a state up: the role's own command first.
+pub fn lookup(
+    store: &dyn Store,
+    tree: ObjectId,
+    role: Option<&RoleName>,
+    state: &StateName,
+) -> Result<Lookup, StoreError> {
+    let mut paths = Vec::new();
+    if let Some(role) = role {
+        paths.push(format!("roles/{role}/command/{state}"));
+    }
+    paths.push(format!("command/{state}"));
+    for path in paths {
+        let found = resolve(store, tree, &path)?;
+        if found != Lookup::Missing {
+            return Ok(found);
+        }
+    }
+    Ok(Lookup::Missing)
+}
+
+fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, StoreError> {
+    let unusable = |why| Ok(Lookup::Unusable { path: path.to_owned(), why });
+    let mut at: Vec<Vec<u8>> = path.split('/').map(|s| s.as_bytes().to_vec()).collect();
+    for _ in 0..LINKS_MAX {
+        let (entry, depth) = match walk(store, tree, &at)? {
+            Some(found) => found,
+            None => return Ok(Lookup::Missing),
+        };
+        match entry.mode {
+            EXECUTABLE if depth == at.len() => {
+                return Ok(Lookup::Found(Command { tree, path: path.to_owned() }));
+            }
+            SYMLINK => {
+                let target = store.read_blob(entry.id)?;
+                match follow(&at, depth, &target) {
+                    Some(next) => at = next,
+                    None => return unusable("a symbolic link that leaves .aynig/"),
+                }
+            }
+            TREE if depth == at.len() => return Ok(Lookup::Missing),
+            mode if mode & 0o170000 == 0o100000 && depth == at.len() => {
+                return unusable("not executable (git add --chmod=+x)");
+            }
+            _ => return Ok(Lookup::Missing),
+        }
+    }
+    unusable("too many symbolic links")
+}
+
+/// Goes down a path as far as it is made of trees; says how many segments were used.
+fn walk(
+    store: &dyn Store,
+    tree: ObjectId,
+    path: &[Vec<u8>],
+) -> Result<Option<(TreeEntry, usize)>, StoreError> {
+    let mut tree = tree;
+    for (i, name) in path.iter().enumerate() {
+        let Some(entry) = store.read_tree(tree)?.into_iter().find(|e| e.name == *name) else {
+            return Ok(None);
+        };
+        if entry.mode != TREE || i + 1 == path.len() {
+            return Ok(Some((entry, i + 1)));
+        }
+        tree = entry.id;
+    }
+    Ok(None)
+}
+
+/// The path that a link at `path[..depth]` leads to, `None` where it leaves the tree.
+fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
+    if target.starts_with(b"/") {
+        return None;
+    }
+    let mut next = path[..depth - 1].to_vec();
+    for part in target.split(|b| *b == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                next.pop()?;
+            }
+            name => next.push(name.to_vec()),
+        }
+    }
+    next.extend_from_slice(&path[depth..]);
+    Some(next)
+}
+
+/// The states that have a command, with the role where it is a role's own: `("build", None)`.
+pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<String>)>, StoreError> {
+    let mut found = BTreeSet::new();
+    let top = store.read_tree(tree)?;
+    let folder = |entries: &[TreeEntry], name: &str| {
+        entries.iter().find(|e| e.name == name.as_bytes() && e.mode == TREE).map(|e| e.id)
+    };
+    if let Some(command) = folder(&top, "command") {
+        names(store, command, "", 0, &mut |state| {
+            found.insert((state, None));
+        })?;
+    }
+    if let Some(roles) = folder(&top, "roles") {
+        for role in store.read_tree(roles)?.iter().filter(|e| e.mode == TREE) {
+            let role_name = String::from_utf8_lossy(&role.name).into_owned();
+            if let Some(command) = folder(&store.read_tree(role.id)?, "command") {
+                names(store, command, "", 0, &mut |state| {
+                    found.insert((state, Some(role_name.clone())));
+                })?;
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn names(
+    store: &dyn Store,
+    tree: ObjectId,
+    prefix: &str,
+    depth: usize,
+    found: &mut dyn FnMut(String),
+) -> Result<(), StoreError> {
+    for entry in store.read_tree(tree)? {
+        let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
+        match entry.mode {
+            EXECUTABLE | SYMLINK => found(name),
+            TREE if depth < DEPTH_MAX => names(store, entry.id, &format!("{name}/"), depth + 1, found)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes the whole tree read-only below `aynig/commands/` in the Git directory, once; says where.
+pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Result<PathBuf, StoreError> {
+    let parent = repo.aynig_dir().join("commands");
+    let place = parent.join(tree.to_string());
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let io = |what, path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Io { what, path, source }
+    };
+    let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
+    std::fs::create_dir_all(&aside).map_err(io("create", &aside))?;
+    write_tree(store, tree, &aside, &mut Vec::new())?;
+    match std::fs::rename(&aside, &place) {
+        Ok(()) => {}
+        Err(_) if place.is_dir() => {
+            let _ = super::remove_tree(&aside);
+        }
+        Err(source) => return Err(io("create", &place)(source)),
+    }
+    // After the rename: a folder without write permission can't be renamed by everyone.
+    let _ = std::fs::set_permissions(&place, PermissionsExt::from_mode(0o555));
+    super::sync_folder(&parent)?;
+    Ok(place)
+}
+
+fn write_tree(
+    store: &dyn Store,
+    tree: ObjectId,
+    dir: &Path,
+    path: &mut Vec<Vec<u8>>,
+) -> Result<(), StoreError> {
+    let io = |what, path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Io { what, path, source }
+    };
+    for entry in store.read_tree(tree)? {
+        if entry.name.contains(&b'/') || entry.name == b".." || entry.name == b"." || entry.name.is_empty() {
+            continue;
+        }
+        let to = dir.join(std::ffi::OsStr::from_bytes(&entry.name));
+        path.push(entry.name.clone());
+        match entry.mode {
+            TREE if path.len() < DEPTH_MAX => {
+                std::fs::create_dir(&to).map_err(io("create", &to))?;
+                write_tree(store, entry.id, &to, path)?;
+                let _ = std::fs::set_permissions(&to, PermissionsExt::from_mode(0o555));
+            }
+            SYMLINK => {
+                let target = store.read_blob(entry.id)?;
+                if follow(path, path.len(), &target).is_some() {
+                    let target = std::ffi::OsStr::from_bytes(&target);
+                    std::os::unix::fs::symlink(target, &to).map_err(io("create", &to))?;
+                }
+            }
+            mode if mode & 0o170000 == 0o100000 => {
+                let content = store.read_blob(entry.id)?;
+                let permissions = if mode == EXECUTABLE { 0o555 } else { 0o444 };
+                let mut options = std::fs::File::options();
+                options.write(true).create_new(true).mode(permissions);
+                let mut file = options.open(&to).map_err(io("create", &to))?;
+                std::io::Write::write_all(&mut file, &content).map_err(io("write", &to))?;
+                file.sync_all().map_err(io("sync", &to))?;
+                // Whatever the umask took away, and nothing more.
+                let _ = file.set_permissions(PermissionsExt::from_mode(permissions));
+            }
+            _ => {}
+        }
+        path.pop();
+    }
+    super::sync_folder(dir)
+}

@@ -1,0 +1,86 @@
+//! Configuration as Git sees it, each value with the scope it came from.
+//!
+//! gix reads the files in process. Where Git would see more than gix does (`git -c`, a system file
+//! below another prefix), Git itself is asked. Implements K33 (scopes).
+
+use super::StoreError;
+use super::repository::Repository;
+use std::path::{Path, PathBuf};
+
+/// One value of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Section and key in lower case, the subsection between them as written: `aynig./srv/x.git.commandsfrom`.
+    pub key: String,
+    /// The value; `None` for a key without `=`.
+    pub value: Option<String>,
+    /// True where the repository itself can't have set it: system, global, command line.
+    pub protected: bool,
+}
+
+/// Sections that are ever asked for.
+const SECTIONS: &[&str] = &["aynig", "user"];
+
+/// All values of our sections, in Git's order: the last one of a key wins.
+pub fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
+    if std::env::var_os("GIT_CONFIG_PARAMETERS").is_some() || other_system_file(repo).is_some() {
+        return read_by_git(repo);
+    }
+    let gix = repo.gix();
+    let snapshot = gix.config_snapshot();
+    let mut entries = Vec::new();
+    for section in snapshot.plumbing().sections() {
+        let name = section.header().name().to_string().to_ascii_lowercase();
+        if !SECTIONS.contains(&name.as_str()) {
+            continue;
+        }
+        let prefix = match section.header().subsection_name() {
+            Some(sub) => format!("{name}.{sub}"),
+            None => name,
+        };
+        let protected = section.meta().source.kind() != gix::config::source::Kind::Repository;
+        let mut seen = std::collections::HashMap::<String, usize>::new();
+        for key in section.value_names() {
+            let key = key.to_string().to_ascii_lowercase();
+            let nth = seen.entry(key.clone()).or_default();
+            let value = section.values(&key).get(*nth).map(|v| v.to_string());
+            let value = if section.value_implicit(&key).is_some_and(|v| v.is_none()) { None } else { value };
+            *nth += 1;
+            entries.push(Entry { key: format!("{prefix}.{key}"), value, protected });
+        }
+    }
+    Ok(entries)
+}
+
+/// The system-wide file of a Git that lives below another prefix than `/usr`, which gix does not read.
+fn other_system_file(repo: &Repository) -> Option<PathBuf> {
+    if std::env::var_os("GIT_CONFIG_NOSYSTEM").is_some() || std::env::var_os("GIT_CONFIG_SYSTEM").is_some() {
+        return None;
+    }
+    let bin = std::fs::canonicalize(repo.git.git().program()).ok()?;
+    let prefix = bin.ancestors().find(|dir| {
+        matches!(dir.file_name().and_then(|n| n.to_str()), Some("bin" | "libexec" | "lib"))
+    })?;
+    let prefix = prefix.parent()?;
+    let file = prefix.join("etc/gitconfig");
+    (prefix != Path::new("/usr") && prefix != Path::new("/") && file.exists()).then_some(file)
+}
+
+fn read_by_git(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
+    let output = repo.git.config_list(&repo.git_dir)?;
+    let mut entries = Vec::new();
+    let mut fields = output.split(|b| *b == 0);
+    while let (Some(scope), Some(pair)) = (fields.next(), fields.next()) {
+        let pair = String::from_utf8_lossy(pair);
+        let (key, value) = match pair.split_once('\n') {
+            Some((key, value)) => (key, Some(value.to_owned())),
+            None => (&*pair, None),
+        };
+        let Some((section, _)) = key.split_once('.') else { continue };
+        if SECTIONS.contains(&section) {
+            let protected = scope != b"local" && scope != b"worktree";
+            entries.push(Entry { key: key.to_owned(), value, protected });
+        }
+    }
+    Ok(entries)
+}

@@ -1,0 +1,59 @@
+//! Small file operations that this room shares: writing aside, syncing, removing what may be read-only.
+
+use super::{StoreError, io_error};
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Writes a file beside its place and renames it in, so that nobody reads half of it.
+pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", std::process::id()));
+    let aside = Path::new(&aside);
+    std::fs::write(aside, content).map_err(io_error("write", aside))?;
+    std::fs::rename(aside, path).map_err(io_error("write", path))
+}
+
+/// Syncs a folder: what was renamed into it survives power loss.
+pub fn sync_folder(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|f| f.sync_all()).map_err(io_error("sync", path))
+}
+
+/// Syncs everything on the file system that a path is on.
+pub fn sync_file_system(path: &Path) -> Result<(), StoreError> {
+    let file = File::open(path).map_err(io_error("open", path))?;
+    #[cfg(target_os = "linux")]
+    {
+        nix::unistd::syncfs(&file).map_err(|errno| io_error("sync", path)(errno.into()))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        nix::unistd::sync();
+        Ok(())
+    }
+}
+
+/// Removes a file or a folder with everything in it, folders without write permission included.
+pub fn remove_tree(path: &Path) -> std::io::Result<()> {
+    let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
+    if !meta.is_dir() {
+        return std::fs::remove_file(path);
+    }
+    if std::fs::remove_dir_all(path).is_ok() {
+        return Ok(());
+    }
+    unlock(path);
+    std::fs::remove_dir_all(path)
+}
+
+/// Gives every folder below `path` the permissions that removing takes.
+fn unlock(path: &Path) {
+    let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
+    let Ok(entries) = std::fs::read_dir(path) else { return };
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|t| t.is_dir()) {
+            unlock(&entry.path());
+        }
+    }
+}

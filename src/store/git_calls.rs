@@ -1,0 +1,344 @@
+//! What is asked of the `git` binary beyond refs and commits: working trees, ancestry, signatures.
+//!
+//! Every call names its Git directory and index; none depends on the folder that the process stands in.
+//! Answers are exit statuses and machine formats, never wording.
+
+use super::git_command::{Git, GitCommand, GitOutput};
+use super::{NewCommit, RefName, StoreError, commit};
+use crate::protocol::id::ObjectId;
+use gix::bstr::BString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// The `git` binary for one repository.
+#[derive(Debug, Clone)]
+pub struct RepoGit {
+    git: Git,
+    common_dir: PathBuf,
+    durable: bool,
+    empty_tree: &'static str,
+}
+
+const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+
+fn with_value(flag: &str, value: &Path) -> OsString {
+    let mut arg = OsString::from(flag);
+    arg.push(value);
+    arg
+}
+
+impl RepoGit {
+    pub(super) fn new(git: Git, common_dir: PathBuf, sha256: bool, durable: bool) -> Self {
+        let empty_tree = if sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE_SHA1 };
+        Self { git, common_dir, durable, empty_tree }
+    }
+
+    /// The program and environment of children.
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(super) fn set_durable(&mut self, durable: bool) {
+        self.durable = durable;
+    }
+
+    fn here(&self) -> GitCommand {
+        self.git.command(&self.common_dir)
+    }
+
+    /// A child that works on a working tree, whatever its configuration says about sparseness.
+    fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> GitCommand {
+        let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
+        if no_filters {
+            // On a server nothing runs that a pushed attribute names.
+            command = command.global([format!("--attr-source={}", self.empty_tree)]);
+        }
+        command.global([with_value("--work-tree=", dir)])
+    }
+
+    /// `git config --list` with scopes, NUL-separated.
+    pub(super) fn config_list(&self, git_dir: &Path) -> Result<Vec<u8>, StoreError> {
+        let mut command = self.git.plain(Some(git_dir));
+        // What `git -c` was told is the point of this call.
+        if let Some(parameters) = std::env::var_os("GIT_CONFIG_PARAMETERS") {
+            command = command.env("GIT_CONFIG_PARAMETERS", parameters);
+        }
+        command.verb("config").args(["--list", "--show-scope", "-z"]).ok()
+    }
+
+    /// Writes one key of the account's own configuration; `None` removes it.
+    pub fn set_global(&self, key: &str, value: Option<&str>) -> Result<GitOutput, StoreError> {
+        let command = self.git.plain(None).verb("config").args(["--global"]);
+        match value {
+            Some(value) => command.args([key, value]).output(),
+            None => command.args(["--unset-all", key]).output(),
+        }
+    }
+
+    /// The branch that HEAD names; `None` where it is detached.
+    pub fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
+        let output = self.git.command(git_dir).verb("symbolic-ref").args(["-q", "HEAD"]).output()?;
+        Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
+    }
+
+    pub(super) fn set_detached_head(&self, git_dir: &Path, id: ObjectId) -> Result<(), StoreError> {
+        let id = id.to_string();
+        self.git.command(git_dir).verb("update-ref").args(["--no-deref", "HEAD", &id]).ok().map(drop)
+    }
+
+    /// The object that a name stands for.
+    pub fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
+        let args = ["--verify", "--quiet", "--end-of-options", name];
+        let printed = self.git.command(git_dir).verb("rev-parse").args(args).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "rev-parse".into(),
+            message: format!("'{name}' is no object"),
+        })
+    }
+
+    /// True where `old` is reachable from `new`.
+    pub fn is_ancestor(&self, old: ObjectId, new: ObjectId) -> Result<bool, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let output = self.here().verb("merge-base").args(["--is-ancestor", &old, &new]).output()?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(StoreError::Git { verb: "merge-base".into(), message: output.message }),
+        }
+    }
+
+    /// True where `git verify-commit` accepts the commit.
+    pub fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
+        let id = id.to_string();
+        Ok(self.here().verb("verify-commit").args([&id]).output()?.status.success())
+    }
+
+    /// Writes a signed commit, as the user's configuration signs.
+    pub fn commit_signed(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+        commit::encode(new)?;
+        let mut command = self.here().durable(self.durable).identity(&new.signature).verb("commit-tree");
+        command = command.args(["-S".to_owned(), new.tree.to_string()]);
+        for parent in &new.parents {
+            command = command.args(["-p".to_owned(), parent.to_string()]);
+        }
+        let printed = command.args(["-F", "-"]).stdin(new.message.clone()).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "commit-tree".into(),
+            message: "it printed no object id".into(),
+        })
+    }
+
+    /// Brings index and files of a slot to a tree, whatever was there; untracked and ignored files go.
+    pub(super) fn switch_tree(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        tree: ObjectId,
+        no_filters: bool,
+    ) -> Result<(), StoreError> {
+        let tree = tree.to_string();
+        let command = self.tree_command(git_dir, dir, no_filters).verb("read-tree");
+        command.args(["--reset", "-u", &tree]).in_dir(dir).ok()?;
+        let command = self.tree_command(git_dir, dir, no_filters).config("clean.requireForce=false");
+        command.verb("clean").args(["-ffdxq"]).in_dir(dir).ok().map(drop)
+    }
+
+    /// Stages every file that is not ignored into the index file `index`, `nested` left out.
+    pub(super) fn add_all(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        nested: &[BString],
+        no_filters: bool,
+    ) -> Result<(), StoreError> {
+        let mut paths = b".\0".to_vec();
+        for path in nested {
+            paths.extend_from_slice(b":(exclude,top,literal)");
+            paths.extend_from_slice(path);
+            paths.push(0);
+        }
+        let mut command = self.tree_command(git_dir, dir, no_filters).config("advice.addEmbeddedRepo=false");
+        if self.durable {
+            // One sync of the whole file system follows; one for each file would cost more.
+            command = command.config("core.fsync=none");
+        }
+        let args = ["-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths).ok().map(drop)
+    }
+
+    /// Writes an index file's tree.
+    pub(super) fn write_tree(&self, git_dir: &Path, index: &Path) -> Result<ObjectId, StoreError> {
+        let printed = self.git.command(git_dir).verb("write-tree").env("GIT_INDEX_FILE", index).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "write-tree".into(),
+            message: "it printed no object id".into(),
+        })
+    }
+
+    /// Brings the index's stat data up to date with a working tree.
+    pub(super) fn refresh_index(&self, git_dir: &Path, dir: &Path) -> Result<(), StoreError> {
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        command.verb("update-index").args(["-q", "--refresh"]).in_dir(dir).output().map(drop)
+    }
+
+    /// Moves a working tree from one commit to another, keeping local changes that are not in the way;
+    /// `dry` changes nothing. Says Git's words where something is in the way.
+    pub(super) fn two_tree_merge(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        old: ObjectId,
+        new: ObjectId,
+        dry: bool,
+    ) -> Result<Option<String>, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let mut args = vec!["-m", "-u"];
+        if dry {
+            args.push("-n");
+        }
+        args.extend([&*old, &*new]);
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
+        Ok((!output.status.success()).then_some(output.message))
+    }
+
+    /// Merges two commits' trees by Git's own merge; the tree, and the paths in conflict with the
+    /// second's version taken.
+    pub fn merge_trees(
+        &self,
+        base: ObjectId,
+        ours: ObjectId,
+        theirs: ObjectId,
+    ) -> Result<(ObjectId, Vec<String>), StoreError> {
+        let (base, ours_hex, theirs_hex) = (base.to_string(), ours.to_string(), theirs.to_string());
+        let scratch = self.common_dir.join("aynig").join(format!("merge-{}.index", uuid::Uuid::new_v4()));
+        let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", &scratch);
+        let outcome = read
+            .args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex])
+            .ok()
+            .and_then(|_| self.resolve_unmerged(&scratch))
+            .and_then(|conflicts| Ok((self.write_tree(&self.common_dir, &scratch)?, conflicts)));
+        let _ = std::fs::remove_file(&scratch);
+        outcome
+    }
+
+    /// Resolves what a three-way `read-tree` left unmerged: line by line, the second side where both
+    /// changed the same lines. Names the paths where it had to choose.
+    fn resolve_unmerged(&self, index: &Path) -> Result<Vec<String>, StoreError> {
+        let listed = self.here().verb("ls-files").args(["-u", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
+        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> = Default::default();
+        for entry in listed.split(|b| *b == 0).filter(|e| !e.is_empty()) {
+            let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
+            let head = String::from_utf8_lossy(&entry[..tab]).into_owned();
+            let mut words = head.split(' ');
+            if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next())
+                && let Ok(stage @ 1..=3) = stage.parse::<usize>()
+            {
+                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] = Some((mode.into(), id.into()));
+            }
+        }
+        let (mut conflicts, mut info) = (Vec::new(), Vec::new());
+        for (path, stage) in stages {
+            let name = String::from_utf8_lossy(&path).into_owned();
+            let (mode, id, chosen) = self.resolve_path(stage)?;
+            if chosen {
+                conflicts.push(name);
+            }
+            info.extend_from_slice(format!("0 {}\t", "0".repeat(id.len())).as_bytes());
+            info.extend_from_slice(&path);
+            info.push(0);
+            if mode != "0" {
+                info.extend_from_slice(format!("{mode} {id} 0\t").as_bytes());
+                info.extend_from_slice(&path);
+                info.push(0);
+            }
+        }
+        let command = self.here().verb("update-index").args(["-z", "--index-info"]);
+        command.env("GIT_INDEX_FILE", index).stdin(info).ok()?;
+        Ok(conflicts)
+    }
+
+    /// The mode and blob of one unmerged path, and whether one side had to be chosen.
+    fn resolve_path(
+        &self,
+        stage: [Option<(String, String)>; 3],
+    ) -> Result<(String, String, bool), StoreError> {
+        let [base, ours, theirs] = stage;
+        let blank = |id: &str| "0".repeat(id.len());
+        match (base, ours, theirs) {
+            (base, Some((_, ours)), Some((mode, theirs))) if mode.starts_with("100") => {
+                let base = match base {
+                    Some((_, id)) => id,
+                    None => self.empty_blob()?,
+                };
+                let plain = self.merge_blobs(&ours, &base, &theirs, None)?;
+                let (id, chosen) = match plain {
+                    Some(id) => (id, false),
+                    None => (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true),
+                };
+                Ok((mode, id, chosen))
+            }
+            (_, _, Some((mode, id))) => Ok((mode, id, true)),
+            (Some((_, id)), _, None) | (None, Some((_, id)), None) => Ok(("0".into(), blank(&id), true)),
+            (None, None, None) => Ok(("0".into(), String::new(), true)),
+        }
+    }
+
+    fn empty_blob(&self) -> Result<String, StoreError> {
+        let printed = self.here().verb("hash-object").args(["-w", "--stdin"]).stdin(Vec::new()).ok()?;
+        Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
+    }
+
+    /// Merges three blobs by lines; `None` where lines conflict.
+    fn merge_blobs(
+        &self,
+        ours: &str,
+        base: &str,
+        theirs: &str,
+        favor: Option<&str>,
+    ) -> Result<Option<String>, StoreError> {
+        let folder = self.common_dir.join("aynig").join(format!("merge-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&folder).map_err(super::io_error("create", &folder))?;
+        let merged = (|| {
+            for (name, id) in [("ours", ours), ("base", base), ("theirs", theirs)] {
+                let content = self.here().verb("cat-file").args(["blob", id]).ok()?;
+                let path = folder.join(name);
+                std::fs::write(&path, content).map_err(super::io_error("write", &path))?;
+            }
+            let mut args: Vec<OsString> = vec!["-p".into()];
+            args.extend(favor.map(OsString::from));
+            args.extend(["ours", "base", "theirs"].map(|name| folder.join(name).into_os_string()));
+            let output = self.here().verb("merge-file").args(args).output()?;
+            if !output.status.success() {
+                return Ok(None);
+            }
+            let written = self.here().durable(self.durable).verb("hash-object").args(["-w", "--stdin"]);
+            let printed = written.stdin(output.stdout).ok()?;
+            Ok(Some(String::from_utf8_lossy(printed.trim_ascii()).into_owned()))
+        })();
+        let _ = std::fs::remove_dir_all(&folder);
+        merged
+    }
+
+    /// Where Git looks for the commands of a repository's hooks.
+    pub fn version(&self) -> Result<String, StoreError> {
+        let printed = self.git.plain(None).verb("version").ok()?;
+        Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
+    }
+
+    /// The path below which a work tree's own Git directory is, as Git finds it from a folder.
+    pub fn runs_in(&self, dir: &Path) -> Result<PathBuf, StoreError> {
+        let printed = self.git.plain(None).verb("rev-parse").args(["--absolute-git-dir"]).in_dir(dir).ok()?;
+        Ok(PathBuf::from(OsString::from_vec(printed.trim_ascii_end().to_vec())))
+    }
+}
+
+/// A branch name that Git would accept, as a full ref name.
+pub fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
+    let raw = arg.as_bytes();
+    let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };
+    (name.is_valid() && !raw.starts_with(b"-")).then_some(name)
+}

@@ -1,0 +1,21 @@
+//! Patterns of branches, as `git for-each-ref` matches them against short names.
+
+use super::RefName;
+use gix::bstr::ByteSlice;
+use gix::glob::wildmatch::Mode;
+
+/// True where one of the patterns matches the branch's short or full name. `*` stops at `/`, `**` does not.
+pub fn any(patterns: &[String], branch: &RefName) -> bool {
+    patterns.iter().any(|pattern| {
+        let matches = |name: &[u8]| {
+            gix::glob::wildmatch(pattern.as_bytes().as_bstr(), name.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL)
+        };
+        matches(branch.short()) || matches(branch.as_bytes())
+    })
+}
+
+/// True where a glob matches a path, `*` crossing `/` as in `safe.directory`.
+pub fn path(pattern: &str, path: &[u8]) -> bool {
+    pattern.as_bytes() == path
+        || gix::glob::wildmatch(pattern.as_bytes().as_bstr(), path.as_bstr(), Mode::empty())
+}

@@ -1,0 +1,173 @@
+//! One repository as found from a folder: where its parts are, and which store serves it.
+//!
+//! Refuses what Git refuses (another owner's repository, an unknown extension) in Git's words, before
+//! anything of it is read. Picks the store by configuration, never after an error. Implements K33
+//! (ownership), K37.
+
+use super::git_calls::RepoGit;
+use super::git_command::Git;
+use super::gix_store::{Backend, GixStore, Options, backend_for};
+use super::{Store, StoreError};
+use std::path::{Path, PathBuf};
+
+/// A repository and where it is.
+pub struct Repository {
+    /// The Git directory of this worktree.
+    pub git_dir: PathBuf,
+    /// The Git directory that all worktrees share; absolute.
+    pub common_dir: PathBuf,
+    /// The working tree we stand in, if any.
+    pub work_dir: Option<PathBuf>,
+    /// The main working tree; `None` where the repository is bare or it can't be told.
+    pub main_dir: Option<PathBuf>,
+    /// True without a main working tree.
+    pub bare: bool,
+    /// Who serves it.
+    pub backend: Backend,
+    /// Refs are not in files.
+    pub reftable: bool,
+    /// Whether what is reported must survive power loss.
+    pub durable: bool,
+    /// The `git` binary, for this repository.
+    pub git: RepoGit,
+    pub(super) hash: gix::hash::Kind,
+    gix: gix::ThreadSafeRepository,
+}
+
+/// Why there is no repository to work on.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing found from here upwards.
+    #[error("not a git repository (or any of the parent directories): '{}'", from.display())]
+    NotFound {
+        /// Where the search began.
+        from: PathBuf,
+    },
+    /// Git would refuse it; its own words.
+    #[error("{message}")]
+    Refused {
+        /// What Git says.
+        message: String,
+    },
+    /// No `git` to ask.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Repository {
+    /// Finds the repository that `from` is in, or the one that `GIT_DIR` names.
+    pub fn discover(from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
+        let program = Git::find_here()?;
+        let options = || gix::open::Options::default().config_overrides(["core.deltaBaseCacheLimit=96m"]);
+        let opened = match git_dir {
+            Some(dir) => gix::ThreadSafeRepository::open_opts(from.join(dir), options().open_path_as_is(true)),
+            None => {
+                let trust = gix::sec::trust::Mapping { full: options(), reduced: options() };
+                gix::ThreadSafeRepository::discover_opts(from, Default::default(), trust)
+            }
+        };
+        let gix = match opened {
+            Ok(repo) => repo.to_thread_local(),
+            Err(_) => return Err(refusal(&program, from, git_dir)),
+        };
+        let foreign = gix.git_dir_trust() != gix::sec::Trust::Full;
+        let backend = backend_for(&gix);
+        if foreign || backend.is_err() {
+            ask_git(&program, from, git_dir)?;
+        }
+        Ok(Self::from_gix(gix, backend?, program, from))
+    }
+
+    fn from_gix(gix: gix::Repository, backend: Backend, program: Git, from: &Path) -> Self {
+        let absolute = |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
+        let git_dir = absolute(gix.git_dir());
+        let common_dir = absolute(gix.common_dir());
+        let config = gix.config_snapshot();
+        let bare = config.boolean("core.bare").unwrap_or(false);
+        let work_dir = gix.workdir().map(&absolute);
+        let main_dir = if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
+        let reftable = config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
+        drop(config);
+        let hash = gix.object_hash();
+        let git = RepoGit::new(program, common_dir.clone(), hash == gix::hash::Kind::Sha256, true);
+        Self { git_dir, common_dir, work_dir, main_dir, bare, backend, reftable, durable: true, git, hash, gix: gix.into_sync() }
+    }
+
+    /// Switches syncing off or on (`aynig.fsync`).
+    pub fn set_durable(&mut self, durable: bool) {
+        self.durable = durable;
+        self.git.set_durable(durable);
+    }
+
+    /// Opens refs and objects. `durable` decides whether what it reports survives power loss.
+    pub fn open_store(&self, durable: bool) -> Result<Box<dyn Store>, StoreError> {
+        let git = self.git.git().clone();
+        Ok(match self.backend {
+            Backend::Gix => {
+                let options = Options { durable, ..Options::default() };
+                Box::new(GixStore::from_repo(self.gix(), git, &options)?)
+            }
+            Backend::Git(_) => Box::new(super::binary::GitStore::open(git, &self.common_dir, durable)?),
+        })
+    }
+
+    /// The folder where everything of ours in the Git directory lives.
+    pub fn aynig_dir(&self) -> PathBuf {
+        self.common_dir.join("aynig")
+    }
+
+    /// True for sha256.
+    pub fn is_sha256(&self) -> bool {
+        self.hash == gix::hash::Kind::Sha256
+    }
+
+    /// The repository as gix sees it, for this thread.
+    pub(super) fn gix(&self) -> gix::Repository {
+        self.gix.to_thread_local()
+    }
+
+    /// A name for this repository that is the same in every process, from where it is.
+    pub fn id(&self) -> String {
+        use std::os::unix::ffi::OsStrExt;
+        let path = self.common_dir.as_os_str().as_bytes();
+        let digest = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, path);
+        let digest = digest.map(|id| id.to_string()).unwrap_or_default();
+        let dir = if self.common_dir.ends_with(".git") { self.common_dir.parent() } else { Some(&*self.common_dir) };
+        let name: String = dir
+            .and_then(Path::file_name)
+            .map(|n| n.to_string_lossy().chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect())
+            .unwrap_or_default();
+        format!("{}-{}", name.trim_start_matches('.'), &digest[..12.min(digest.len())])
+    }
+}
+
+fn main_dir(
+    config: &gix::config::Snapshot<'_>,
+    git_dir: &Path,
+    common_dir: &Path,
+    work_dir: Option<&Path>,
+) -> Option<PathBuf> {
+    if git_dir == common_dir && work_dir.is_some() {
+        return work_dir.map(Path::to_owned);
+    }
+    if let Some(dir) = config.trusted_path("core.worktree").ok().flatten() {
+        return std::fs::canonicalize(common_dir.join(dir)).ok();
+    }
+    common_dir.ends_with(".git").then(|| common_dir.parent().map(Path::to_owned)).flatten()
+}
+
+/// Lets Git judge a repository that gix would open all the same.
+fn ask_git(git: &Git, from: &Path, git_dir: Option<&Path>) -> Result<(), OpenError> {
+    let output = git.plain(git_dir).verb("rev-parse").args(["--git-dir"]).in_dir(from).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(OpenError::Refused { message: output.message.trim_start_matches("fatal: ").to_owned() })
+}
+
+fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
+    match ask_git(git, from, git_dir) {
+        Err(refused) => refused,
+        Ok(()) => OpenError::NotFound { from: from.to_owned() },
+    }
+}

@@ -1,0 +1,117 @@
+//! The administrative folder of a slot under `worktrees/` in the Git directory.
+//!
+//! Built aside and renamed into place, because a half-made one (an empty `commondir`) makes every Git
+//! command of the user fail. What a command left in it (sequencer state, its own configuration, refs)
+//! is removed before the next run. Implements K14.
+
+use super::super::repository::Repository;
+use super::super::{StoreError, write_aside};
+use super::{Slot, io};
+use crate::protocol::id::ObjectId;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What belongs in the folder; everything else is a command's.
+const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "refs", "reftable"];
+
+impl Slot {
+    /// Makes the slot's registration exactly what we want it to be, whatever a command did to it.
+    pub(super) fn register(&self, repo: &Repository) -> Result<(), StoreError> {
+        std::fs::create_dir_all(&self.dir).map_err(io("create", &self.dir))?;
+        if self.admin.exists() {
+            self.clean_admin(repo)?;
+        } else {
+            self.build_admin(repo)?;
+        }
+        let link = self.dir.join(".git");
+        let content = [b"gitdir: ", self.admin.as_os_str().as_bytes(), b"\n"].concat();
+        if !is_content(&link, &content) {
+            if link.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+                super::super::remove_tree(&link).map_err(io("remove", &link))?;
+            }
+            write_aside(&link, &content)?;
+        }
+        Ok(())
+    }
+
+    /// The files of the registration, and what must be in them. HEAD is last: it makes the folder valid.
+    fn files(&self, repo: &Repository) -> Vec<(&'static str, Vec<u8>)> {
+        let gitdir = [self.dir.join(".git").as_os_str().as_bytes(), b"\n"].concat();
+        let mut files = vec![
+            ("commondir", b"../..\n".to_vec()),
+            ("gitdir", gitdir),
+            ("locked", b"a slot of git-aynig: 'git aynig gc' removes it\n".to_vec()),
+        ];
+        if repo.reftable {
+            files.push(("refs/heads", b"this repository uses the reftable format\n".to_vec()));
+            files.push(("HEAD", b"ref: refs/heads/.invalid\n".to_vec()));
+        }
+        files
+    }
+
+    fn build_admin(&self, repo: &Repository) -> Result<(), StoreError> {
+        let aside = repo.aynig_dir().join("slots").join(format!(".new-{}", uuid::Uuid::new_v4()));
+        let make = |path: &Path| std::fs::create_dir_all(path).map_err(io("create", path));
+        make(&aside)?;
+        if repo.reftable {
+            make(&aside.join("refs"))?;
+            make(&aside.join("reftable"))?;
+            let tables = aside.join("reftable/tables.list");
+            std::fs::write(&tables, b"").map_err(io("write", &tables))?;
+        } else {
+            let head = aside.join("HEAD");
+            let null = if repo.is_sha256() { "0".repeat(64) } else { "0".repeat(40) };
+            std::fs::write(&head, null + "\n").map_err(io("write", &head))?;
+        }
+        for (name, content) in self.files(repo) {
+            let path = aside.join(name);
+            std::fs::write(&path, content).map_err(io("write", &path))?;
+        }
+        let parent = repo.common_dir.join("worktrees");
+        make(&parent)?;
+        std::fs::rename(&aside, &self.admin).map_err(io("create", &self.admin))
+    }
+
+    fn clean_admin(&self, repo: &Repository) -> Result<(), StoreError> {
+        let entries = std::fs::read_dir(&self.admin).map_err(io("read", &self.admin))?;
+        for entry in entries {
+            let entry = entry.map_err(io("read", &self.admin))?;
+            let name = entry.file_name();
+            let ours = name.to_str().is_some_and(|n| OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")));
+            if !ours {
+                super::super::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
+            }
+        }
+        for (name, content) in self.files(repo) {
+            let path = self.admin.join(name);
+            if name != "HEAD" && !is_content(&path, &content) {
+                write_aside(&path, &content)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Points the slot's HEAD at a commit, detached.
+    pub(super) fn detach(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
+        if repo.reftable {
+            return repo.git.set_detached_head(&self.admin, commit);
+        }
+        let content = format!("{commit}\n");
+        let path = self.admin.join("HEAD");
+        if is_content(&path, content.as_bytes()) { Ok(()) } else { write_aside(&path, content.as_bytes()) }
+    }
+
+    /// The commit that the slot's HEAD names, through a branch if the command checked one out.
+    pub fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
+        let raw = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        match ObjectId::from_hex(raw.trim_ascii_end()) {
+            Ok(id) => Ok(id),
+            Err(_) => repo.git.rev_parse(&self.admin, "HEAD^{commit}"),
+        }
+    }
+}
+
+fn is_content(path: &Path, content: &[u8]) -> bool {
+    path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == content.len() as u64)
+        && std::fs::read(path).is_ok_and(|found| found == content)
+}

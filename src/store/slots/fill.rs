@@ -1,0 +1,161 @@
+//! Fills a slot with a commit's tree: what is there is verified, what differs is replaced.
+//!
+//! Three ways, tried in this order: the same tree again (compared file by file), a fresh checkout in
+//! process, and Git's own `read-tree` and `clean` for a slot that was changed or needs another tree. A
+//! slot that can't be brought to the tree is given up and made anew once. No hook runs, no file system
+//! monitor, and on a server no filter. Implements K14.
+
+use super::super::StoreError;
+use super::super::gix_store::Backend;
+use super::super::repository::Repository;
+use super::{Slot, io, scan};
+use crate::protocol::id::ObjectId;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// How a slot was filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filled {
+    /// It had the tree; every file was verified.
+    Reused,
+    /// It was brought to the tree.
+    Updated,
+    /// It was made anew.
+    Fresh,
+}
+
+fn now_ns() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
+}
+
+impl Slot {
+    /// Brings the slot to `commit`, whose tree is `tree`.
+    pub fn fill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
+        let known = self.record.tree.is_some() && self.dir.join(".git").exists();
+        if known && self.admin.exists() {
+            match self.refill(repo, commit, tree) {
+                Ok(filled) => return Ok(filled),
+                Err(_) => self.retire()?,
+            }
+        } else if self.dir.exists() || self.admin.exists() {
+            self.retire()?;
+        }
+        self.fill_fresh(repo, commit, tree)?;
+        Ok(Filled::Fresh)
+    }
+
+    fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
+        self.register(repo)?;
+        if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
+            self.restore_index()?;
+            self.detach(repo, commit)?;
+            return Ok(Filled::Reused);
+        }
+        self.restore_index()?;
+        self.detach(repo, commit)?;
+        let index = self.admin.join("index");
+        repo.git.switch_tree(&self.admin, &self.dir, tree, repo.bare)?;
+        self.note(&index, tree)?;
+        if self.verify(repo)? {
+            Ok(Filled::Updated)
+        } else {
+            Err(StoreError::Gix { what: "refill the slot", message: "files differ after the checkout".into() })
+        }
+    }
+
+    /// True where the slot is byte for byte what the runner's index copy says.
+    fn verify(&mut self, repo: &Repository) -> Result<bool, StoreError> {
+        let started = now_ns();
+        let hash = repo.hash;
+        let index = scan::read_index(&self.index_copy(), hash)?;
+        let clean = scan::scan(&self.dir, &index, hash, self.record.verified_at).clean;
+        if clean {
+            self.record.verified_at = started;
+            self.save()?;
+        }
+        Ok(clean)
+    }
+
+    fn restore_index(&self) -> Result<(), StoreError> {
+        let (copy, index) = (self.index_copy(), self.admin.join("index"));
+        let aside = self.admin.join("index.aynig");
+        std::fs::copy(&copy, &aside).map_err(io("copy", &copy))?;
+        std::fs::rename(&aside, &index).map_err(io("write", &index))?;
+        let _ = std::fs::remove_file(self.admin.join("index.lock"));
+        Ok(())
+    }
+
+    /// Keeps a copy of the index that describes the slot as it now is.
+    fn note(&mut self, index: &std::path::Path, tree: ObjectId) -> Result<(), StoreError> {
+        let copy = self.index_copy();
+        let aside = copy.with_extension("index.new");
+        std::fs::copy(index, &aside).map_err(io("copy", index))?;
+        std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
+        self.record.tree = Some(tree.to_string());
+        self.record.verified_at = now_ns();
+        self.save()
+    }
+
+    fn fill_fresh(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<(), StoreError> {
+        self.register(repo)?;
+        self.detach(repo, commit)?;
+        let index = self.admin.join("index");
+        match &repo.backend {
+            Backend::Gix => self.checkout(repo, tree, &index)?,
+            Backend::Git(_) => repo.git.switch_tree(&self.admin, &self.dir, tree, repo.bare)?,
+        }
+        self.note(&index, tree)
+    }
+
+    /// Writes all files of a tree into the empty slot, in process.
+    fn checkout(&self, repo: &Repository, tree: ObjectId, path: &std::path::Path) -> Result<(), StoreError> {
+        let failed = |e: gix::Error| StoreError::Gix { what: "check out the slot", message: format!("{e:?}") };
+        let gix = repo.gix();
+        let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
+        let mut index = gix.index_from_tree(&id).map_err(|e| failed(e.into()))?;
+        let source = gix::worktree::stack::state::attributes::Source::IdMapping;
+        let mut options = gix.checkout_options(source).map_err(|e| failed(e.into()))?;
+        options.destination_is_initially_empty = false;
+        options.overwrite_existing = true;
+        if repo.bare {
+            options.filters = without_drivers(&gix, repo.hash)?;
+        }
+        // The first lookup must not happen in two threads at once: gix may then miss objects that exist.
+        let _ = gix.find_header(id);
+        let objects = gix.objects.clone().into_arc().map_err(|e| StoreError::Io {
+            what: "open the objects of",
+            path: repo.common_dir.clone(),
+            source: e,
+        })?;
+        let interrupt = AtomicBool::new(false);
+        let outcome = gix::worktree::state::checkout(
+            &mut index,
+            &self.dir,
+            objects,
+            &gix::progress::Discard,
+            &gix::progress::Discard,
+            &interrupt,
+            options,
+        )
+        .map_err(|e| failed(e.into()))?;
+        if let Some(first) = outcome.errors.first() {
+            let message = format!("'{}': {}", first.path, first.error);
+            return Err(StoreError::Gix { what: "check out the slot", message });
+        }
+        if let Some(first) = outcome.collisions.first() {
+            let message = format!("'{}' collides with another file", first.path);
+            return Err(StoreError::Gix { what: "check out the slot", message });
+        }
+        index.set_path(path);
+        index.write(Default::default()).map_err(|e| failed(e.into()))
+    }
+}
+
+/// A filter pipeline that runs no program: a server does not run what a pushed attribute names.
+fn without_drivers(gix: &gix::Repository, hash: gix::hash::Kind) -> Result<gix::filter::plumbing::Pipeline, StoreError> {
+    let failed = |m: String| StoreError::Gix { what: "prepare the checkout", message: m };
+    let mut options = gix::filter::Pipeline::options(gix).map_err(|e| failed(format!("{e:?}")))?;
+    options.drivers.clear();
+    let context = gix.command_context().map_err(|e| failed(format!("{e:?}")))?;
+    Ok(gix::filter::plumbing::Pipeline::new(context, hash, options))
+}

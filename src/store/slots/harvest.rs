@@ -1,0 +1,143 @@
+//! What a command left in its slot, as a tree and a HEAD.
+//!
+//! Where nothing changed this costs one walk and no process. Otherwise the slot's index is copied, Git
+//! stages into the copy, and the slot itself is left as it is: a process may still be at work in it.
+//! Implements K25.
+
+use super::super::StoreError;
+use super::super::repository::Repository;
+use super::{Slot, io, scan};
+use crate::protocol::id::ObjectId;
+use gix::bstr::BString;
+use std::os::unix::fs::MetadataExt;
+
+/// What of the slot's content becomes part of the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// All files that are not ignored.
+    All,
+    /// What the command staged itself.
+    Index,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Harvest {
+    /// The tree of what is there.
+    pub tree: ObjectId,
+    /// The slot's HEAD: the lease, or the last commit that the command made.
+    pub head: ObjectId,
+    /// Repositories inside the slot that were left out.
+    pub nested: Vec<BString>,
+}
+
+/// Why what is there can't be an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum HarvestError {
+    /// HEAD does not descend from the lease.
+    #[error("HEAD does not descend from the lease")]
+    ForeignHead(ObjectId),
+    /// The index has unmerged paths.
+    #[error("the index has unmerged paths")]
+    Unmerged,
+    /// It could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Slot {
+    /// Reads what the command left. `lease` is the commit that the slot was filled with, `tree` its tree.
+    pub fn harvest(
+        &self,
+        repo: &Repository,
+        stage: Stage,
+        lease: ObjectId,
+        tree: ObjectId,
+    ) -> Result<Harvest, HarvestError> {
+        let head = self.head(repo)?;
+        if head != lease && !repo.git.is_ancestor(lease, head)? {
+            return Err(HarvestError::ForeignHead(head));
+        }
+        let hash = repo.hash;
+        let untouched = self.index_is_ours();
+        if !untouched && self.has_unmerged(hash)? {
+            return Err(HarvestError::Unmerged);
+        }
+        let mut nested = Vec::new();
+        if stage == Stage::All {
+            let index = scan::read_index(&self.index_copy(), hash)?;
+            let found = scan::scan(&self.dir, &index, hash, self.record.verified_at);
+            if found.clean && untouched && head == lease {
+                return Ok(Harvest { tree, head, nested });
+            }
+            nested = found.nested;
+        } else if untouched && head == lease {
+            return Ok(Harvest { tree, head, nested });
+        }
+        let tree = self.stage(repo, stage, &nested)?;
+        Ok(Harvest { tree, head, nested })
+    }
+
+    /// Reads what is there whatever state it is in, so that no work is lost (K26): unmerged paths as the
+    /// files stand, and a HEAD from anywhere.
+    pub fn salvage(
+        &self,
+        repo: &Repository,
+        stage: Stage,
+        lease: ObjectId,
+        tree: ObjectId,
+    ) -> Result<Harvest, StoreError> {
+        if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.admin.exists() {
+            // It was never filled for this run.
+            return Ok(Harvest { tree, head: lease, nested: Vec::new() });
+        }
+        match self.harvest(repo, stage, lease, tree) {
+            Ok(found) => Ok(found),
+            Err(HarvestError::Store(error)) => Err(error),
+            Err(HarvestError::ForeignHead(_) | HarvestError::Unmerged) => {
+                let hash = repo.hash;
+                let index = scan::read_index(&self.index_copy(), hash)?;
+                let nested = scan::scan(&self.dir, &index, hash, self.record.verified_at).nested;
+                let head = self.head(repo)?;
+                Ok(Harvest { tree: self.stage(repo, stage, &nested)?, head, nested })
+            }
+        }
+    }
+
+    fn stage(&self, repo: &Repository, stage: Stage, nested: &[BString]) -> Result<ObjectId, StoreError> {
+        let copy = self.notes.join(format!("{}.staging-{}", self.number, std::process::id()));
+        let index = self.admin.join("index");
+        if index.exists() {
+            std::fs::copy(&index, &copy).map_err(io("copy", &index))?;
+        }
+        let staged = match stage {
+            Stage::All => repo.git.add_all(&self.admin, &self.dir, &copy, nested, repo.bare),
+            Stage::Index => Ok(()),
+        };
+        let tree = staged.and_then(|()| repo.git.write_tree(&self.admin, &copy));
+        let _ = std::fs::remove_file(&copy);
+        if repo.durable {
+            super::super::sync_file_system(&repo.common_dir)?;
+        }
+        tree
+    }
+
+    /// True where the index is still the one that the runner put there.
+    fn index_is_ours(&self) -> bool {
+        let (ours, theirs) = (self.index_copy(), self.admin.join("index"));
+        let sizes = (ours.metadata(), theirs.symlink_metadata());
+        let (Ok(a), Ok(b)) = sizes else { return false };
+        a.size() == b.size()
+            && b.is_file()
+            && std::fs::read(&ours).ok().zip(std::fs::read(&theirs).ok()).is_some_and(|(a, b)| a == b)
+    }
+
+    fn has_unmerged(&self, hash: gix::hash::Kind) -> Result<bool, StoreError> {
+        let path = self.admin.join("index");
+        if !path.exists() {
+            return Ok(false);
+        }
+        let index = scan::read_index(&path, hash)?;
+        Ok(index.entries().iter().any(|e| e.stage() != gix::index::entry::Stage::Unconflicted))
+    }
+}

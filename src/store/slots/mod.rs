@@ -1,0 +1,238 @@
+//! Slots: the detached worktrees in which commands run, pooled and locked.
+//!
+//! A slot is claimed by an exclusive `flock` that the system drops when its holder dies. The guardian
+//! of a run holds a second one (`hold`) as long as any process of the run lives. A record beside the
+//! locks says which run the slot was last filled for, so that no work in it is ever overwritten unseen.
+//! Calling sequence: [`Pool::lock`], look at [`Slot::record`], [`Slot::fill`], run, [`Slot::harvest`].
+//! Implements K14.
+
+pub mod admin;
+pub mod fill;
+pub mod harvest;
+pub mod scan;
+
+use super::repository::Repository;
+use super::{RefName, StoreError};
+use crate::protocol::id::ObjectId;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// How the administrative folders of slots begin under `worktrees/` in the Git directory.
+pub const ADMIN_PREFIX: &str = "aynig-slot-";
+
+/// What is remembered of a slot between processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The tree that the index copy describes, in hex.
+    pub tree: Option<String>,
+    /// When the files were last known to be that tree, in nanoseconds since 1970.
+    pub verified_at: u64,
+    /// The run whose work may still be in the slot.
+    pub run: Option<Occupant>,
+}
+
+/// A run in a slot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Occupant {
+    /// Its id.
+    pub run_id: String,
+    /// The full name of its branch.
+    pub branch: String,
+    /// The lease commit that the slot was filled with, in hex.
+    pub lease: String,
+    /// Set once the command has ended without a declaration, so that the lease lives on (K21).
+    pub lingering: bool,
+    /// The guardian's process, while the hold is taken.
+    pub guardian: Option<u32>,
+}
+
+impl Occupant {
+    /// The commit that the slot was filled with.
+    pub fn lease_id(&self) -> Option<ObjectId> {
+        self.lease.parse().ok()
+    }
+    /// Its branch.
+    pub fn branch_name(&self) -> RefName {
+        RefName::new(self.branch.as_bytes())
+    }
+}
+
+/// The slots of one repository.
+pub struct Pool<'r> {
+    repo: &'r Repository,
+    /// Where the worktrees live.
+    root: PathBuf,
+    /// Where locks and records live.
+    notes: PathBuf,
+    size: usize,
+}
+
+/// A slot that this process holds.
+pub struct Slot {
+    number: usize,
+    dir: PathBuf,
+    notes: PathBuf,
+    admin: PathBuf,
+    record: Record,
+    _lock: Option<Flock<File>>,
+}
+
+fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { what, path, source }
+}
+
+fn open_lock(path: &Path) -> Result<File, StoreError> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).map_err(io("open", path))
+}
+
+impl<'r> Pool<'r> {
+    /// The pool of at most `size` slots whose worktrees live below `root`.
+    pub fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
+        let notes = repo.aynig_dir().join("slots");
+        std::fs::create_dir_all(&notes).map_err(io("create", &notes))?;
+        Ok(Self { repo, root, notes, size: size.max(1) })
+    }
+
+    /// The numbers of the slots, those already filled with `tree` first.
+    pub fn order(&self, tree: ObjectId) -> Vec<usize> {
+        let tree = tree.to_string();
+        let mut numbers: Vec<usize> = (0..self.size).collect();
+        if self.size > 1 {
+            numbers.sort_by_key(|n| {
+                let record = read_record(&self.notes, *n);
+                (record.tree.as_deref() != Some(&*tree), record.tree.is_none(), *n)
+            });
+        }
+        numbers
+    }
+
+    /// Numbers of all slots that ever were, whatever the size now.
+    pub fn known(&self) -> Vec<usize> {
+        let Ok(entries) = std::fs::read_dir(&self.notes) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+        let mut numbers: Vec<usize> =
+            names.filter_map(|n| n.strip_suffix(".lock").and_then(|n| n.parse().ok())).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Takes the slot of this number; `None` where another process has it.
+    pub fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
+        let path = self.notes.join(format!("{number}.lock"));
+        let lock = match Flock::lock(open_lock(&path)?, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => lock,
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
+            Err((_, errno)) => return Err(io("lock", &path)(errno.into())),
+        };
+        Ok(Some(Slot { _lock: Some(lock), ..self.borrow(number) }))
+    }
+
+    /// The slot of this number without its lock: to look at, from inside the run that has it.
+    pub fn borrow(&self, number: usize) -> Slot {
+        Slot {
+            number,
+            dir: self.root.join(number.to_string()),
+            notes: self.notes.clone(),
+            admin: self.repo.common_dir.join("worktrees").join(format!("{ADMIN_PREFIX}{number}")),
+            record: read_record(&self.notes, number),
+            _lock: None,
+        }
+    }
+
+    /// What is noted of a slot, without taking it.
+    pub fn peek(&self, number: usize) -> Record {
+        read_record(&self.notes, number)
+    }
+
+    /// The number of the slot whose worktree `dir` is in; `None` elsewhere.
+    pub fn containing(&self, dir: &Path) -> Option<usize> {
+        let root = std::fs::canonicalize(&self.root).ok()?;
+        let inside = dir.strip_prefix(root).ok()?;
+        inside.components().next()?.as_os_str().to_str()?.parse().ok()
+    }
+}
+
+fn read_record(notes: &Path, number: usize) -> Record {
+    let path = notes.join(format!("{number}.json"));
+    std::fs::read(path).ok().and_then(|raw| serde_json::from_slice(&raw).ok()).unwrap_or_default()
+}
+
+impl Slot {
+    /// Its number.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+    /// Its worktree: where the command runs.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    /// Its folder under `worktrees/` in the Git directory.
+    pub fn admin(&self) -> &Path {
+        &self.admin
+    }
+    /// What is noted of it.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+    /// The file that the guardian holds locked.
+    pub fn hold_path(&self) -> PathBuf {
+        self.notes.join(format!("{}.hold", self.number))
+    }
+    /// The runner's own copy of the index, as it was when the slot was filled.
+    fn index_copy(&self) -> PathBuf {
+        self.notes.join(format!("{}.index", self.number))
+    }
+
+    /// True while processes of an earlier run live in it.
+    pub fn is_inhabited(&self) -> Result<bool, StoreError> {
+        let path = self.hold_path();
+        match Flock::lock(open_lock(&path)?, FlockArg::LockExclusiveNonblock) {
+            Ok(_) => Ok(false),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(true),
+            Err((_, errno)) => Err(io("lock", &path)(errno.into())),
+        }
+    }
+
+    /// Notes whose work is in the slot from now on; `None`: nobody's.
+    pub fn occupy(&mut self, run: Option<Occupant>) -> Result<(), StoreError> {
+        if self.record.run != run {
+            self.record.run = run;
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<(), StoreError> {
+        let path = self.notes.join(format!("{}.json", self.number));
+        let json = serde_json::to_vec(&self.record).unwrap_or_default();
+        super::write_aside(&path, &json)
+    }
+
+    /// Removes the slot's worktree, registration and notes. The lock file stays.
+    pub fn remove(mut self) -> Result<(), StoreError> {
+        self.retire()?;
+        for path in [self.hold_path(), self.notes.join(format!("{}.json", self.number))] {
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.
+    pub(super) fn retire(&mut self) -> Result<(), StoreError> {
+        self.record.tree = None;
+        let _ = std::fs::remove_file(self.index_copy());
+        if self.dir.exists() {
+            let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
+            std::fs::rename(&self.dir, &aside).map_err(io("move aside", &self.dir))?;
+            let _ = super::remove_tree(&aside);
+        }
+        let _ = std::fs::remove_dir_all(&self.admin);
+        self.save()
+    }
+}

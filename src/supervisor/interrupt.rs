@@ -1,0 +1,67 @@
+//! Requests to stop, as something that any number of threads can wait for.
+//!
+//! SIGINT, SIGTERM and SIGHUP write one byte into a pipe that nobody reads: from then on every wait
+//! returns at once. Implements K17 (the runner's own signals).
+
+use super::SupervisorError;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{PipeReader, pipe};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The signals that ask a runner to stop.
+pub const SIGNALS: [i32; 3] =
+    [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+
+/// Whether a stop was asked for.
+#[derive(Debug)]
+pub struct Interrupt {
+    reader: PipeReader,
+    signal: Arc<AtomicUsize>,
+    _keep: Option<std::io::PipeWriter>,
+}
+
+impl Interrupt {
+    /// One that is told by the process's signals.
+    pub fn by_signals() -> Result<Self, SupervisorError> {
+        let (reader, writer) = pipe().map_err(SupervisorError::system("make pipe"))?;
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in SIGNALS {
+            let registered = signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+                .and_then(|_| signal_hook::low_level::pipe::register(number, writer.try_clone()?));
+            registered.map_err(SupervisorError::system("catch signals"))?;
+        }
+        Ok(Self { reader, signal, _keep: Some(writer) })
+    }
+
+    /// One that is never told.
+    pub fn never() -> Result<Self, SupervisorError> {
+        let (reader, writer) = pipe().map_err(SupervisorError::system("make pipe"))?;
+        Ok(Self { reader, signal: Arc::default(), _keep: Some(writer) })
+    }
+
+    /// The signal that asked; `None` while nobody did.
+    pub fn signal(&self) -> Option<i32> {
+        let number = self.signal.load(Ordering::SeqCst) as i32;
+        (number != 0).then_some(number)
+    }
+
+    /// Readable once a stop was asked for.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.reader.as_fd()
+    }
+
+    /// Waits this long, or until a stop is asked for.
+    pub fn wait(&self, how_long: Duration) {
+        let millis = u16::try_from(how_long.as_millis().max(1)).unwrap_or(u16::MAX);
+        let mut fds = [PollFd::new(self.fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut fds, PollTimeout::from(millis));
+    }
+
+    /// Waits this long even where a stop was asked for: a swap's verdict is worth it.
+    pub fn pause(&self, how_long: Duration) {
+        std::thread::sleep(how_long);
+    }
+}
