@@ -60,6 +60,8 @@ pub enum Invalid {
     Unrenderable(RenderError),
     /// Longer than [`LINE_MAX`], in bytes.
     TooLong(u64),
+    /// The result file can't be read.
+    Unreadable(String),
 }
 
 impl fmt::Display for Invalid {
@@ -75,6 +77,7 @@ impl fmt::Display for Invalid {
             Invalid::Managed(key) => write!(f, "trailer '{key}' is set by the runner alone"),
             Invalid::Unrenderable(why) => write!(f, "cannot be written as a commit message: {why}"),
             Invalid::TooLong(n) => write!(f, "the line has {n} bytes, more than 16 MiB"),
+            Invalid::Unreadable(why) => write!(f, "cannot be read: {why}"),
         }
     }
 }

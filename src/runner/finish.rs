@@ -20,6 +20,7 @@ use crate::store::worktrees::{self, Busy, Worktree};
 use crate::store::{RefName, StoreError, Swap};
 use crate::supervisor::Supervised;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How much of each log goes into a `stalled` body, in bytes.
@@ -157,17 +158,20 @@ impl Runner<'_> {
 
     /// What the command declared: the result file alone where it has content.
     fn declared(&self, live: &Live) -> Declared {
-        match std::fs::read(live.dir.join("result")) {
-            Ok(raw) if raw.len() > LINE_MAX => Declared::BadResult(Invalid::TooLong(raw.len() as u64)),
-            Ok(raw) if !raw.trim_ascii().is_empty() => match Declaration::parse_line(raw.trim_ascii()) {
-                Ok(declaration) => Declared::State(declaration),
-                Err(why) => Declared::BadResult(why),
+        let invalid = match read_result(&live.dir.join("result")) {
+            Ok(raw) if raw.trim_ascii().is_empty() => {
+                return match live.declared.last() {
+                    Some(declaration) => Declared::State(declaration.clone()),
+                    None => Declared::Nothing,
+                };
+            }
+            Ok(raw) => match Declaration::parse_line(raw.trim_ascii()) {
+                Ok(declaration) => return Declared::State(declaration),
+                Err(why) => why,
             },
-            Ok(_) | Err(_) => match live.declared.last() {
-                Some(declaration) => Declared::State(declaration.clone()),
-                None => Declared::Nothing,
-            },
-        }
+            Err(why) => why,
+        };
+        Declared::BadResult(invalid)
     }
 
     fn note_declarations(&self, live: &Live, report: &mut Report) {
@@ -502,6 +506,29 @@ fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefNa
         attempt,
         interrupted: live.interrupted,
     }
+}
+
+/// The content of the result file, empty where there is none. The command made it: a fifo there must not
+/// block, a device not fill the memory.
+fn read_result(path: &Path) -> Result<Vec<u8>, Invalid> {
+    let unreadable = |e: std::io::Error| Invalid::Unreadable(e.to_string());
+    let mut options = std::fs::File::options();
+    let open = options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path);
+    let file = match open {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(unreadable(e)),
+    };
+    let meta = file.metadata().map_err(unreadable)?;
+    if !meta.is_file() {
+        return Err(Invalid::Unreadable("it is no plain file".to_owned()));
+    }
+    if meta.len() > LINE_MAX as u64 {
+        return Err(Invalid::TooLong(meta.len()));
+    }
+    let mut raw = Vec::new();
+    file.take(LINE_MAX as u64 + 1).read_to_end(&mut raw).map_err(unreadable)?;
+    Ok(raw)
 }
 
 fn last_bytes(path: &Path, limit: usize) -> Vec<u8> {
