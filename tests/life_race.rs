@@ -1,0 +1,124 @@
+//! Many processes at once: one of them takes a branch, none writes over another.
+
+mod support;
+
+use std::collections::BTreeSet;
+use support::life::{Life, eventually};
+
+/// K11: the losers say that the branch is leased while the winner's command still runs.
+#[test]
+fn of_many_ticks_at_once_one_takes_the_branch() {
+    const MANY: usize = 32;
+    let script = "echo x >>\"$T/runs\"; read x <\"$T/gate\"; echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    let trigger = life.event("work", "build", "");
+    let mut gate = life.gate("gate");
+    let mut running: Vec<_> = (0..MANY).map(|_| life.start_tick(&["work"])).collect();
+    let mut losers = 0;
+    eventually("31 lost", || {
+        let (over, left): (Vec<_>, Vec<_>) = std::mem::take(&mut running).into_iter().map(|mut r| (r.is_over(), r)).partition(|(over, _)| *over);
+        running = left.into_iter().map(|(_, r)| r).collect();
+        for (_, process) in over {
+            process.done().expect(3);
+            losers += 1;
+        }
+        (losers >= MANY - 1).then_some(())
+    });
+    assert_eq!(running.len(), 1);
+    gate.open();
+    running.pop().unwrap().done().expect(0);
+    assert_eq!(life.said("runs"), "x\n");
+    assert_eq!(life.git(&["rev-list", "--count", &format!("{trigger}..work")]), "2");
+    assert_eq!(life.states("work"), ["next", "working", "build"]);
+    life.repo.assert_sound();
+}
+
+/// K14, section 13: each branch of a pass gets its own outcome, from its own slot.
+#[test]
+fn fifty_branches_get_fifty_outcomes() {
+    let script = "echo \"$AYNIG_BRANCH\" >>file; echo \"$PWD\" >>\"$T/slots\"; echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    let names: Vec<String> = (0..50).map(|n| format!("work/{n}")).collect();
+    names.iter().for_each(|name| drop(life.event(name, "build", "")));
+    life.event_at("quiet", "no event\n", None);
+    let done = life.tick(&["--json", "--jobs", "8"]).expect(0);
+    for name in &names {
+        assert_eq!(life.states(name), ["next", "working", "build"], "{name}");
+        assert_eq!(life.show(name, "file"), format!("one\n{name}"));
+    }
+    let said = life.said("slots");
+    let slots: BTreeSet<&str> = said.lines().collect();
+    assert!(slots.len() <= 8 && said.lines().count() == 50, "{slots:?}");
+    assert_eq!(done.stdout.lines().filter(|l| l.contains("\"advanced\"")).count(), 50);
+    // A second pass finds nothing to do.
+    life.tick(&["--jobs", "8"]).expect(0);
+    assert_eq!(life.said("slots").lines().count(), 50);
+    life.repo.assert_sound();
+}
+
+/// K8
+#[test]
+fn an_expired_lease_is_recovered_once() {
+    let life = Life::new(&[("build", "")]);
+    let trigger = life.event("work", "build", "");
+    let run = "3f1c3d9e-1111-4222-8333-444455556666";
+    let lease = life.lease("work", "build", run, 60, 61);
+    let many: Vec<_> = (0..2).map(|_| life.start_tick(&["work"])).collect();
+    let codes: Vec<_> = many.into_iter().map(|r| r.done().code.unwrap()).collect();
+    assert!(codes.contains(&1) && codes.iter().all(|c| [0, 1].contains(c)), "{codes:?}");
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    assert_eq!(life.rev("work~1"), lease);
+    let trailers = life.trailers("work");
+    assert!(uuid::Uuid::parse_str(&trailers["dwp-recovery-id"]).is_ok());
+    for (key, value) in [("dwp-stalled-run", run), ("dwp-origin-state", "build"), ("dwp-trigger", &trigger), ("dwp-hop", "1")] {
+        assert_eq!(trailers[key], value, "{key}");
+    }
+    assert_eq!(life.rev("work^{tree}"), life.rev("work~1^{tree}"));
+}
+
+/// K7
+#[test]
+fn a_lease_that_lives_is_left_alone() {
+    let life = Life::new(&[("build", "")]);
+    life.event("work", "build", "");
+    let lease = life.lease("work", "build", "run", 60, 10);
+    let (done, report) = life.report(&["work"]);
+    assert_eq!((done.code, report["result"].as_str()), (Some(3), Some("leased")));
+    // No branch named: leased elsewhere is nothing to complain about.
+    life.tick(&[]).expect(0);
+    assert_eq!(life.rev("work"), lease);
+    // Grace is added.
+    life.event("late", "build", "");
+    let lease = life.lease("late", "build", "run", 60, 70);
+    life.tick(&["--grace", "60s", "late"]).expect(3);
+    assert_eq!(life.rev("late"), lease);
+}
+
+/// K8: evaluation goes on from the new head in the same tick, and `stalled` is a state as any other (K5).
+#[test]
+fn a_command_for_stalled_runs_in_the_tick_that_recovers() {
+    let life = Life::new(&[("stalled", "echo 'SET_STATE {\"state\":\"handled\"}'")]);
+    life.event("work", "build", "");
+    life.lease("work", "build", "run", 1, 100);
+    life.tick(&["work"]).expect(1);
+    assert_eq!(life.states("work"), ["handled", "working", "stalled", "working", "build"]);
+    assert_eq!(life.trailer("work", "dwp-hop"), Some("2".into()));
+}
+
+/// K9
+#[test]
+fn a_state_that_leads_to_itself_stops_at_the_limit() {
+    let life = Life::new(&[("build", "echo x >>\"$T/runs\"; echo 'SET_STATE {\"state\":\"build\"}'")]);
+    life.config("aynig.maxHops", "5");
+    life.event("work", "build", "");
+    let done = life.tick(&["--chain", "--json", "work"]).expect(0);
+    let last = done.json();
+    assert_eq!((last["reason"].as_str(), &last["hop"], &last["max_hops"]), (Some("hop-limit"), &5.into(), &5.into()));
+    assert_eq!(life.said("runs"), "x\n".repeat(5));
+    let done = life.tick(&["work"]);
+    assert!(done.stdout.contains("5 dispatches led here, the limit is 5"), "{done:?}");
+    // A person's own event starts again.
+    life.run(&["set-state", "build", "-b", "work"]).expect(0);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.said("runs"), "x\n".repeat(6));
+}
