@@ -9,7 +9,7 @@ use super::supervise::{Ended, Live};
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall, complete};
 use crate::protocol::declaration::{Declaration, Invalid, LINE_MAX};
-use crate::protocol::event::Event;
+use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, tail_block};
@@ -71,6 +71,8 @@ impl Runner<'_> {
         let run_id = &live.claimed.run.id;
         if let Some(event) = &tip.event
             && event.run_id() == Some(run_id)
+            // A recovery carries the run's id too (K27), and is somebody else's.
+            && event.text(RECOVERY_ID).is_none()
             && self.reaches(&tip.commit.parents, live.claimed.first)?
         {
             if !event.is_working() {

@@ -183,7 +183,10 @@ impl Runner<'_> {
         loop {
             let moments = self.moments(&live.claimed.lease, live.claimed.run.lease_seconds);
             let interrupt = live.interrupted.is_none().then(|| self.interrupt.fd());
-            match guardian.next(Some(self.wake_at(look, &moments)), interrupt)? {
+            // A run that is over, or has its outcome, has no duty left but to hear how the command ends.
+            let duty = stopped.is_none() && live.own_event.is_none();
+            let until = duty.then(|| self.wake_at(look, &moments));
+            match guardian.next(until, interrupt)? {
                 Wake::Event(Event::Exited { ending, leaked }) => {
                     if leaked {
                         report.notes.push(Note::OutputHeldOpen);
