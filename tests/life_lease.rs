@@ -1,0 +1,213 @@
+//! Keeping a lease, losing it, and what becomes of the command and its work.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use std::time::{Duration, Instant};
+use support::life::{Life, Running, eventually, lives};
+
+/// Says when it is up and what it was killed by, and leaves work behind.
+const WAITS: &str = "echo w >>file; trap 'echo term >\"$T/term\"; exit 9' TERM; echo $$ >\"$T/up\"; read x <\"$T/gate\"";
+
+fn waiting(args: &[&str]) -> (Life, Running) {
+    let life = Life::new(&[("build", &format!("{WAITS}\necho 'SET_STATE {{\"state\":\"next\"}}'"))]);
+    life.event("work", "build", "");
+    let gate = life.gate("gate");
+    let tick = life.start_tick(&[&["--json", "work"], args].concat());
+    life.hear("up");
+    // Kept open by nobody else, the fifo would end the read.
+    std::mem::forget(gate);
+    (life, tick)
+}
+
+fn open(life: &Life) {
+    std::fs::File::options().write(true).open(life.shared().join("gate")).map(|mut f| std::io::Write::write_all(&mut f, b"go\n").unwrap()).unwrap();
+}
+
+/// K18
+#[test]
+fn a_command_that_runs_past_its_lease_keeps_it() {
+    let (life, tick) = waiting(&["--lease", "2s"]);
+    let first = life.rev("work");
+    eventually("two renewals", || (life.states("work").len() >= 4).then_some(()));
+    // Another runner finds it leased.
+    life.tick(&["work"]).expect(3);
+    open(&life);
+    tick.done().expect(0);
+    let states = life.states("work");
+    assert_eq!((&*states[0], &**states.last().unwrap()), ("next", "build"));
+    assert!(states[1..states.len() - 1].iter().all(|s| s == "working"), "{states:?}");
+    // Renewals are the lease again, one on top of the other, and the outcome is on the last.
+    let renewed = life.git(&["rev-list", "--reverse", &format!("{first}..work~1")]);
+    for commit in renewed.lines() {
+        assert_eq!(life.trailers(commit), life.trailers(&first));
+        assert_eq!(life.rev(&format!("{commit}^{{tree}}")), life.rev(&format!("{first}^{{tree}}")));
+    }
+    assert_eq!(life.git(&["rev-list", "--merges", "work"]), "");
+    assert_eq!(life.show("work", "file"), "one\nw");
+}
+
+/// The command is gone, nothing was written over `head`, and the work is kept.
+fn assert_fenced(life: &Life, tick: Running, head: &str) {
+    let report = tick.done().expect(3).json();
+    assert_eq!(report["result"].as_str(), Some("fenced"), "{report}");
+    assert_eq!(life.rev("work"), head);
+    let attempt = format!("refs/aynig/attempts/{}", report["run_id"].as_str().unwrap());
+    assert_eq!((report["attempt"].as_str(), life.attempts()), (Some(&*attempt), vec![attempt.clone()]));
+    assert_eq!(life.show(&attempt, "file"), "one\nw");
+    assert!(!lives(&life.said("up").trim_end().to_owned()));
+}
+
+/// K18, K24, K26
+#[test]
+fn a_commit_over_the_lease_stops_the_command() {
+    let (life, tick) = waiting(&[]);
+    let since = Instant::now();
+    let head = life.event_at("work", "somebody\n", None);
+    life.hear("term");
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    assert_fenced(&life, tick, &head);
+}
+
+/// K18, section 13
+#[test]
+fn cancel_is_felt_at_once() {
+    let (life, tick) = waiting(&[]);
+    let since = Instant::now();
+    life.run(&["cancel", "work"]).expect(0);
+    life.hear("term");
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    let head = life.rev("work");
+    assert_fenced(&life, tick, &head);
+    assert_eq!(life.states("work"), ["canceled", "working", "build"]);
+    assert_eq!(life.trailer("work", "dwp-run-id"), None);
+    life.run(&["cancel", "work"]).expect(128);
+    life.run(&["cancel", "nothing"]).expect(128);
+}
+
+/// K8, K24: a recovery carries the run's id (K27), and is no outcome of its command's for that.
+#[test]
+fn a_run_that_was_recovered_is_fenced() {
+    let (life, tick) = waiting(&[]);
+    let lease = life.trailers("work");
+    let copied = ["dwp-run-id", "dwp-origin-state", "dwp-trigger", "dwp-hop"].map(|key| format!("{key}: {}\n", lease[key])).concat();
+    let message = format!("gone\n\ndwp-state: stalled\ndwp-stalled-run: {}\n{copied}dwp-recovery-id: r\n", lease["dwp-run-id"]);
+    let head = life.event_at("work", &message, None);
+    life.hear("term");
+    assert_fenced(&life, tick, &head);
+}
+
+/// K18: rewinding the branch takes the lease as well.
+#[test]
+fn a_rewound_branch_stops_the_command() {
+    let (life, tick) = waiting(&[]);
+    let head = life.rev("work~1");
+    life.git(&["update-ref", "refs/heads/work", &head]);
+    life.hear("term");
+    assert_fenced(&life, tick, &head);
+}
+
+/// K17, K18: the kill grace is cut where the lease is lost to time; a command that ignores SIGTERM goes too.
+#[test]
+fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
+    let life = Life::new(&[("build", "trap '' TERM; echo $$ >\"$T/up\"; while :; do sleep 0.05; done")]);
+    life.config("aynig.killGrace", "1s");
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["--json", "work"]);
+    let pid = life.hear("up");
+    life.run(&["cancel", "work"]).expect(0);
+    let done = tick.done().expect(3);
+    assert!(!lives(&pid), "{done:?}");
+}
+
+/// K18: a lease that cannot be renewed is given up before it ends.
+#[test]
+fn a_lease_that_cannot_be_renewed_is_given_up_in_time() {
+    let (life, tick) = waiting(&["--lease", "4s"]);
+    let born = Instant::now();
+    // Nobody of ours holds it, so it is never removed (K43).
+    std::fs::write(life.path(".git/refs/heads/work.lock"), "").unwrap();
+    life.hear("term");
+    assert!(born.elapsed() < Duration::from_secs(4), "{:?}", born.elapsed());
+    let done = tick.done();
+    // The branch could not be written: the lease stays until somebody recovers it.
+    assert_eq!(done.code, Some(75), "{done:?}");
+    assert_eq!(life.states("work"), ["working", "build"]);
+    std::fs::remove_file(life.path(".git/refs/heads/work.lock")).unwrap();
+    eventually("the lease to end", || (life.tick(&["work"]).code != Some(3)).then_some(()));
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    let attempts = life.attempts();
+    assert_eq!((attempts.len(), life.show(&attempts[0], "file")), (1, "one\nw".into()));
+}
+
+/// K17, K8, K26 and `retry`
+#[test]
+fn a_killed_runner_is_recovered_and_retried() {
+    let script = "printf '%s|%s|' \"$BODY\" \"$ISSUE\" >>\"$T/told\"; echo x >>file; setsid sleep 300 & echo $! $$ >\"$T/up\"\n\
+        [ -e \"$T/second\" ] || sleep 300; echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    let message = "go\n\nthe body\n\ndwp-state: build\ndwp-role: b\nIssue: 12\n";
+    let trigger = life.event_at("work", message, None);
+    let tick = life.start_tick(&["--lease", "2s", "work"]);
+    let pids = life.hear("up");
+    tick.signal(Signal::SIGKILL);
+    let since = Instant::now();
+    eventually("all are gone", || pids.split(' ').all(|pid| !lives(pid)).then_some(()));
+    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+    let run = life.trailer("work", "dwp-run-id").unwrap();
+    let recovering = eventually("expiry", || Some(life.tick(&["--json", "work"])).filter(|d| d.code != Some(3)));
+    let report = recovering.expect(1).json();
+    assert_eq!(report["recovered"][0]["run_id"].as_str(), Some(&*run));
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    let attempt = format!("refs/aynig/attempts/{run}");
+    assert_eq!(life.show(&attempt, "file"), "one\nx");
+    assert!(life.body("work").contains(&attempt), "{}", life.body("work"));
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!(life.git(&["log", "-1", "--format=%b", "work"]), life.git(&["log", "-1", "--format=%b", &trigger]));
+    std::fs::write(life.shared().join("second"), "").unwrap();
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.said("told"), "the body|12|the body|12|");
+    assert_eq!(life.states("work"), ["next", "working", "build", "stalled", "working", "build"]);
+    // The slot that the dead run had is clean again.
+    assert_eq!(life.show("work", "file"), "one\nx");
+    life.repo.assert_sound();
+}
+
+/// K17, K23, section 13
+#[test]
+fn a_signal_to_the_runner_ends_the_branch_stalled_and_frees_the_slot() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 143)] {
+        let (life, tick) = waiting(&["--jobs", "1"]);
+        tick.signal(signal);
+        life.hear("term");
+        let report = tick.done().expect(code).json();
+        assert_eq!((report["result"].as_str(), report["why"].as_str()), (Some("stalled"), Some("interrupted")));
+        assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+        assert!(life.body("work").contains("interrupted"));
+        assert_eq!(life.show(report["attempt"].as_str().unwrap(), "file"), "one\nw");
+        let dir = life.slot(0);
+        life.command("quick", "pwd >\"$T/where\"; echo 'SET_STATE {\"state\":\"next\"}'");
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-qm", "quick"]);
+        life.event("other", "quick", "");
+        life.tick(&["--jobs", "1", "other"]).expect(0);
+        assert_eq!((life.said("where").trim_end(), life.state("other")), (dir.to_str().unwrap(), "next".into()));
+        assert_eq!(life.files("other"), ["dir/other", "file"]);
+    }
+}
+
+/// Section 13: the other branches of the pass are left for the next.
+#[test]
+fn an_interrupted_pass_starts_nothing_more() {
+    let life = Life::new(&[("build", &format!("echo x >>\"$T/runs\"; {WAITS}"))]);
+    ["a", "b", "c"].iter().for_each(|b| drop(life.event(b, "build", "")));
+    let _gate = life.gate("gate");
+    let tick = life.start_tick(&["--jobs", "1", "--chain"]);
+    life.hear("up");
+    tick.signal(Signal::SIGINT);
+    tick.done().expect(130);
+    assert_eq!(life.said("runs"), "x\n");
+    let stalled = ["a", "b", "c"].iter().filter(|b| life.state(b) == "stalled").count();
+    assert_eq!(stalled, 1);
+}
