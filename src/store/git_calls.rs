@@ -23,6 +23,20 @@ pub struct RepoGit {
 const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
+/// The part of a path that stands in its way in a working tree: the path itself, or a file where it needs
+/// a folder.
+fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
+    let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([path.len()]);
+    for end in ends {
+        let part = OsStr::from_bytes(&path[..end]);
+        let meta = dir.join(part).symlink_metadata().ok()?;
+        if !meta.is_dir() || end == path.len() {
+            return Some(part.to_owned());
+        }
+    }
+    None
+}
+
 fn with_value(flag: &str, value: &Path) -> OsString {
     let mut arg = OsString::from(flag);
     arg.push(value);
@@ -194,6 +208,9 @@ impl RepoGit {
         new: ObjectId,
         dry: bool,
     ) -> Result<Option<String>, StoreError> {
+        if let Some(words) = self.untracked_in_the_way(git_dir, dir, old, new)? {
+            return Ok(Some(words));
+        }
         let (old, new) = (old.to_string(), new.to_string());
         let mut args = vec!["-m", "-u"];
         if dry {
@@ -203,6 +220,37 @@ impl RepoGit {
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
         let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
         Ok((!output.status.success()).then_some(output.message))
+    }
+
+    /// Names untracked files that stand where `new` adds some. `read-tree` itself takes ignored ones for
+    /// worthless and writes over them; the user's `.env` is not.
+    fn untracked_in_the_way(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        old: ObjectId,
+        new: ObjectId,
+    ) -> Result<Option<String>, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let args = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=A", &old, &new];
+        let added = self.here().verb("diff-tree").args(args).ok()?;
+        let added = added.split(|b| *b == 0).filter(|p| !p.is_empty());
+        let standing: Vec<OsString> = added.filter_map(|path| first_in_the_way(dir, path)).collect();
+        // The arguments of one child are limited.
+        for some in standing.chunks(500) {
+            let command = self.git.command(git_dir).global(["--literal-pathspecs"]);
+            let command = command.global([with_value("--work-tree=", dir)]).verb("ls-files");
+            let listed = command.args(["--others", "-z", "--"]).args(some).in_dir(dir).ok()?;
+            let mut paths = listed.split(|b| *b == 0).filter(|p| !p.is_empty());
+            if let Some(first) = paths.next() {
+                let more = match paths.count() {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                return Ok(Some(format!("untracked '{}'{more} would be overwritten", String::from_utf8_lossy(first))));
+            }
+        }
+        Ok(None)
     }
 
     /// Merges two commits' trees by Git's own merge; the tree, and the paths in conflict with the
