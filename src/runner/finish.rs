@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
-/// How far down from the head a lease of ours is looked for.
+/// How far down from the head an event of ours is looked for; renewals are many.
 const DEPTH: usize = 32;
 
 /// What the branch's head is to a run.
@@ -71,15 +71,18 @@ impl Runner<'_> {
         let run_id = &live.claimed.run.id;
         if let Some(event) = &tip.event
             && event.run_id() == Some(run_id)
-            // A recovery carries the run's id too (K27), and is somebody else's.
-            && event.text(RECOVERY_ID).is_none()
+            && (event.is_working() || is_own_event(Some(event), run_id))
             && self.reaches(&tip.commit.parents, live.claimed.first)?
         {
             if !event.is_working() {
                 return Ok(Relation::OwnEvent(id));
             }
-            live.claimed.lease =
-                super::claim::Lease { id, message: event.message.clone(), born: self.clock.elapsed() };
+            // Others count from the commit's date, not from when we found it.
+            let now = self.clock.now();
+            let age = now.saturating_sub(tip.commit.committed.unwrap_or(now));
+            let age = std::time::Duration::from_secs(u64::try_from(age).unwrap_or(0));
+            let born = self.clock.elapsed().saturating_sub(age);
+            live.claimed.lease = super::claim::Lease { id, message: event.message.clone(), born };
             self.follow(run_id, id);
             return Ok(Relation::Lease);
         }
@@ -87,7 +90,28 @@ impl Runner<'_> {
         if head == Some(id) && self.repo.git.is_ancestor(live.claimed.first, id)? {
             return Ok(Relation::SlotHead);
         }
-        Ok(Relation::Other)
+        Ok(match self.own_event_below(&tip, live)? {
+            Some(id) => Relation::OwnEvent(id),
+            None => Relation::Other,
+        })
+    }
+
+    /// The command's own state event, where others went on from it before we looked.
+    fn own_event_below(&self, tip: &super::Tip, live: &Live) -> Result<Option<ObjectId>, StoreError> {
+        let mut next = tip.commit.parents.first().copied();
+        for _ in 0..DEPTH {
+            let Some(id) = next.filter(|id| *id != live.claimed.lease.id && *id != live.claimed.first) else {
+                return Ok(None);
+            };
+            let below: super::Tip = self.store.read_commit(id)?.into();
+            if is_own_event(below.event.as_ref(), &live.claimed.run.id)
+                && self.reaches(&below.commit.parents, live.claimed.first)?
+            {
+                return Ok(Some(id));
+            }
+            next = below.commit.parents.first().copied();
+        }
+        Ok(None)
     }
 
     /// True where `goal` is reached along first parents before long.
@@ -486,6 +510,12 @@ impl Runner<'_> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
+/// somebody else's.
+fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
+    event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
 }
 
 fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {

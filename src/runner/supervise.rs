@@ -210,10 +210,15 @@ impl Runner<'_> {
             }
             if Instant::now() >= look {
                 look = Instant::now() + LOOK_EVERY;
-                if !self.still_holds(branch, live)? {
-                    guardian.stop(self.settings.kill_grace);
-                    stopped = Some(Exit::Stopped);
-                    continue;
+                match self.still_holds(branch, live) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        guardian.stop(self.settings.kill_grace);
+                        stopped = Some(Exit::Stopped);
+                        continue;
+                    }
+                    // What can't be read now may be readable later; the lease's end is the limit.
+                    Err(error) => note_once(report, Note::RenewalFailed(super::finish::with_causes(&error))),
                 }
             }
             let now = self.clock.elapsed();
@@ -224,7 +229,7 @@ impl Runner<'_> {
                 match self.renew(branch, live) {
                     Ok(true) => self.observer.told(branch, Progress::Renewed),
                     Ok(false) => look = Instant::now(),
-                    Err(error) => report.notes.push(Note::RenewalFailed(super::finish::with_causes(&error))),
+                    Err(error) => note_once(report, Note::RenewalFailed(super::finish::with_causes(&error))),
                 }
                 renew_not_before = self.clock.elapsed() + RENEW_AGAIN;
             }
@@ -363,6 +368,13 @@ impl Runner<'_> {
         };
         let why = Stall::Slot(super::finish::with_causes(error));
         self.finish_stalled(branch, &mut live, None, why, report)
+    }
+}
+
+/// What is tried again and again is said once.
+fn note_once(report: &mut Report, note: Note) {
+    if !report.notes.contains(&note) {
+        report.notes.push(note);
     }
 }
 
