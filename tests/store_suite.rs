@@ -18,7 +18,7 @@ use std::process::{Child, Stdio};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use support::{Repo, child_test};
+use support::{Repo, child_test, skipped};
 
 const LOG: &str = "aynig: claim work";
 
@@ -883,7 +883,7 @@ fn killed_before(repo: &Repo, calls: &str, when: usize) -> Option<bool> {
         Ok(output) if output.status.success() => Some(false),
         Ok(output) if output.status.signal() == Some(9) => Some(true),
         Ok(_) | Err(_) => {
-            eprintln!("skipped: strace is not here or may not trace");
+            skipped("strace is not here or may not trace");
             None
         }
     }
@@ -943,7 +943,7 @@ fn traced(repo: &Repo, durable: &str) -> Option<Vec<String>> {
         .output();
     let ran = done.is_ok_and(|o| o.status.success());
     if !ran {
-        eprintln!("skipped: strace is not here or may not trace");
+        skipped("strace is not here or may not trace");
         return None;
     }
     let trace = std::fs::read_to_string(&out).unwrap();
