@@ -6,7 +6,7 @@
 //! exactly where that file's `flock` can be taken. Nothing else is ever removed: no lock of Git's or
 //! of another tool, however old; it is reported with its path and age.
 //!
-//! Calling sequence: [`RefLock::take`], check the old value, then [`RefLock::rename_over`] or
+//! Calling sequence: [`RefLock::take`], check the old value, then rename it over the ref or
 //! [`RefLock::release`]; dropping releases. [`sweep_stale_locks`] cleans up after killed runners.
 //! Where the file system has no hard links the lock is a plain one, and stays if its owner is killed.
 //! Implements K42, K43.
