@@ -156,7 +156,7 @@ impl Twin {
             refs.adjust_mode(&twin.path)?;
             twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
             if refs.durable() {
-                twin.file.sync_all().map_err(io_error("sync", &twin.path))?;
+                refs.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
             }
             return Ok(twin);
         }
@@ -167,7 +167,7 @@ fn create_plain(refs: &FilesRefs, lock: &Path, content: &[u8]) -> std::io::Resul
     let mut file = OpenOptions::new().write(true).create_new(true).open(lock)?;
     file.write_all(content)?;
     if refs.durable() {
-        file.sync_all()?;
+        refs.sync_with(&file)?;
     }
     Ok(())
 }
