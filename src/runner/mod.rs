@@ -17,6 +17,7 @@ pub mod select;
 pub mod settings;
 pub mod slot;
 pub mod supervise;
+pub mod survey;
 pub mod tick;
 
 use crate::protocol::decide::{Head, Policy, Takeover};
