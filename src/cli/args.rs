@@ -227,8 +227,13 @@ pub struct Status {
     pub porcelain: bool,
 }
 
+const EVENTS_FORMAT: &str = "\
+--json prints objects with schema, branch, commit, committed (seconds since 1970), date, state, valid, subject, \
+body, run_id, runner_id, trigger, origin_state, hop, parents, trailers (key and value of each).";
+
 /// `events`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EVENTS_FORMAT)]
 pub struct Events {
     /// The branch [default: the current one]
     pub branch: Option<OsString>,
@@ -238,7 +243,7 @@ pub struct Events {
     /// At most this many
     #[arg(short, value_name = "N")]
     pub n: Option<usize>,
-    /// Wait for more
+    /// Begin with the last ones [10, or -n], then show each as it lands, oldest first
     #[arg(short, long)]
     pub follow: bool,
     /// One JSON object a line
