@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub const BUILD: &str = r#"#!/bin/sh
 set -eu
 test "$(git rev-parse HEAD)" = "$AYNIG_LEASE_COMMIT"
-test -z "$(git status --porcelain --ignored)"
+test -z "$(git --no-optional-locks status --porcelain --ignored)"
 test "$(pwd -P)" = "$(cd "$WORKTREE_PATH" && pwd -P)"
 test -x "$AYNIG_DIR/command/build"
 cat file.txt
