@@ -22,7 +22,7 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
         let output = session.repo.git.set_global(&key(&session), None)?;
         // 5: there was nothing to remove.
         return match output.status.code() {
-            Some(0 | 5) => Ok(0),
+            Some(0 | 5) => still_trusted(global),
             _ => Err(Failure::fatal(format!("git config failed: {}", output.message))),
         };
     }
@@ -43,6 +43,17 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
     };
     write(&session, &source)?;
     Ok(0)
+}
+
+/// After a revocation: a wider setting (every repository, a glob, the system's) may trust this one still.
+fn still_trusted(global: &Global) -> Result<i32, Failure> {
+    match Session::open(global)?.config.commands_from()? {
+        CommandsFrom::Nowhere => Ok(0),
+        CommandsFrom::Branch | CommandsFrom::Ref(_) => {
+            Err(Failure::refused("still trusted: a setting for more than this repository says so")
+                .hint("git config --show-origin --get-regexp '^aynig\\..*commandsfrom$'"))
+        }
+    }
 }
 
 /// What `trust` writes where nothing else was said: commands come from the branch that is current now, so
