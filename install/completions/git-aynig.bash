@@ -86,7 +86,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__cancel)
+        git__aynig__subcmd__cancel)
             opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -108,7 +108,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__demo)
+        git__aynig__subcmd__demo)
             opts="-C -q -v -h --keep --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -134,7 +134,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__doctor)
+        git__aynig__subcmd__doctor)
             opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -156,7 +156,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__events)
+        git__aynig__subcmd__events)
             opts="-n -f -C -q -v -h --history --follow --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -182,7 +182,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__gc)
+        git__aynig__subcmd__gc)
             opts="-n -C -q -v -h --dry-run --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -204,7 +204,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__init)
+        git__aynig__subcmd__init)
             opts="-C -q -v -h --trust --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -226,7 +226,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__logs)
+        git__aynig__subcmd__logs)
             opts="-f -C -q -v -h --follow --stderr --path --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -248,7 +248,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__retry)
+        git__aynig__subcmd__retry)
             opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -270,7 +270,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__run)
+        git__aynig__subcmd__run)
             opts="-j -n -C -q -v -h --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -328,7 +328,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__set__subcmd__state)
+        git__aynig__subcmd__set__subcmd__state)
             opts="-b -m -F -C -q -v -h --branch --message --file --trailer --keep-trailers --emit --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -378,7 +378,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__set__subcmd__working)
+        git__aynig__subcmd__set__subcmd__working)
             opts="-b -C -q -v -h --branch --lease --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -412,7 +412,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__status)
+        git__aynig__subcmd__status)
             opts="-C -q -v -h --json --porcelain --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -434,7 +434,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__tick)
+        git__aynig__subcmd__tick)
             opts="-j -n -C -q -v -h --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -488,7 +488,7 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        git__subcmd__aynig__subcmd__trust)
+        git__aynig__subcmd__trust)
             opts="-C -q -v -h --ref --branches --revoke --list --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

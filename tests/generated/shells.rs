@@ -8,13 +8,16 @@ use std::process::Command;
 /// The script of one shell.
 pub fn render(shell: Shell) -> String {
     let mut raw = Vec::new();
-    // The scripts complete the program by its own name, whatever its help calls it.
-    let mut command = aynig::cli::command().bin_name("git-aynig");
-    generate(shell, &mut command, "git-aynig", &mut raw);
+    generate(shell, &mut aynig::cli::command(), "git-aynig", &mut raw);
     let script = String::from_utf8(raw).unwrap();
     let text = match shell {
+        // clap_complete spells a program's hyphen in two ways; then no flag of a verb is ever found.
         Shell::Bash => {
-            format!("{}\n{}", script.trim_end().replace(" --no-tick", ""), include_str!("glue.bash"))
+            format!(
+                "{}\n{}",
+                script.trim_end().replace(" --no-tick", "").replace("git__subcmd__aynig", "git__aynig"),
+                include_str!("glue.bash")
+            )
         }
         Shell::Zsh => zsh(&script),
         Shell::Fish => format!("{}\n{}", script.trim_end(), include_str!("glue.fish")),
