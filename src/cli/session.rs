@@ -137,7 +137,8 @@ impl Session {
 
     /// The folder to name in a hint, so that it works wherever it is pasted.
     pub fn place(&self) -> String {
-        let dir = self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
+        let dir =
+            self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
         let dir = dir.to_string_lossy();
         shlex::try_quote(&dir).map_or_else(|_| dir.to_string(), |quoted| quoted.into_owned())
     }

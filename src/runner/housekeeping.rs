@@ -19,7 +19,8 @@ struct Seen {
 /// This runner's id: `<host>-<random>`, made once per repository and host.
 pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
-    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
+    let host: String =
+        host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
     let host = if host.is_empty() { "host".to_owned() } else { host };
     let folder = repo.aynig_dir();
     let path = folder.join(format!("runner-{host}"));
