@@ -9,6 +9,7 @@ pub mod change;
 pub mod claim;
 pub mod clock;
 pub mod finish;
+pub mod history;
 pub mod housekeeping;
 pub mod logs;
 pub mod recover;
@@ -17,6 +18,7 @@ pub mod select;
 pub mod settings;
 pub mod slot;
 pub mod supervise;
+pub mod survey;
 pub mod tick;
 
 use crate::protocol::decide::{Head, Policy, Takeover};
