@@ -16,17 +16,25 @@ fn a_tick_puts_exactly_a_lease_and_an_outcome_on_top_of_the_trigger() {
     let trigger = life.event("work", "build", "dwp-role: builder\nIssue: 12\n");
     life.tick(&["work"]).expect(0);
     let (lease, outcome) = (life.rev("work~1"), life.rev("work"));
-    assert_eq!(life.git(&["rev-list", "--parents", &format!("{trigger}..work")]), format!("{outcome} {lease}\n{lease} {trigger}"));
+    assert_eq!(
+        life.git(&["rev-list", "--parents", &format!("{trigger}..work")]),
+        format!("{outcome} {lease}\n{lease} {trigger}")
+    );
     assert_eq!(life.rev(&format!("{lease}^{{tree}}")), life.rev(&format!("{trigger}^{{tree}}")));
     let said = |commit: &str| {
         let text = life.git(&["log", "-1", "--format=%(trailers:only,unfold)", commit]);
-        text.lines().map(|l| l.split_once(": ").unwrap()).map(|(k, v)| (k.to_owned(), v.to_owned())).collect::<Vec<_>>()
+        text.lines()
+            .map(|l| l.split_once(": ").unwrap())
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .collect::<Vec<_>>()
     };
     let (of_lease, of_outcome) = (said(&lease), said(&outcome));
     let value = |key: &str| of_lease.iter().find(|(k, _)| k == key).unwrap().1.clone();
     let (run, runner) = (value("dwp-run-id"), value("dwp-runner-id"));
     assert_eq!(uuid::Uuid::parse_str(&run).unwrap().get_version_num(), 4);
-    let pairs = |all: &[(&str, &str)]| all.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Vec<_>>();
+    let pairs = |all: &[(&str, &str)]| {
+        all.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Vec<_>>()
+    };
     assert_eq!(
         of_lease,
         pairs(&[
@@ -51,7 +59,11 @@ fn a_tick_puts_exactly_a_lease_and_an_outcome_on_top_of_the_trigger() {
         ])
     );
     assert_eq!(life.git(&["log", "-1", "--format=%s|%an|%ce|%cn", "work"]), "done|Ada|ada@example.com|Ada");
-    assert!(life.body("work").starts_with("done\n\nthe body\n\ndwp-state: review\n"), "{}", life.body("work"));
+    assert!(
+        life.body("work").starts_with("done\n\nthe body\n\ndwp-state: review\n"),
+        "{}",
+        life.body("work")
+    );
     assert_eq!((life.show("work", "file"), life.show("work", "added")), ("one\nnew".into(), "add".into()));
     let host = runner.rsplit_once('-').unwrap();
     assert!(!host.0.is_empty() && host.1.len() == 8, "{runner}");
@@ -73,8 +85,13 @@ fn what_is_the_users_stays_byte_for_byte() {
     let status = life.git(&["status", "--porcelain=v2", "--branch"]);
     // What a tick may write: objects, its own folder and refs, the branch with its reflog, the slot.
     let ours = [
-        ".git/objects", ".git/aynig", ".git/refs/aynig", ".git/refs/heads/work", ".git/logs/refs/heads/work",
-        ".git/worktrees", ".aynig/logs",
+        ".git/objects",
+        ".git/aynig",
+        ".git/refs/aynig",
+        ".git/refs/heads/work",
+        ".git/logs/refs/heads/work",
+        ".git/worktrees",
+        ".aynig/logs",
     ];
     let before = life.snapshot(&ours);
     life.tick(&["work"]).expect(0);
@@ -112,7 +129,8 @@ fn a_command_knows_its_trigger_and_its_logs() {
     let script = r#"printf '%s|' "$BODY" "$COMMIT_HASH" "$WORKTREE_PATH" "$PWD" "$DWP_ROLE" "$ISSUE" "$AYNIG_STATE" "$AYNIG_BRANCH" >"$T/env"
         cat "$AYNIG_BODY_FILE" >"$T/body"; cp "$0" "$T/self"; echo x; git aynig set-state --emit done"#;
     let life = Life::new(&[("build", script)]);
-    let trigger = life.event_at("work", "go\n\nline 1\n\nline 2\n\ndwp-state: build\ndwp-role: b\nIssue: 12\n", None);
+    let trigger =
+        life.event_at("work", "go\n\nline 1\n\nline 2\n\ndwp-state: build\ndwp-role: b\nIssue: 12\n", None);
     life.tick(&["work"]).expect(0);
     let slot = life.slot(life_slot(&life)).display().to_string();
     assert_eq!(life.said("env"), format!("line 1\n\nline 2|{trigger}|{slot}|{slot}|b|12|build|work|"));

@@ -28,7 +28,16 @@ fn a_move_without_a_change_is_not_seen_in_the_working_tree() {
     life.write("file", "edited\n");
     life.write("staged", "s\n");
     life.git(&["add", "staged"]);
-    let ours = [".git/objects", ".git/aynig", ".git/refs/aynig", ".git/refs/heads/work", ".git/logs/refs/heads/work", ".git/logs/HEAD", ".git/worktrees", ".aynig/logs"];
+    let ours = [
+        ".git/objects",
+        ".git/aynig",
+        ".git/refs/aynig",
+        ".git/refs/heads/work",
+        ".git/logs/refs/heads/work",
+        ".git/logs/HEAD",
+        ".git/worktrees",
+        ".aynig/logs",
+    ];
     let (before, status) = (life.snapshot(&ours), life.git(&["status", "--porcelain=v2"]));
     life.tick(&["work"]).expect(0);
     assert_eq!(differences(&before, &life.snapshot(&ours)), NONE);
@@ -44,7 +53,10 @@ fn an_outcome_arrives_beside_edits_that_it_does_not_touch() {
     life.write("staged", "s\n");
     life.git(&["add", "staged"]);
     life.tick(&["work"]).expect(0);
-    assert_eq!((life.read("file"), life.read("new/file"), life.path("dir").exists()), ("one\nrun\n".into(), "n\n".into(), false));
+    assert_eq!(
+        (life.read("file"), life.read("new/file"), life.path("dir").exists()),
+        ("one\nrun\n".into(), "n\n".into(), false)
+    );
     assert_eq!(life.git(&["status", "--porcelain"]), "A  staged\n?? mine");
     // An edited file that the outcome does not touch stays edited.
     life.write("new/file", "mine\n");
@@ -75,13 +87,25 @@ fn an_outcome_arrives_in_a_linked_worktree() {
 fn blocked(prepare: impl Fn(&Life)) -> Life {
     let life = checked_out(EDITS);
     prepare(&life);
-    let ours = [".git/objects", ".git/aynig", ".git/refs/aynig", ".git/refs/heads/work", ".git/logs/refs/heads/work", ".git/logs/HEAD", ".git/worktrees", ".git/index", ".aynig/logs"];
+    let ours = [
+        ".git/objects",
+        ".git/aynig",
+        ".git/refs/aynig",
+        ".git/refs/heads/work",
+        ".git/logs/refs/heads/work",
+        ".git/logs/HEAD",
+        ".git/worktrees",
+        ".git/index",
+        ".aynig/logs",
+    ];
     let (before, status) = (life.snapshot(&ours), life.git(&["status", "--porcelain=v2", "--ignored"]));
     let (done, report) = life.report(&["work"]);
     assert_eq!((done.code, report["result"].as_str()), (Some(1), Some("stalled")), "{report}");
     assert!(report["why"].as_str().unwrap().starts_with("checkout: "), "{report}");
     assert_eq!(differences(&before, &life.snapshot(&ours)), NONE);
-    let logs = |text: &str| text.lines().filter(|l| !l.contains(".aynig/logs")).map(str::to_owned).collect::<Vec<_>>();
+    let logs = |text: &str| {
+        text.lines().filter(|l| !l.contains(".aynig/logs")).map(str::to_owned).collect::<Vec<_>>()
+    };
     assert_eq!(logs(&life.git(&["status", "--porcelain=v2", "--ignored"])), logs(&status));
     assert_eq!(life.states("work"), ["stalled", "working", "build"]);
     let attempt = report["attempt"].as_str().unwrap();
@@ -101,7 +125,10 @@ fn local_edits_in_the_way_end_stalled_and_retry_lands_after_a_stash() {
     assert_eq!((life.rev("work"), life.read("file")), (head, "mine\n".into()));
     life.git(&["stash", "-q"]);
     life.run(&["retry", "work"]).expect(0);
-    assert_eq!((life.state("work"), life.read("file"), life.said("runs")), ("next".into(), "one\nrun\n".into(), "x\n".into()));
+    assert_eq!(
+        (life.state("work"), life.read("file"), life.said("runs")),
+        ("next".into(), "one\nrun\n".into(), "x\n".into())
+    );
     assert_eq!(life.git(&["status", "--porcelain"]), "");
     assert_eq!(life.attempts(), Vec::<String>::new());
 }
@@ -141,7 +168,10 @@ fn a_branch_that_is_rebased_or_bisected_is_skipped() {
     let trigger = life.rev("work");
     life.git(&["bisect", "start"]);
     let (done, report) = life.report(&["work"]);
-    assert_eq!((done.code, report["result"].as_str(), report["why"].as_str()), (Some(3), Some("busy"), Some("bisected")));
+    assert_eq!(
+        (done.code, report["result"].as_str(), report["why"].as_str()),
+        (Some(3), Some("busy"), Some("bisected"))
+    );
     life.git(&["bisect", "reset"]);
     // A rebase that stops at a conflict.
     life.git(&["checkout", "-q", "main"]);
@@ -153,7 +183,11 @@ fn a_branch_that_is_rebased_or_bisected_is_skipped() {
     let head = life.event("work", "build", "");
     life.repo.try_git(&["rebase", "--keep-empty", "main"]);
     let (_, report) = life.report(&["work"]);
-    assert_eq!((report["result"].as_str(), report["why"].as_str()), (Some("busy"), Some("rebased")), "{report}");
+    assert_eq!(
+        (report["result"].as_str(), report["why"].as_str()),
+        (Some("busy"), Some("rebased")),
+        "{report}"
+    );
     life.tick(&[]).expect(0);
     assert_eq!(life.rev("refs/heads/work"), head);
     life.git(&["rebase", "--abort"]);
@@ -180,7 +214,8 @@ fn a_checkout_that_was_noted_and_not_done_is_finished_by_the_next_tick() {
     let at = life.repo.path().canonicalize().unwrap();
     let branch = serde_json::to_string(&b"refs/heads/work"[..]).unwrap();
     let (dir, git_dir) = (bytes(&at), bytes(&at.join(".git")));
-    let json = format!(r#"{{"dir":{dir},"git_dir":{git_dir},"branch":{branch},"old":"{old}","new":"{new}"}}"#);
+    let json =
+        format!(r#"{{"dir":{dir},"git_dir":{git_dir},"branch":{branch},"old":"{old}","new":"{new}"}}"#);
     fs::write(&note, json).unwrap();
     let old_enough = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     fs::File::options().write(true).open(&note).unwrap().set_modified(old_enough).unwrap();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use support::life::{Life, Running, eventually, lives};
 
 /// Says when it is up and what it was killed by, and leaves work behind.
-const WAITS: &str = "echo w >>file; trap 'echo term >\"$T/term\"; exit 9' TERM; echo $$ >\"$T/up\"; read x <\"$T/gate\"";
+const WAITS: &str =
+    "echo w >>file; trap 'echo term >\"$T/term\"; exit 9' TERM; echo $$ >\"$T/up\"; read x <\"$T/gate\"";
 
 fn waiting(args: &[&str]) -> (Life, Running) {
     let life = Life::new(&[("build", &format!("{WAITS}\necho 'SET_STATE {{\"state\":\"next\"}}'"))]);
@@ -21,7 +22,11 @@ fn waiting(args: &[&str]) -> (Life, Running) {
 }
 
 fn open(life: &Life) {
-    std::fs::File::options().write(true).open(life.shared().join("gate")).map(|mut f| std::io::Write::write_all(&mut f, b"go\n").unwrap()).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(life.shared().join("gate"))
+        .map(|mut f| std::io::Write::write_all(&mut f, b"go\n").unwrap())
+        .unwrap();
 }
 
 /// K18
@@ -90,8 +95,13 @@ fn cancel_is_felt_at_once() {
 fn a_run_that_was_recovered_is_fenced() {
     let (life, tick) = waiting(&[]);
     let lease = life.trailers("work");
-    let copied = ["dwp-run-id", "dwp-origin-state", "dwp-trigger", "dwp-hop"].map(|key| format!("{key}: {}\n", lease[key])).concat();
-    let message = format!("gone\n\ndwp-state: stalled\ndwp-stalled-run: {}\n{copied}dwp-recovery-id: r\n", lease["dwp-run-id"]);
+    let copied = ["dwp-run-id", "dwp-origin-state", "dwp-trigger", "dwp-hop"]
+        .map(|key| format!("{key}: {}\n", lease[key]))
+        .concat();
+    let message = format!(
+        "gone\n\ndwp-state: stalled\ndwp-stalled-run: {}\n{copied}dwp-recovery-id: r\n",
+        lease["dwp-run-id"]
+    );
     let head = life.event_at("work", &message, None);
     life.hear("term");
     assert_fenced(&life, tick, &head);
@@ -155,7 +165,8 @@ fn a_killed_runner_is_recovered_and_retried() {
     eventually("all are gone", || pids.split(' ').all(|pid| !lives(pid)).then_some(()));
     assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
     let run = life.trailer("work", "dwp-run-id").unwrap();
-    let recovering = eventually("expiry", || Some(life.tick(&["--json", "work"])).filter(|d| d.code != Some(3)));
+    let recovering =
+        eventually("expiry", || Some(life.tick(&["--json", "work"])).filter(|d| d.code != Some(3)));
     let report = recovering.expect(1).json();
     assert_eq!(report["recovered"][0]["run_id"].as_str(), Some(&*run));
     assert_eq!(life.states("work"), ["stalled", "working", "build"]);
@@ -164,7 +175,10 @@ fn a_killed_runner_is_recovered_and_retried() {
     assert!(life.body("work").contains(&attempt), "{}", life.body("work"));
     assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
     life.run(&["retry", "work"]).expect(0);
-    assert_eq!(life.git(&["log", "-1", "--format=%b", "work"]), life.git(&["log", "-1", "--format=%b", &trigger]));
+    assert_eq!(
+        life.git(&["log", "-1", "--format=%b", "work"]),
+        life.git(&["log", "-1", "--format=%b", &trigger])
+    );
     std::fs::write(life.shared().join("second"), "").unwrap();
     life.tick(&["work"]).expect(0);
     assert_eq!(life.said("told"), "the body|12|the body|12|");
@@ -182,7 +196,10 @@ fn a_signal_to_the_runner_ends_the_branch_stalled_and_frees_the_slot() {
         tick.signal(signal);
         life.hear("term");
         let report = tick.done().expect(code).json();
-        assert_eq!((report["result"].as_str(), report["why"].as_str()), (Some("stalled"), Some("interrupted")));
+        assert_eq!(
+            (report["result"].as_str(), report["why"].as_str()),
+            (Some("stalled"), Some("interrupted"))
+        );
         assert_eq!(life.states("work"), ["stalled", "working", "build"]);
         assert!(life.body("work").contains("interrupted"));
         assert_eq!(life.show(report["attempt"].as_str().unwrap(), "file"), "one\nw");
@@ -192,7 +209,10 @@ fn a_signal_to_the_runner_ends_the_branch_stalled_and_frees_the_slot() {
         life.git(&["commit", "-qm", "quick"]);
         life.event("other", "quick", "");
         life.tick(&["--jobs", "1", "other"]).expect(0);
-        assert_eq!((life.said("where").trim_end(), life.state("other")), (dir.to_str().unwrap(), "next".into()));
+        assert_eq!(
+            (life.said("where").trim_end(), life.state("other")),
+            (dir.to_str().unwrap(), "next".into())
+        );
         assert_eq!(life.files("other"), ["dir/other", "file"]);
     }
 }

@@ -16,7 +16,10 @@ fn of_many_ticks_at_once_one_takes_the_branch() {
     let mut running: Vec<_> = (0..MANY).map(|_| life.start_tick(&["work"])).collect();
     let mut losers = 0;
     eventually("31 lost", || {
-        let (over, left): (Vec<_>, Vec<_>) = std::mem::take(&mut running).into_iter().map(|mut r| (r.is_over(), r)).partition(|(over, _)| *over);
+        let (over, left): (Vec<_>, Vec<_>) = std::mem::take(&mut running)
+            .into_iter()
+            .map(|mut r| (r.is_over(), r))
+            .partition(|(over, _)| *over);
         running = left.into_iter().map(|(_, r)| r).collect();
         for (_, process) in over {
             process.done().expect(3);
@@ -36,7 +39,8 @@ fn of_many_ticks_at_once_one_takes_the_branch() {
 /// K14, section 13: each branch of a pass gets its own outcome, from its own slot.
 #[test]
 fn fifty_branches_get_fifty_outcomes() {
-    let script = "echo \"$AYNIG_BRANCH\" >>file; echo \"$PWD\" >>\"$T/slots\"; echo 'SET_STATE {\"state\":\"next\"}'";
+    let script =
+        "echo \"$AYNIG_BRANCH\" >>file; echo \"$PWD\" >>\"$T/slots\"; echo 'SET_STATE {\"state\":\"next\"}'";
     let life = Life::new(&[("build", script)]);
     let names: Vec<String> = (0..50).map(|n| format!("work/{n}")).collect();
     names.iter().for_each(|name| drop(life.event(name, "build", "")));
@@ -70,7 +74,9 @@ fn an_expired_lease_is_recovered_once() {
     assert_eq!(life.rev("work~1"), lease);
     let trailers = life.trailers("work");
     assert!(uuid::Uuid::parse_str(&trailers["dwp-recovery-id"]).is_ok());
-    for (key, value) in [("dwp-stalled-run", run), ("dwp-origin-state", "build"), ("dwp-trigger", &trigger), ("dwp-hop", "1")] {
+    for (key, value) in
+        [("dwp-stalled-run", run), ("dwp-origin-state", "build"), ("dwp-trigger", &trigger), ("dwp-hop", "1")]
+    {
         assert_eq!(trailers[key], value, "{key}");
     }
     assert_eq!(life.rev("work^{tree}"), life.rev("work~1^{tree}"));
@@ -113,7 +119,10 @@ fn a_state_that_leads_to_itself_stops_at_the_limit() {
     life.event("work", "build", "");
     let done = life.tick(&["--chain", "--json", "work"]).expect(0);
     let last = done.json();
-    assert_eq!((last["reason"].as_str(), &last["hop"], &last["max_hops"]), (Some("hop-limit"), &5.into(), &5.into()));
+    assert_eq!(
+        (last["reason"].as_str(), &last["hop"], &last["max_hops"]),
+        (Some("hop-limit"), &5.into(), &5.into())
+    );
     assert_eq!(life.said("runs"), "x\n".repeat(5));
     let done = life.tick(&["work"]);
     assert!(done.stdout.contains("5 dispatches led here, the limit is 5"), "{done:?}");

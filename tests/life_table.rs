@@ -118,7 +118,9 @@ fn each_invalid_declaration_is_named_and_the_last_valid_one_wins() {
         (r#"{"state":"a","trailers":{"k":"x\ny"}}"#, "cannot be written"),
         (r#"{"state":"a"} {"state":"b"}"#, "not valid JSON"),
     ];
-    let mut script = "cat <<'END'\nSET_STATE {\"state\":\"first\"}\nSET_STATE {\"state\":\"last\",\"unknown\":1}\n".to_owned();
+    let mut script =
+        "cat <<'END'\nSET_STATE {\"state\":\"first\"}\nSET_STATE {\"state\":\"last\",\"unknown\":1}\n"
+            .to_owned();
     for (json, _) in invalid {
         script += &format!("SET_STATE {json}\n");
     }
@@ -195,8 +197,13 @@ fn trailers_travel_and_are_added_in_each_form() {
 /// K24, K26
 #[test]
 fn a_head_of_somebody_else_is_never_written_over() {
-    for (ending, whole) in [("echo 'SET_STATE {\"state\":\"next\"}'", true), ("exit 0", false), ("exit 7", false)] {
-        let life = Life::new(&[("build", &format!("echo w >>file; echo up >\"$T/up\"; read x <\"$T/gate\"; {ending}"))]);
+    for (ending, whole) in
+        [("echo 'SET_STATE {\"state\":\"next\"}'", true), ("exit 0", false), ("exit 7", false)]
+    {
+        let life = Life::new(&[(
+            "build",
+            &format!("echo w >>file; echo up >\"$T/up\"; read x <\"$T/gate\"; {ending}"),
+        )]);
         life.event("work", "build", "");
         let mut gate = life.gate("gate");
         let tick = life.start_tick(&["--json", "work"]);

@@ -248,7 +248,11 @@ impl Life {
 
 /// The paths whose content differs between two snapshots.
 pub fn differences(a: &BTreeMap<PathBuf, Vec<u8>>, b: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
-    a.keys().chain(b.keys().filter(|k| !a.contains_key(*k))).filter(|k| a.get(*k) != b.get(*k)).cloned().collect()
+    a.keys()
+        .chain(b.keys().filter(|k| !a.contains_key(*k)))
+        .filter(|k| a.get(*k) != b.get(*k))
+        .cloned()
+        .collect()
 }
 
 fn walk(root: &Path, dir: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
@@ -262,7 +266,10 @@ fn walk(root: &Path, dir: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
             all.insert(name, fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes());
         } else {
             let mode = entry.metadata().unwrap().permissions().mode();
-            all.insert(name, [format!("{mode:o} ").as_bytes(), &fs::read(&path).unwrap_or_default()].concat());
+            all.insert(
+                name,
+                [format!("{mode:o} ").as_bytes(), &fs::read(&path).unwrap_or_default()].concat(),
+            );
         }
     }
 }
