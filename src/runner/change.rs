@@ -15,6 +15,7 @@ use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::StateName;
 use crate::protocol::transition::{self, Run};
 use crate::store::checkout::Finished;
+use crate::store::slots::Occupant;
 use crate::store::slots::harvest::HarvestError;
 use crate::store::{Expected, RefName, StoreError, Swap, swap};
 
@@ -113,6 +114,10 @@ impl ChangeError {
     }
 }
 
+/// How often, and how far apart, a slot that somebody looks at is tried again.
+const SLOT_TRIES: usize = 50;
+const SLOT_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
 /// How often a swap inside a run is tried again over renewals.
 const RENEWALS: usize = 20;
 
@@ -199,7 +204,7 @@ impl Runner<'_> {
             let log = format!("aynig: {} -> {}", run.state, next.state);
             match self.move_branch(branch, tip.id(), commit, &log)? {
                 Moved::Won(finished) => {
-                    self.settle_inside(slot, inside)?;
+                    self.settle_inside(slot, inside, commit)?;
                     notes.extend(blocked_notes(finished));
                     return Ok(Written { notes, ..written(branch, commit, &next.state) });
                 }
@@ -266,13 +271,27 @@ impl Runner<'_> {
         Ok((tip.commit.tree, vec![tip.id()], None))
     }
 
-    /// A lingering run's slot is nobody's once its outcome is written.
-    fn settle_inside(&self, slot: Option<usize>, inside: &Inside) -> Result<(), ChangeError> {
-        if let Some(number) = slot
-            && let Some(mut slot) = self.pool()?.lock(number)?
-        {
-            slot.occupy(None)?;
-            self.unfollow(&inside.run_id);
+    /// Notes in a lingering run's slot that its outcome is written: the slot is free for whoever needs it,
+    /// who ends what still lives there and keeps what was changed beyond the outcome.
+    fn settle_inside(
+        &self,
+        slot: Option<usize>,
+        inside: &Inside,
+        outcome: ObjectId,
+    ) -> Result<(), ChangeError> {
+        let Some(number) = slot else { return Ok(()) };
+        let pool = self.pool()?;
+        self.unfollow(&inside.run_id);
+        for _ in 0..SLOT_TRIES {
+            if let Some(mut slot) = pool.lock(number)? {
+                let occupant = slot.record().run.clone().filter(|r| r.run_id == inside.run_id);
+                if let Some(occupant) = occupant {
+                    slot.occupy(Some(Occupant { outcome: Some(outcome.to_string()), ..occupant }))?;
+                }
+                return Ok(());
+            }
+            // Somebody who needs a slot looks at it, which takes no time.
+            self.interrupt.pause(SLOT_PAUSE);
         }
         Ok(())
     }

@@ -228,6 +228,7 @@ impl Runner<'_> {
             lease: claimed.first.to_string(),
             lingering: true,
             guardian: guardian.as_ref().map(Supervised::guardian_pid),
+            outcome: None,
         }))?;
         if let Some(guardian) = guardian.take() {
             guardian.linger();
@@ -332,21 +333,11 @@ impl Runner<'_> {
     /// The command wrote the outcome itself; what the slot holds beyond it becomes an attempt (K22).
     fn finish_own(&self, live: &mut Live, exit: &Exit, id: ObjectId) -> Result<Ran, RunnerError> {
         let commit = self.store.read_commit(id)?;
-        let tree = commit.tree;
         let event = Event::of(crate::protocol::message::Message::parse(&commit.message));
         let state: Option<StateName> = event.and_then(|e| e.state_name().cloned());
         let claimed = &live.claimed;
-        let found = live.slot.salvage(
-            self.repo,
-            crate::store::slots::harvest::Stage::All,
-            claimed.first,
-            claimed.tree,
-        )?;
-        let attempt = if found.tree == tree || found.tree == claimed.tree {
-            None
-        } else {
-            self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree)?
-        };
+        let attempt =
+            self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, Some(commit.tree))?;
         self.release(live)?;
         Ok(ran(live, Some(exit), Outcome::Own { commit: id, state }, attempt))
     }
@@ -364,7 +355,7 @@ impl Runner<'_> {
             attempt = Some(name);
         }
         if attempt.is_none() {
-            attempt = self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree)?;
+            attempt = self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None)?;
         }
         self.release(live)?;
         Ok(ran(live, Some(exit), Outcome::Fenced, attempt))
@@ -400,7 +391,7 @@ impl Runner<'_> {
         let attempt = match kept {
             Some(name) => Some(name),
             None => self
-                .keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree)
+                .keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None)
                 .unwrap_or_else(|error| {
                     report.notes.push(Note::RenewalFailed(with_causes(&error)));
                     None

@@ -21,6 +21,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Longest wait for a guardian to end what it guards: its own grace, and some.
 const GUARDIAN_ENDS: Duration = Duration::from_millis(1500);
 
+/// How long a process may go on after it wrote its run's outcome, where its slot is needed.
+const AFTER_OUTCOME: Duration = Duration::from_secs(1);
+
 /// The ref that keeps a run's work.
 pub fn attempt_ref(run_id: &str) -> Option<RefName> {
     let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
@@ -101,10 +104,19 @@ impl Runner<'_> {
 
     /// Asks the guardian of a run that is over to end what is left; true once the slot is empty.
     fn evict(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
+        // Whoever wrote its outcome is about to end by itself.
+        if occupant.outcome.is_some() && self.is_left_within(slot, AFTER_OUTCOME)? {
+            return Ok(true);
+        }
         if let (true, Some(pid)) = (occupant.lingering, occupant.guardian) {
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
         }
-        let until = Instant::now() + GUARDIAN_ENDS;
+        self.is_left_within(slot, GUARDIAN_ENDS)
+    }
+
+    /// True once nobody lives in the slot; false where somebody still does after this long.
+    fn is_left_within(&self, slot: &Slot, patience: Duration) -> Result<bool, RunnerError> {
+        let until = Instant::now() + patience;
         while slot.is_inhabited()? {
             if Instant::now() >= until {
                 return Ok(false);
@@ -118,20 +130,26 @@ impl Runner<'_> {
     fn keep_occupant(&self, slot: &Slot, occupant: &Occupant) -> Result<Option<RefName>, RunnerError> {
         let Some(lease) = occupant.lease_id() else { return Ok(None) };
         let tree = self.store.read_commit(lease)?.tree;
-        self.keep_attempt(slot, &occupant.run_id, lease, tree)
+        let outcome = match occupant.outcome_id() {
+            Some(id) => Some(self.store.read_commit(id)?.tree),
+            None => None,
+        };
+        self.keep_attempt(slot, &occupant.run_id, lease, tree, outcome)
     }
 
-    /// Writes what the slot holds beyond its lease under `refs/aynig/attempts/`; `None` where that is nothing.
+    /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote
+    /// itself, under `refs/aynig/attempts/`; `None` where that is nothing.
     pub(super) fn keep_attempt(
         &self,
         slot: &Slot,
         run_id: &str,
         lease: ObjectId,
         tree: ObjectId,
+        outcome: Option<ObjectId>,
     ) -> Result<Option<RefName>, RunnerError> {
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let found = slot.salvage(self.repo, Stage::All, lease, tree)?;
-        if found.tree == tree && found.head == lease {
+        if found.tree == tree && found.head == lease || outcome == Some(found.tree) {
             return Ok(None);
         }
         let mut parents = vec![lease];

@@ -76,6 +76,7 @@ impl Runner<'_> {
             lease: claimed.first.to_string(),
             lingering: false,
             guardian: None,
+            outcome: None,
         }))?;
         let prepared = self.prepare(&claimed, &mut slot, report);
         let (dir, alive, logs) = match prepared {

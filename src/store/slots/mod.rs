@@ -47,12 +47,19 @@ pub struct Occupant {
     pub lingering: bool,
     /// The guardian's process, while the hold is taken.
     pub guardian: Option<u32>,
+    /// The outcome in hex, once a process that outlived the command has written it.
+    #[serde(default)]
+    pub outcome: Option<String>,
 }
 
 impl Occupant {
     /// The commit that the slot was filled with.
     pub fn lease_id(&self) -> Option<ObjectId> {
         self.lease.parse().ok()
+    }
+    /// The outcome that was written from inside the slot.
+    pub fn outcome_id(&self) -> Option<ObjectId> {
+        self.outcome.as_ref().and_then(|id| id.parse().ok())
     }
     /// Its branch.
     pub fn branch_name(&self) -> RefName {
