@@ -310,6 +310,12 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
+    /// The same, with what it says on stderr in a file as it says it.
+    pub fn saying(mut command: Command, stderr: &Path) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(stderr).unwrap());
+        Self(Some(command.spawn().unwrap()))
+    }
+
     pub fn pid(&self) -> i32 {
         self.0.as_ref().unwrap().id() as i32
     }
