@@ -221,6 +221,9 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             escape(words.as_bytes())
         ),
         Note::RenewalFailed(why) => format!("{}", escape(why.as_bytes())),
+        Note::WorkNotKept(why) => {
+            format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
+        }
         Note::SlotRetired(dir) => {
             format!("a worktree could not be cleared and was given up: '{}'", dir.display())
         }

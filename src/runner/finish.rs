@@ -388,22 +388,25 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Option<Ran>, RunnerError> {
         let claimed = &live.claimed;
-        let attempt = match kept {
-            Some(name) => Some(name),
-            None => self
-                .keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None)
-                .unwrap_or_else(|error| {
-                    report.notes.push(Note::RenewalFailed(with_causes(&error)));
-                    None
-                }),
+        let found = match kept {
+            Some(name) => Ok(Some(name)),
+            None => self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None),
         };
+        // Work that could not be kept stays in the slot: whoever wants that slot tries again.
+        let saved = found.is_ok();
+        let attempt = found.unwrap_or_else(|error| {
+            report.notes.push(Note::WorkNotKept(with_causes(&error)));
+            None
+        });
         let details = self.details(live, exit, &why, attempt.as_ref());
         let message = claimed.run.stalled(&why, &details);
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claimed.run.state);
         match self.advance(branch, claimed.lease.id, commit, &log)? {
             Swap::Won => {
-                self.release(live)?;
+                if saved {
+                    self.release(live)?;
+                }
                 Ok(Some(ran(live, exit, Outcome::Stalled { why, commit }, attempt)))
             }
             Swap::Lost { .. } => Ok(None),
@@ -446,6 +449,8 @@ impl Runner<'_> {
     /// Lets go of slot and run ref: the run is over.
     fn release(&self, live: &mut Live) -> Result<(), RunnerError> {
         self.unfollow(&live.claimed.run.id);
+        // What can't be cleaned now is met, and reported, where the slot is filled again.
+        let _ = live.slot.leave(self.repo, live.claimed.first);
         live.slot.occupy(None)?;
         Ok(())
     }

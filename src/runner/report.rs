@@ -198,6 +198,8 @@ pub enum Note {
     CheckoutBlocked(PathBuf, String),
     /// A renewal that failed and was tried again.
     RenewalFailed(String),
+    /// Work of a run that could not be kept, and why: it is still in its slot.
+    WorkNotKept(String),
     /// A slot that could not be cleared was given up.
     SlotRetired(PathBuf),
     /// A lease whose date or length is not believed.

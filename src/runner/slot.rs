@@ -88,6 +88,9 @@ impl Runner<'_> {
         if let Some(attempt) = self.keep_occupant(slot, &occupant)? {
             report.notes.push(Note::FoundAttempt(attempt));
         }
+        if let Some(lease) = occupant.lease_id() {
+            let _ = slot.leave(self.repo, lease);
+        }
         slot.occupy(None)?;
         Ok(true)
     }

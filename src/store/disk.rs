@@ -47,6 +47,23 @@ pub fn remove_tree(path: &Path) -> std::io::Result<()> {
     std::fs::remove_dir_all(path)
 }
 
+/// Gives whoever owns them access to every folder and plain file below `path`, as far as possible.
+pub fn make_readable(path: &Path) {
+    let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
+    let Ok(entries) = std::fs::read_dir(path) else { return };
+    for entry in entries.flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        if kind.as_ref().is_ok_and(|t| t.is_dir()) {
+            make_readable(&path);
+        } else if kind.is_ok_and(|t| t.is_file())
+            && let Ok(meta) = entry.metadata()
+        {
+            let mode = meta.permissions().mode() | 0o600;
+            let _ = std::fs::set_permissions(&path, PermissionsExt::from_mode(mode));
+        }
+    }
+}
+
 /// Gives every folder below `path` the permissions that removing takes.
 fn unlock(path: &Path) {
     let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));

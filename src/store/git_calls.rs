@@ -200,6 +200,31 @@ impl RepoGit {
         command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths).ok().map(drop)
     }
 
+    /// Those of these paths that are ignored.
+    pub(super) fn ignored(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        paths: &[BString],
+    ) -> Result<Vec<BString>, StoreError> {
+        let mut input = Vec::new();
+        for path in paths {
+            input.extend_from_slice(path);
+            input.push(0);
+        }
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let output =
+            command.verb("check-ignore").args(["--stdin", "-z"]).in_dir(dir).stdin(input).output()?;
+        match output.status.code() {
+            // 1: none is.
+            Some(0 | 1) => {
+                let found = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty());
+                Ok(found.map(BString::from).collect())
+            }
+            _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
+        }
+    }
+
     /// Writes an index file's tree.
     pub(super) fn write_tree(&self, git_dir: &Path, index: &Path) -> Result<ObjectId, StoreError> {
         let printed = self.git.command(git_dir).verb("write-tree").env("GIT_INDEX_FILE", index).ok()?;

@@ -25,8 +25,8 @@ pub mod slots;
 pub mod swap;
 pub mod worktrees;
 
+use disk::{make_readable, sync_file_system, sync_folder};
 pub use disk::{remove_tree, write_aside};
-use disk::{sync_file_system, sync_folder};
 
 use crate::protocol::id::ObjectId;
 use std::fmt;

@@ -102,6 +102,20 @@ impl Slot {
         if is_content(&path, content.as_bytes()) { Ok(()) } else { write_aside(&path, content.as_bytes()) }
     }
 
+    /// Lets go of what a run left in the registration that stands in the user's way: a branch that is checked
+    /// out can't be checked out, renamed or deleted elsewhere, and neither can one in a rebase.
+    pub fn leave(&self, repo: &Repository, lease: ObjectId) -> Result<(), StoreError> {
+        if !self.admin.exists() {
+            return Ok(());
+        }
+        self.clean_admin(repo)?;
+        let head = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        if !repo.reftable && ObjectId::from_hex(head.trim_ascii_end()).is_ok() {
+            return Ok(());
+        }
+        self.detach(repo, self.head(repo).unwrap_or(lease))
+    }
+
     /// The commit that the slot's HEAD names, through a branch if the command checked one out.
     pub fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
         let raw = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();

@@ -36,13 +36,13 @@ impl Slot {
         commit: ObjectId,
         tree: ObjectId,
     ) -> Result<Filled, StoreError> {
-        let known = self.record.tree.is_some() && self.dir.join(".git").exists();
+        let known = self.record.tree.is_some() && self.is_folder();
         if known && self.admin.exists() {
             match self.refill(repo, commit, tree) {
                 Ok(filled) => return Ok(filled),
                 Err(_) => self.retire()?,
             }
-        } else if self.dir.exists() || self.admin.exists() {
+        } else if self.dir.symlink_metadata().is_ok() || self.admin.exists() {
             self.retire()?;
         }
         self.fill_fresh(repo, commit, tree)?;
@@ -75,7 +75,7 @@ impl Slot {
     fn verify(&mut self, repo: &Repository) -> Result<bool, StoreError> {
         let started = now_ns();
         let hash = repo.hash;
-        let clean = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at).clean;
+        let clean = self.scan(hash)?.clean;
         if clean {
             self.record.verified_at = started;
             self.save()?;
@@ -109,6 +109,7 @@ impl Slot {
     fn fill_fresh(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<(), StoreError> {
         self.register(repo)?;
         self.detach(repo, commit)?;
+        self.record.folder_mode = self.dir.symlink_metadata().ok().as_ref().map(scan::folder_mode);
         let index = self.admin.join("index");
         match &repo.backend {
             Backend::Gix => self.checkout(repo, tree, &index)?,

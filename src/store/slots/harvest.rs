@@ -54,6 +54,10 @@ impl Slot {
         lease: ObjectId,
         tree: ObjectId,
     ) -> Result<Harvest, HarvestError> {
+        if !self.is_folder() {
+            let gone = std::io::ErrorKind::NotADirectory;
+            return Err(HarvestError::Store(io("read", &self.dir)(gone.into())));
+        }
         let head = self.head(repo)?;
         if head != lease && !repo.git.is_ancestor(lease, head)? {
             return Err(HarvestError::ForeignHead(head));
@@ -65,11 +69,11 @@ impl Slot {
         }
         let mut nested = Vec::new();
         if stage == Stage::All {
-            let found = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at);
+            let found = self.scan(hash)?;
             if found.clean && untouched && head == lease {
                 return Ok(Harvest { tree, head, nested });
             }
-            nested = found.nested;
+            nested = self.not_ignored(repo, found.nested)?;
         } else if untouched && head == lease {
             return Ok(Harvest { tree, head, nested });
         }
@@ -86,24 +90,34 @@ impl Slot {
         lease: ObjectId,
         tree: ObjectId,
     ) -> Result<Harvest, StoreError> {
-        if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.admin.exists() {
-            // It was never filled for this run.
+        if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.is_folder() {
+            // It was never filled for this run, or the command took it away.
             return Ok(Harvest { tree, head: lease, nested: Vec::new() });
         }
-        match self.harvest(repo, stage, lease, tree) {
-            Ok(found) => Ok(found),
-            Err(HarvestError::Store(error)) => Err(error),
-            Err(HarvestError::ForeignHead(_) | HarvestError::Unmerged) => {
-                let hash = repo.hash;
-                let nested = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at).nested;
-                let head = self.head(repo)?;
-                Ok(Harvest { tree: self.stage(repo, stage, &nested)?, head, nested })
-            }
+        if let Ok(found) = self.harvest(repo, stage, lease, tree) {
+            return Ok(found);
         }
+        let nested = self.scan(repo.hash).map(|found| found.nested).unwrap_or_default();
+        let nested = self.not_ignored(repo, nested.clone()).unwrap_or(nested);
+        let head = self.head(repo).unwrap_or(lease);
+        let tree = match self.stage(repo, stage, &nested) {
+            Ok(tree) => tree,
+            Err(_) => self.stage_anew(repo, &nested, head)?,
+        };
+        Ok(Harvest { tree, head, nested })
+    }
+
+    /// Without those that are ignored anyway: Git refuses to be told to leave such a path out.
+    fn not_ignored(&self, repo: &Repository, nested: Vec<BString>) -> Result<Vec<BString>, StoreError> {
+        if nested.is_empty() {
+            return Ok(nested);
+        }
+        let ignored = repo.git.ignored(&self.admin, &self.dir, &nested)?;
+        Ok(nested.into_iter().filter(|path| !ignored.contains(path)).collect())
     }
 
     fn stage(&self, repo: &Repository, stage: Stage, nested: &[BString]) -> Result<ObjectId, StoreError> {
-        let copy = self.notes.join(format!("{}.staging-{}", self.number, std::process::id()));
+        let copy = self.staging();
         let index = self.admin.join("index");
         if index.exists() {
             std::fs::copy(&index, &copy).map_err(io("copy", &index))?;
@@ -112,6 +126,33 @@ impl Slot {
             Stage::All => repo.git.add_all(&self.admin, &self.dir, &copy, nested, repo.bare),
             Stage::Index => Ok(()),
         };
+        self.write_staged(repo, staged)
+    }
+
+    /// Stages the files of a slot whose index, registration or permissions a command broke.
+    fn stage_anew(
+        &self,
+        repo: &Repository,
+        nested: &[BString],
+        head: ObjectId,
+    ) -> Result<ObjectId, StoreError> {
+        self.register(repo)?;
+        self.detach(repo, head)?;
+        super::super::make_readable(&self.dir);
+        let staged = repo.git.add_all(&self.admin, &self.dir, &self.staging(), nested, repo.bare);
+        self.write_staged(repo, staged)
+    }
+
+    fn staging(&self) -> std::path::PathBuf {
+        self.notes.join(format!("{}.staging-{}", self.number, std::process::id()))
+    }
+
+    fn write_staged(
+        &self,
+        repo: &Repository,
+        staged: Result<(), StoreError>,
+    ) -> Result<ObjectId, StoreError> {
+        let copy = self.staging();
         let tree = staged.and_then(|()| repo.git.write_tree(&self.admin, &copy));
         let _ = std::fs::remove_file(&copy);
         if repo.durable {

@@ -30,6 +30,9 @@ pub struct Record {
     pub tree: Option<String>,
     /// When the files were last known to be that tree, in nanoseconds since 1970.
     pub verified_at: u64,
+    /// The permissions that its folders were made with.
+    #[serde(default)]
+    pub folder_mode: Option<u32>,
     /// The run whose work may still be in the slot.
     pub run: Option<Occupant>,
 }
@@ -209,6 +212,10 @@ impl Slot {
     pub fn record(&self) -> &Record {
         &self.record
     }
+    /// True where the worktree is a folder of its own, and no link that a command put there.
+    fn is_folder(&self) -> bool {
+        self.dir.symlink_metadata().is_ok_and(|m| m.is_dir())
+    }
     /// The file that the guardian holds locked.
     pub fn hold_path(&self) -> PathBuf {
         self.notes.join(format!("{}.hold", self.number))
@@ -224,6 +231,12 @@ impl Slot {
             let _ = self.index.set(scan::read_index(&self.index_copy(), hash)?);
         }
         self.index.get().ok_or(StoreError::Gix { what: "read the index", message: "it is gone".into() })
+    }
+
+    /// Compares the worktree with what it was filled with.
+    fn scan(&self, hash: gix::hash::Kind) -> Result<scan::Scan, StoreError> {
+        let record = &self.record;
+        Ok(scan::scan(&self.dir, self.index(hash)?, hash, record.verified_at, record.folder_mode))
     }
 
     /// True while processes of an earlier run live in it.
@@ -266,7 +279,7 @@ impl Slot {
         self.index = std::cell::OnceCell::new();
         self.placed = None;
         let _ = std::fs::remove_file(self.index_copy());
-        if self.dir.exists() {
+        if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
             std::fs::rename(&self.dir, &aside).map_err(io("move aside", &self.dir))?;
             let _ = super::remove_tree(&aside);

@@ -33,6 +33,7 @@ struct Walk<'a> {
     index: &'a gix::index::State,
     hash: gix::hash::Kind,
     verified_at: u64,
+    folder_mode: Option<u32>,
     pending: Mutex<(Vec<BString>, usize)>,
     wake: std::sync::Condvar,
     matched: AtomicUsize,
@@ -47,18 +48,27 @@ pub fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File
 }
 
 /// Compares `dir` with `index`, whose entries were true at `verified_at` (nanoseconds since 1970).
-pub fn scan(dir: &Path, index: &gix::index::State, hash: gix::hash::Kind, verified_at: u64) -> Scan {
+/// `folder_mode` is what every folder had then, where that is known.
+pub fn scan(
+    dir: &Path,
+    index: &gix::index::State,
+    hash: gix::hash::Kind,
+    verified_at: u64,
+    folder_mode: Option<u32>,
+) -> Scan {
     let walk = Walk {
         dir,
         index,
         hash,
         verified_at,
+        folder_mode,
         pending: Mutex::new((vec![BString::default()], 0)),
         wake: std::sync::Condvar::new(),
         matched: AtomicUsize::new(0),
         dirty: AtomicBool::new(false),
         nested: Mutex::new(Vec::new()),
     };
+    walk.mode(dir.symlink_metadata().ok().as_ref());
     if index.entries().len() < PARALLEL_FROM {
         walk.work();
     } else {
@@ -106,6 +116,13 @@ impl Walk<'_> {
         self.dirty.store(true, Ordering::Relaxed);
     }
 
+    /// A folder that can't be written to is as changed as a file.
+    fn mode(&self, meta: Option<&std::fs::Metadata>) {
+        if self.folder_mode.is_some() && meta.map(folder_mode) != self.folder_mode {
+            self.changed();
+        }
+    }
+
     /// Looks at one folder; says which folders are below it.
     fn folder(&self, relative: &BStr) -> Vec<BString> {
         let path = self.dir.join(std::ffi::OsStr::from_bytes(relative));
@@ -138,7 +155,10 @@ impl Walk<'_> {
                 known.binary_search_by(|e| e.path(self.index)[prefix..].as_bytes().cmp(&name[prefix..]));
             let found = found.ok().map(|i| &known[i]);
             match entry.metadata() {
-                Ok(meta) if meta.is_dir() => self.subfolder(&entry.path(), &name, found, &mut below),
+                Ok(meta) if meta.is_dir() => {
+                    self.mode(Some(&meta));
+                    self.subfolder(&entry.path(), &name, found, &mut below);
+                }
                 Ok(meta) => self.file(|| entry.path(), found, &meta),
                 Err(_) => self.changed(),
             }
@@ -208,6 +228,11 @@ impl Walk<'_> {
         let Ok(content) = content else { return false };
         gix::objs::compute_hash(self.hash, gix::objs::Kind::Blob, &content).is_ok_and(|id| id == entry.id)
     }
+}
+
+/// The permissions of a folder, special bits included.
+pub fn folder_mode(meta: &std::fs::Metadata) -> u32 {
+    meta.mode() & 0o7777
 }
 
 fn same_stat(entry: &gix::index::Entry, meta: &std::fs::Metadata) -> bool {
