@@ -260,7 +260,8 @@ fn walk(root: &Path, dir: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
         let name = path.strip_prefix(root).unwrap().to_owned();
         if kind.is_dir() {
-            all.insert(name, b"folder".to_vec());
+            let mode = entry.metadata().unwrap().permissions().mode();
+            all.insert(name, format!("folder {mode:o}").into_bytes());
             walk(root, &path, all);
         } else if kind.is_symlink() {
             all.insert(name, fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes());

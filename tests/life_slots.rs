@@ -1,0 +1,198 @@
+//! A slot that was used is byte for byte what a fresh one would be.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use support::life::{Life, differences, tree_of};
+
+const NEXT: &str = "\necho 'SET_STATE {\"state\":\"next\"}'";
+
+/// Everything that a checkout of a commit would be, made by `git archive`.
+fn fresh(life: &Life, commit: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let dir = life.shared().join("fresh");
+    fs::create_dir(&dir).unwrap();
+    let tar = life.shared().join("fresh.tar");
+    life.git(&["-c", "tar.umask=022", "archive", "-o", tar.to_str().unwrap(), commit]);
+    let mut command = life.repo.command("tar");
+    assert!(command.arg("-xf").arg(&tar).arg("-C").arg(&dir).status().unwrap().success());
+    let all = tree_of(&dir);
+    fs::remove_dir_all(&dir).unwrap();
+    all
+}
+
+/// Runs `dirty` in the slot, then looks at what the next run finds there.
+fn after(dirty: &str) -> Life {
+    // The copy is made before anything else touches the slot; the links are Git's own view of it.
+    let look = format!(
+        "rm -rf \"$T/seen\" && cp -a . \"$T/seen\" && git status --porcelain --ignored >\"$T/status\" 2>&1\n\
+         git ls-files -v >\"$T/flags\"; git rev-parse HEAD >\"$T/head\"; ls -A \"$(git rev-parse --git-dir)\" >\"$T/admin\"{NEXT}"
+    );
+    let life = Life::new(&[("dirty", dirty), ("look", &look)]);
+    life.write(".gitignore", "*.o\nignored/\n");
+    life.write("deep/er/file", "x\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "more"]);
+    life.event("work", "dirty", "");
+    let report = life.report(&["--jobs", "1", "work"]).1;
+    assert_ne!(report["result"].as_str(), Some("failed"), "{report}");
+    // The same tree again, and after it another one.
+    for branch in ["same", "other"] {
+        if branch == "other" {
+            life.write("file", "different\n");
+            life.git(&["commit", "-qam", "different"]);
+        }
+        let trigger = life.event(branch, "look", "");
+        let done = life.tick(&["--jobs", "1", branch]);
+        assert_eq!((done.code, life.state(branch)), (Some(0), "next".into()), "{dirty}: {done:?}");
+        let mut seen = tree_of(&life.shared().join("seen"));
+        let link = seen.remove(&PathBuf::from(".git")).unwrap();
+        assert!(link.ends_with(b"/.git/worktrees/aynig-slot-0\n"), "{}", String::from_utf8_lossy(&link));
+        let none: Vec<PathBuf> = Vec::new();
+        assert_eq!(differences(&fresh(&life, &trigger), &seen), none, "{branch} after {dirty}");
+        assert_eq!(life.said("status"), "", "{dirty}");
+        assert!(life.said("flags").lines().all(|l| l.starts_with("H ")), "{dirty}: {}", life.said("flags"));
+        assert_eq!(life.said("head").trim_end(), life.rev(&format!("{branch}~1")));
+        let admin: Vec<&str> = life.said("admin").leak().lines().collect();
+        assert!(
+            admin
+                .iter()
+                .all(|n| ["HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "locked", "logs"].contains(n)),
+            "{dirty}: {admin:?}"
+        );
+    }
+    life.repo.assert_sound();
+    life
+}
+
+/// K14
+#[test]
+fn files_and_folders_of_an_earlier_run_are_gone() {
+    after(&format!(
+        "echo u >untracked; mkdir -p ignored/a; echo i >ignored/a/b; echo o >x.o; mkdir -p empty/one; rm -r deep; echo e >>file{NEXT}"
+    ));
+    after(
+        "echo u >'new\nline'; ln -s / root; mkfifo pipe; rm file; mkdir file; echo x >file/x; rm -r dir; echo x >dir; exit 1",
+    );
+    after("rm -rf ./* ./.aynig ./.gitignore; exit 1");
+}
+
+/// K14
+#[test]
+fn permissions_are_restored() {
+    after(&format!(
+        "chmod 000 file; chmod 000 dir; mkdir shut; echo x >shut/x; chmod 000 shut; chmod +x deep/er/file{NEXT}"
+    ));
+    after("chmod 555 deep/er deep .; exit 1");
+    after("umask 077; rm file; echo one >file; exit 1");
+}
+
+/// K14
+#[test]
+fn repositories_inside_the_slot_are_gone() {
+    after(&format!(
+        "git init -q inner; git -C inner commit -q --allow-empty -m x; git clone -q . deep/clone 2>/dev/null; git init -q ignored{NEXT}"
+    ));
+    after("rm .git; git init -q .; git add -A; git commit -qm mine; exit 1");
+}
+
+/// K14
+#[test]
+fn a_changed_git_link_leads_nowhere_else() {
+    after("echo 'gitdir: /nowhere' >.git; exit 1");
+    after("rm .git; exit 1");
+    after("rm .git; ln -s \"$T\" .git; exit 1");
+    after("rm .git; mkdir .git; echo x >.git/x; exit 1");
+}
+
+/// K14
+#[test]
+fn git_state_of_an_earlier_run_is_gone() {
+    let admin = "$(git rev-parse --git-dir)";
+    after(&format!(
+        "git rev-parse HEAD >\"{admin}/MERGE_HEAD\"; echo m >\"{admin}/MERGE_MSG\"; mkdir \"{admin}/rebase-merge\"; exit 1"
+    ));
+    after(&format!(
+        "printf '[core]\\n\\tsparseCheckout = true\\n\\tworktree = /\\n' >\"{admin}/config.worktree\"; exit 1"
+    ));
+    after(&format!(
+        "mkdir -p \"{admin}/info\"; echo /file >\"{admin}/info/sparse-checkout\"; touch \"{admin}/index.lock\" \"{admin}/HEAD.lock\"; exit 1"
+    ));
+    after(
+        "git update-index --assume-unchanged file; git update-index --skip-worktree deep/er/file; echo e >>file; rm deep/er/file; exit 1",
+    );
+    after("git checkout -q -b mine; git rm -q --cached file; git add -N .; git bisect start; exit 1");
+    after(&format!(
+        "echo x >\"{admin}/index\"; echo x >\"{admin}/HEAD\"; echo x >\"{admin}/commondir\"; echo x >\"{admin}/gitdir\"; exit 1"
+    ));
+    after(&format!("rm -rf \"{admin}\"; exit 1"));
+}
+
+/// K14: nothing that a command can forge is believed.
+#[test]
+fn a_changed_file_is_found_whatever_its_size_and_times() {
+    after("t=$(stat -c %y file); printf 'two\n' >file; touch -d \"$t\" file; touch -d \"$t\" .; exit 1");
+    // In place, through a new inode, and through a link to another file of the same content's size.
+    after("t=$(stat -c %y file); printf 'two\n' >new; touch -d \"$t\" new; mv new file; exit 1");
+    after("printf 'two\n' >file; git update-index --refresh; git add file; exit 1");
+    after("rm file; ln -s dir/other file; exit 1");
+    after("ln -f dir/other file; exit 1");
+}
+
+/// K14, K45: a slot that a command replaced by a link leads the runner nowhere.
+#[test]
+fn a_slot_that_became_a_link_does_not_harm_what_it_leads_to() {
+    for ending in ["exit 1", "echo 'SET_STATE {\"state\":\"next\"}'"] {
+        let life = Life::new(&[
+            (
+                "dirty",
+                &format!(
+                    "d=\"$PWD\"; mkdir \"$T/victim\"; echo mine >\"$T/victim/mine\"; cd /; rm -rf \"$d\"; ln -s \"$T/victim\" \"$d\"; {ending}"
+                ),
+            ),
+            ("look", &format!("ls >\"$T/seen\"{NEXT}")),
+        ]);
+        life.event("work", "dirty", "");
+        let report = life.report(&["--jobs", "1", "work"]).1;
+        assert_eq!(report["result"].as_str(), Some("stalled"), "{report}");
+        assert!(life.attempts().iter().all(|a| !life.files(a).contains(&"mine".to_owned())));
+        life.event("other", "look", "");
+        life.tick(&["--jobs", "1", "other"]).expect(0);
+        assert_eq!((life.said("seen"), life.said("victim/mine")), ("dir\nfile\n".into(), "mine\n".into()));
+        assert!(life.slot(0).symlink_metadata().unwrap().is_dir());
+    }
+}
+
+/// K14: a command's own configuration never runs a program of ours to be.
+#[test]
+fn checking_out_runs_no_hook_and_no_monitor() {
+    let life = Life::new(&[("build", &format!("echo x >>file; git commit -qam x --no-verify{NEXT}"))]);
+    for hook in ["post-checkout", "post-index-change", "reference-transaction", "post-commit"] {
+        let path = life.path(&format!(".git/hooks/{hook}"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(
+            &path,
+            format!(
+                "#!/bin/sh\necho {hook} \"$AYNIG_RUN_ID\" >>\"{}\"\n",
+                life.shared().join("hooks").display()
+            ),
+        )
+        .unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let monitor = life.shared().join("monitor");
+    fs::write(&monitor, format!("#!/bin/sh\necho ran >\"{}\"\n", life.shared().join("monitored").display()))
+        .unwrap();
+    fs::set_permissions(&monitor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    life.event("work", "build", "");
+    let _ = fs::remove_file(life.shared().join("hooks"));
+    life.git(&["config", "core.fsmonitor", monitor.to_str().unwrap()]);
+    let _ = fs::remove_file(life.shared().join("monitored"));
+    life.command("none", "");
+    life.tick(&["work"]).expect(0);
+    // Only what the command itself did with git ran a hook: it has the run's id.
+    let said = life.said("hooks");
+    assert!(said.lines().all(|l| l.split(' ').nth(1).is_some_and(|id| !id.is_empty())), "{said}");
+    assert_eq!(life.show("work", "file"), "one\nx");
+}
