@@ -60,7 +60,7 @@ fn assert_fenced(life: &Life, tick: Running, head: &str) {
     let attempt = format!("refs/aynig/attempts/{}", report["run_id"].as_str().unwrap());
     assert_eq!((report["attempt"].as_str(), life.attempts()), (Some(&*attempt), vec![attempt.clone()]));
     assert_eq!(life.show(&attempt, "file"), "one\nw");
-    assert!(!lives(&life.said("up").trim_end().to_owned()));
+    assert!(!lives(life.said("up").trim_end()));
 }
 
 /// K18, K24, K26

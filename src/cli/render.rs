@@ -220,7 +220,7 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             dir.display(),
             escape(words.as_bytes())
         ),
-        Note::RenewalFailed(why) => format!("{}", escape(why.as_bytes())),
+        Note::RenewalFailed(why) => escape(why.as_bytes()),
         Note::WorkNotKept(why) => {
             format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
         }

@@ -4,7 +4,7 @@
 //! what the slot holds, and only a renewal that came between makes it try again. Implements K9 (by hand),
 //! K20-K22, K28 (landing an attempt), and the verbs of section 13.
 
-use super::finish::Moved;
+use super::land::Moved;
 use super::report::Note;
 use super::slot::attempt_ref;
 use super::{Runner, RunnerError, Tip};

@@ -3,44 +3,28 @@
 //! The judgement is `complete`'s; here it is carried out. A swap that is lost on the way is judged again
 //! from the new head. Implements K20-K28.
 
+use super::land::Moved;
+use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
 use super::slot::attempt_ref;
 use super::supervise::{Ended, Live};
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall, complete};
-use crate::protocol::declaration::{Declaration, Invalid, LINE_MAX};
-use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::declaration::Declaration;
+use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, tail_block};
-use crate::store::checkout::{self, Finished, Fit, Noted};
+use crate::store::checkout::Finished;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError};
-use crate::store::worktrees::{self, Busy, Worktree};
-use crate::store::{RefName, StoreError, Swap};
+use crate::store::{RefName, Swap};
 use crate::supervisor::Supervised;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
-/// How far down from the head an event of ours is looked for; renewals are many.
-const DEPTH: usize = 32;
-
-/// What the branch's head is to a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relation {
-    /// Its own lease.
-    Lease,
-    /// Its command's own state event.
-    OwnEvent(ObjectId),
-    /// The commit that its slot's HEAD names.
-    SlotHead,
-    /// Somebody else's.
-    Other,
-}
-
 /// What was tried with an outcome.
 enum Landed {
     Won(ObjectId),
@@ -60,81 +44,6 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 impl Runner<'_> {
-    /// Reads the head and says what it is to this run. A lease of the run's that the command renewed by
-    /// hand is taken over.
-    pub(super) fn relate(&self, branch: &RefName, live: &mut Live) -> Result<Relation, RunnerError> {
-        let Some(id) = self.store.tip(branch)? else { return Ok(Relation::Other) };
-        if id == live.claimed.lease.id {
-            return Ok(Relation::Lease);
-        }
-        let tip: super::Tip = self.store.read_commit(id)?.into();
-        let run_id = &live.claimed.run.id;
-        if let Some(event) = &tip.event
-            && event.run_id() == Some(run_id)
-            && (event.is_working() || is_own_event(Some(event), run_id))
-            && self.reaches(&tip.commit.parents, live.claimed.first)?
-        {
-            if !event.is_working() {
-                return Ok(Relation::OwnEvent(id));
-            }
-            // Others count from the commit's date, not from when we found it.
-            let now = self.clock.now();
-            let age = now.saturating_sub(tip.commit.committed.unwrap_or(now));
-            let age = std::time::Duration::from_secs(u64::try_from(age).unwrap_or(0));
-            let born = self.clock.elapsed().saturating_sub(age);
-            live.claimed.lease = super::claim::Lease { id, message: event.message.clone(), born };
-            self.follow(run_id, id);
-            return Ok(Relation::Lease);
-        }
-        let head = live.slot.head(self.repo).ok();
-        if head == Some(id) && self.repo.git.is_ancestor(live.claimed.first, id)? {
-            return Ok(Relation::SlotHead);
-        }
-        Ok(match self.own_event_below(&tip, live)? {
-            Some(id) => Relation::OwnEvent(id),
-            None => Relation::Other,
-        })
-    }
-
-    /// The command's own state event, where others went on from it before we looked.
-    fn own_event_below(&self, tip: &super::Tip, live: &Live) -> Result<Option<ObjectId>, StoreError> {
-        let mut next = tip.commit.parents.first().copied();
-        for _ in 0..DEPTH {
-            let Some(id) = next.filter(|id| *id != live.claimed.lease.id && *id != live.claimed.first) else {
-                return Ok(None);
-            };
-            let below: super::Tip = self.store.read_commit(id)?.into();
-            if is_own_event(below.event.as_ref(), &live.claimed.run.id)
-                && self.reaches(&below.commit.parents, live.claimed.first)?
-            {
-                return Ok(Some(id));
-            }
-            next = below.commit.parents.first().copied();
-        }
-        Ok(None)
-    }
-
-    /// True where `goal` is reached along first parents before long.
-    fn reaches(&self, parents: &[ObjectId], goal: ObjectId) -> Result<bool, StoreError> {
-        let mut next = parents.first().copied();
-        for _ in 0..DEPTH * 1024 {
-            match next {
-                Some(id) if id == goal => return Ok(true),
-                Some(id) => {
-                    let commit = self.store.read_commit(id)?;
-                    if Event::of(crate::protocol::message::Message::parse(&commit.message))
-                        .is_none_or(|e| !e.is_working())
-                    {
-                        return Ok(false);
-                    }
-                    next = commit.parents.first().copied();
-                }
-                None => return Ok(false),
-            }
-        }
-        Ok(false)
-    }
-
     /// Completes a run whose command has ended.
     pub(super) fn finish(
         &self,
@@ -179,34 +88,6 @@ impl Runner<'_> {
             if let Some(ran) = done {
                 return Ok(ran);
             }
-        }
-    }
-
-    /// What the command declared: the result file alone where it has content.
-    fn declared(&self, live: &Live) -> Declared {
-        let invalid = match read_result(&live.dir.join("result")) {
-            Ok(raw) if raw.trim_ascii().is_empty() => {
-                return match live.declared.last() {
-                    Some(declaration) => Declared::State(declaration.clone()),
-                    None => Declared::Nothing,
-                };
-            }
-            Ok(raw) => match Declaration::parse_line(raw.trim_ascii()) {
-                Ok(declaration) => return Declared::State(declaration),
-                Err(why) => why,
-            },
-            Err(why) => why,
-        };
-        Declared::BadResult(invalid)
-    }
-
-    fn note_declarations(&self, live: &Live, report: &mut Report) {
-        let (invalid, count) = live.declared.invalid();
-        for (line, why) in invalid {
-            report.notes.push(Note::InvalidDeclaration(line.clone(), why.to_string()));
-        }
-        if count > invalid.len() as u64 {
-            report.notes.push(Note::MoreInvalid(count - invalid.len() as u64));
         }
     }
 
@@ -454,70 +335,6 @@ impl Runner<'_> {
         live.slot.occupy(None)?;
         Ok(())
     }
-
-    /// The working tree that is in the middle of something with a branch.
-    pub(super) fn busy_worktree(&self, branch: &RefName) -> Result<Option<(Busy, PathBuf)>, RunnerError> {
-        let all = worktrees::list(self.repo)?;
-        Ok(all.into_iter().find_map(|w| match w.busy {
-            Some((busy, name)) if name == *branch => Some((busy, w.dir)),
-            Some(_) | None => None,
-        }))
-    }
-}
-
-/// What became of moving a branch together with its working trees.
-pub(super) enum Moved {
-    /// It moved; what became of each working tree.
-    Won(Vec<Finished>),
-    /// Somebody else was quicker.
-    Lost,
-    /// Local changes are in the way: nothing moved. Git's own words.
-    Blocked(String),
-}
-
-impl Runner<'_> {
-    /// Moves a branch from `old` to `new`. Working trees that have it checked out are tried first.
-    pub(super) fn move_branch(
-        &self,
-        branch: &RefName,
-        old: ObjectId,
-        new: ObjectId,
-        log: &str,
-    ) -> Result<Moved, RunnerError> {
-        let mut noted: Vec<Noted> = Vec::new();
-        let same = self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
-        if !same {
-            let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
-            let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
-            for worktree in &at {
-                if let Fit::Clobbers(words) = checkout::fit(self.repo, worktree, old, new)? {
-                    return Ok(Moved::Blocked(words));
-                }
-            }
-            for worktree in &at {
-                noted.push(checkout::note(self.repo, worktree, branch, old, new)?);
-            }
-        }
-        let verdict = self.advance(branch, old, new, log);
-        match verdict {
-            Ok(Swap::Won) => {
-                let done = noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;
-                Ok(Moved::Won(done))
-            }
-            Ok(Swap::Lost { .. }) => {
-                noted.into_iter().for_each(Noted::drop_note);
-                Ok(Moved::Lost)
-            }
-            Ok(Swap::Unknown { cause }) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
-/// somebody else's.
-fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
-    event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
 }
 
 fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {
@@ -540,29 +357,6 @@ fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefNa
         attempt,
         interrupted: live.interrupted,
     }
-}
-
-/// The content of the result file, empty where there is none. The command made it: a fifo there must not
-/// block, a device not fill the memory.
-fn read_result(path: &Path) -> Result<Vec<u8>, Invalid> {
-    let unreadable = |e: std::io::Error| Invalid::Unreadable(e.to_string());
-    let mut options = std::fs::File::options();
-    let open = options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path);
-    let file = match open {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(unreadable(e)),
-    };
-    let meta = file.metadata().map_err(unreadable)?;
-    if !meta.is_file() {
-        return Err(Invalid::Unreadable("it is no plain file".to_owned()));
-    }
-    if meta.len() > LINE_MAX as u64 {
-        return Err(Invalid::TooLong(meta.len()));
-    }
-    let mut raw = Vec::new();
-    file.take(LINE_MAX as u64 + 1).read_to_end(&mut raw).map_err(unreadable)?;
-    Ok(raw)
 }
 
 fn last_bytes(path: &Path, limit: usize) -> Vec<u8> {

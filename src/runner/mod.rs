@@ -8,11 +8,14 @@
 pub mod change;
 pub mod claim;
 pub mod clock;
+mod declared;
 pub mod finish;
 pub mod history;
 pub mod housekeeping;
+mod land;
 pub mod logs;
 pub mod recover;
+mod relate;
 pub mod report;
 pub mod select;
 pub mod settings;

@@ -5,8 +5,8 @@
 //! branch. Implements K15-K18.
 
 use super::claim::{Claimed, Lease};
-use super::finish::Relation;
 use super::logs::Logs;
+use super::relate::Relation;
 use super::report::{Note, Ran, Report};
 use super::{Progress, Runner, RunnerError, io};
 use crate::protocol::complete::{Exit, Stall};

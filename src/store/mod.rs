@@ -14,6 +14,7 @@ mod disk;
 pub mod files;
 pub mod git_calls;
 pub mod git_command;
+mod git_merge;
 pub mod gix_store;
 pub mod locks;
 pub mod memory;

@@ -1,0 +1,68 @@
+//! Moving a branch, and with it the working trees that have it checked out.
+//!
+//! Tried first, noted, swapped, done. Implements K28.
+
+use super::{Runner, RunnerError};
+use crate::protocol::id::ObjectId;
+use crate::store::checkout::{self, Finished, Fit, Noted};
+use crate::store::worktrees::{self, Busy, Worktree};
+use crate::store::{RefName, Swap};
+use std::path::PathBuf;
+
+/// What became of moving a branch together with its working trees.
+pub(super) enum Moved {
+    /// It moved; what became of each working tree.
+    Won(Vec<Finished>),
+    /// Somebody else was quicker.
+    Lost,
+    /// Local changes are in the way: nothing moved. Git's own words.
+    Blocked(String),
+}
+
+impl Runner<'_> {
+    /// The working tree that is in the middle of something with a branch.
+    pub(super) fn busy_worktree(&self, branch: &RefName) -> Result<Option<(Busy, PathBuf)>, RunnerError> {
+        let all = worktrees::list(self.repo)?;
+        Ok(all.into_iter().find_map(|w| match w.busy {
+            Some((busy, name)) if name == *branch => Some((busy, w.dir)),
+            Some(_) | None => None,
+        }))
+    }
+
+    /// Moves a branch from `old` to `new`. Working trees that have it checked out are tried first.
+    pub(super) fn move_branch(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+        log: &str,
+    ) -> Result<Moved, RunnerError> {
+        let mut noted: Vec<Noted> = Vec::new();
+        let same = self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
+        if !same {
+            let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
+            let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
+            for worktree in &at {
+                if let Fit::Clobbers(words) = checkout::fit(self.repo, worktree, old, new)? {
+                    return Ok(Moved::Blocked(words));
+                }
+            }
+            for worktree in &at {
+                noted.push(checkout::note(self.repo, worktree, branch, old, new)?);
+            }
+        }
+        let verdict = self.advance(branch, old, new, log);
+        match verdict {
+            Ok(Swap::Won) => {
+                let done = noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;
+                Ok(Moved::Won(done))
+            }
+            Ok(Swap::Lost { .. }) => {
+                noted.into_iter().for_each(Noted::drop_note);
+                Ok(Moved::Lost)
+            }
+            Ok(Swap::Unknown { cause }) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+            Err(error) => Err(error),
+        }
+    }
+}

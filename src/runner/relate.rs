@@ -1,0 +1,109 @@
+//! What the head of a branch is to a run that claimed it.
+//!
+//! Its own lease, an event of its own command, the commit that its slot stands on, or somebody else's.
+//! Implements the second column of section 8's table, K22.
+
+use super::supervise::Live;
+use super::{Runner, RunnerError};
+use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::id::ObjectId;
+use crate::store::{RefName, StoreError};
+
+/// How far down from the head an event of ours is looked for; renewals are many.
+const DEPTH: usize = 32;
+
+/// What the branch's head is to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// Its own lease.
+    Lease,
+    /// Its command's own state event.
+    OwnEvent(ObjectId),
+    /// The commit that its slot's HEAD names.
+    SlotHead,
+    /// Somebody else's.
+    Other,
+}
+
+impl Runner<'_> {
+    /// Reads the head and says what it is to this run. A lease of the run's that the command renewed by
+    /// hand is taken over.
+    pub(super) fn relate(&self, branch: &RefName, live: &mut Live) -> Result<Relation, RunnerError> {
+        let Some(id) = self.store.tip(branch)? else { return Ok(Relation::Other) };
+        if id == live.claimed.lease.id {
+            return Ok(Relation::Lease);
+        }
+        let tip: super::Tip = self.store.read_commit(id)?.into();
+        let run_id = &live.claimed.run.id;
+        if let Some(event) = &tip.event
+            && event.run_id() == Some(run_id)
+            && (event.is_working() || is_own_event(Some(event), run_id))
+            && self.reaches(&tip.commit.parents, live.claimed.first)?
+        {
+            if !event.is_working() {
+                return Ok(Relation::OwnEvent(id));
+            }
+            // Others count from the commit's date, not from when we found it.
+            let now = self.clock.now();
+            let age = now.saturating_sub(tip.commit.committed.unwrap_or(now));
+            let age = std::time::Duration::from_secs(u64::try_from(age).unwrap_or(0));
+            let born = self.clock.elapsed().saturating_sub(age);
+            live.claimed.lease = super::claim::Lease { id, message: event.message.clone(), born };
+            self.follow(run_id, id);
+            return Ok(Relation::Lease);
+        }
+        let head = live.slot.head(self.repo).ok();
+        if head == Some(id) && self.repo.git.is_ancestor(live.claimed.first, id)? {
+            return Ok(Relation::SlotHead);
+        }
+        Ok(match self.own_event_below(&tip, live)? {
+            Some(id) => Relation::OwnEvent(id),
+            None => Relation::Other,
+        })
+    }
+
+    /// The command's own state event, where others went on from it before we looked.
+    fn own_event_below(&self, tip: &super::Tip, live: &Live) -> Result<Option<ObjectId>, StoreError> {
+        let mut next = tip.commit.parents.first().copied();
+        for _ in 0..DEPTH {
+            let Some(id) = next.filter(|id| *id != live.claimed.lease.id && *id != live.claimed.first) else {
+                return Ok(None);
+            };
+            let below: super::Tip = self.store.read_commit(id)?.into();
+            if is_own_event(below.event.as_ref(), &live.claimed.run.id)
+                && self.reaches(&below.commit.parents, live.claimed.first)?
+            {
+                return Ok(Some(id));
+            }
+            next = below.commit.parents.first().copied();
+        }
+        Ok(None)
+    }
+
+    /// True where `goal` is reached along first parents before long.
+    fn reaches(&self, parents: &[ObjectId], goal: ObjectId) -> Result<bool, StoreError> {
+        let mut next = parents.first().copied();
+        for _ in 0..DEPTH * 1024 {
+            match next {
+                Some(id) if id == goal => return Ok(true),
+                Some(id) => {
+                    let commit = self.store.read_commit(id)?;
+                    if Event::of(crate::protocol::message::Message::parse(&commit.message))
+                        .is_none_or(|e| !e.is_working())
+                    {
+                        return Ok(false);
+                    }
+                    next = commit.parents.first().copied();
+                }
+                None => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
+/// somebody else's.
+fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
+    event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
+}

@@ -1,0 +1,206 @@
+//! Merges that are asked of the `git` binary: into a working tree, and of trees alone.
+//!
+//! Nothing of the user's is written over: what stands in the way is said in Git's words. Implements K28.
+
+use super::StoreError;
+use super::git_calls::{RepoGit, with_value};
+use crate::protocol::id::ObjectId;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+impl RepoGit {
+    /// Moves a working tree from one commit to another, keeping local changes that are not in the way;
+    /// `dry` changes nothing. Says Git's words where something is in the way.
+    pub(super) fn two_tree_merge(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        old: ObjectId,
+        new: ObjectId,
+        dry: bool,
+    ) -> Result<Option<String>, StoreError> {
+        if let Some(words) = self.untracked_in_the_way(git_dir, dir, old, new)? {
+            return Ok(Some(words));
+        }
+        let (old, new) = (old.to_string(), new.to_string());
+        let mut args = vec!["-m", "-u"];
+        if dry {
+            args.push("-n");
+        }
+        args.extend([&*old, &*new]);
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
+        Ok((!output.status.success()).then_some(output.message))
+    }
+
+    /// Names untracked files that stand where `new` adds some. `read-tree` itself takes ignored ones for
+    /// worthless and writes over them; the user's `.env` is not.
+    fn untracked_in_the_way(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        old: ObjectId,
+        new: ObjectId,
+    ) -> Result<Option<String>, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let args = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=A", &old, &new];
+        let added = self.here().verb("diff-tree").args(args).ok()?;
+        let added = added.split(|b| *b == 0).filter(|p| !p.is_empty());
+        let standing: Vec<OsString> = added.filter_map(|path| first_in_the_way(dir, path)).collect();
+        // The arguments of one child are limited.
+        for some in standing.chunks(500) {
+            let command = self.git.command(git_dir).global(["--literal-pathspecs"]);
+            let command = command.global([with_value("--work-tree=", dir)]).verb("ls-files");
+            let listed = command.args(["--others", "-z", "--"]).args(some).in_dir(dir).ok()?;
+            let mut paths = listed.split(|b| *b == 0).filter(|p| !p.is_empty());
+            if let Some(first) = paths.next() {
+                let more = match paths.count() {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                return Ok(Some(format!(
+                    "untracked '{}'{more} would be overwritten",
+                    String::from_utf8_lossy(first)
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Merges two commits' trees by Git's own merge; the tree, and the paths in conflict with the
+    /// second's version taken.
+    pub fn merge_trees(
+        &self,
+        base: ObjectId,
+        ours: ObjectId,
+        theirs: ObjectId,
+    ) -> Result<(ObjectId, Vec<String>), StoreError> {
+        let (base, ours_hex, theirs_hex) = (base.to_string(), ours.to_string(), theirs.to_string());
+        let scratch = self.common_dir.join("aynig").join(format!("merge-{}.index", uuid::Uuid::new_v4()));
+        let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", &scratch);
+        let outcome = read
+            .args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex])
+            .ok()
+            .and_then(|_| self.resolve_unmerged(&scratch))
+            .and_then(|conflicts| Ok((self.write_tree(&self.common_dir, &scratch)?, conflicts)));
+        let _ = std::fs::remove_file(&scratch);
+        outcome
+    }
+
+    /// Resolves what a three-way `read-tree` left unmerged: line by line, the second side where both
+    /// changed the same lines. Names the paths where it had to choose.
+    fn resolve_unmerged(&self, index: &Path) -> Result<Vec<String>, StoreError> {
+        let listed = self.here().verb("ls-files").args(["-u", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
+        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> =
+            Default::default();
+        for entry in listed.split(|b| *b == 0).filter(|e| !e.is_empty()) {
+            let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
+            let head = String::from_utf8_lossy(&entry[..tab]).into_owned();
+            let mut words = head.split(' ');
+            if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next())
+                && let Ok(stage @ 1..=3) = stage.parse::<usize>()
+            {
+                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] =
+                    Some((mode.into(), id.into()));
+            }
+        }
+        let (mut conflicts, mut info) = (Vec::new(), Vec::new());
+        for (path, stage) in stages {
+            let name = String::from_utf8_lossy(&path).into_owned();
+            let (mode, id, chosen) = self.resolve_path(stage)?;
+            if chosen {
+                conflicts.push(name);
+            }
+            info.extend_from_slice(format!("0 {}\t", "0".repeat(id.len())).as_bytes());
+            info.extend_from_slice(&path);
+            info.push(0);
+            if mode != "0" {
+                info.extend_from_slice(format!("{mode} {id} 0\t").as_bytes());
+                info.extend_from_slice(&path);
+                info.push(0);
+            }
+        }
+        let command = self.here().verb("update-index").args(["-z", "--index-info"]);
+        command.env("GIT_INDEX_FILE", index).stdin(info).ok()?;
+        Ok(conflicts)
+    }
+
+    /// The mode and blob of one unmerged path, and whether one side had to be chosen.
+    fn resolve_path(
+        &self,
+        stage: [Option<(String, String)>; 3],
+    ) -> Result<(String, String, bool), StoreError> {
+        let [base, ours, theirs] = stage;
+        let blank = |id: &str| "0".repeat(id.len());
+        match (base, ours, theirs) {
+            (base, Some((_, ours)), Some((mode, theirs))) if mode.starts_with("100") => {
+                let base = match base {
+                    Some((_, id)) => id,
+                    None => self.empty_blob()?,
+                };
+                let plain = self.merge_blobs(&ours, &base, &theirs, None)?;
+                let (id, chosen) = match plain {
+                    Some(id) => (id, false),
+                    None => {
+                        (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true)
+                    }
+                };
+                Ok((mode, id, chosen))
+            }
+            (_, _, Some((mode, id))) => Ok((mode, id, true)),
+            (Some((_, id)), _, None) | (None, Some((_, id)), None) => Ok(("0".into(), blank(&id), true)),
+            (None, None, None) => Ok(("0".into(), String::new(), true)),
+        }
+    }
+
+    fn empty_blob(&self) -> Result<String, StoreError> {
+        let printed = self.here().verb("hash-object").args(["-w", "--stdin"]).stdin(Vec::new()).ok()?;
+        Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
+    }
+
+    /// Merges three blobs by lines; `None` where lines conflict.
+    fn merge_blobs(
+        &self,
+        ours: &str,
+        base: &str,
+        theirs: &str,
+        favor: Option<&str>,
+    ) -> Result<Option<String>, StoreError> {
+        let folder = self.common_dir.join("aynig").join(format!("merge-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&folder).map_err(super::io_error("create", &folder))?;
+        let merged = (|| {
+            for (name, id) in [("ours", ours), ("base", base), ("theirs", theirs)] {
+                let content = self.here().verb("cat-file").args(["blob", id]).ok()?;
+                let path = folder.join(name);
+                std::fs::write(&path, content).map_err(super::io_error("write", &path))?;
+            }
+            let mut args: Vec<OsString> = vec!["-p".into()];
+            args.extend(favor.map(OsString::from));
+            args.extend(["ours", "base", "theirs"].map(|name| folder.join(name).into_os_string()));
+            let output = self.here().verb("merge-file").args(args).output()?;
+            if !output.status.success() {
+                return Ok(None);
+            }
+            let written = self.here().durable(self.durable).verb("hash-object").args(["-w", "--stdin"]);
+            let printed = written.stdin(output.stdout).ok()?;
+            Ok(Some(String::from_utf8_lossy(printed.trim_ascii()).into_owned()))
+        })();
+        let _ = std::fs::remove_dir_all(&folder);
+        merged
+    }
+}
+
+/// The part of a path that stands in its way in a working tree: the path itself, or a file where it needs
+/// a folder.
+fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
+    let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([path.len()]);
+    for end in ends {
+        let part = OsStr::from_bytes(&path[..end]);
+        let meta = dir.join(part).symlink_metadata().ok()?;
+        if !meta.is_dir() || end == path.len() {
+            return Some(part.to_owned());
+        }
+    }
+    None
+}
