@@ -34,6 +34,25 @@ pub fn sync_file_system(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Room below which a failure that names no reason is taken for a full disk, in bytes.
+const LOW: u64 = 1 << 20;
+
+/// What a program or a library reported as text, as the error of a full disk where that is what it is: the
+/// place has no room left, or the system's own words are in the report. Only the report and its exit code
+/// hang on this, no verdict.
+pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreError> {
+    let low = nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+        let size: u64 = disk.fragment_size();
+        let room = u64::from(disk.blocks_available()).saturating_mul(size);
+        room < LOW || (disk.files() > 0 && disk.files_available() == 0)
+    });
+    let said = ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
+    (low || said).then(|| {
+        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left ({message})"));
+        StoreError::Io { what, path: place.to_owned(), source }
+    })
+}
+
 /// Removes a file or a folder with everything in it, folders without write permission included.
 pub fn remove_tree(path: &Path) -> std::io::Result<()> {
     let Ok(meta) = path.symlink_metadata() else { return Ok(()) };

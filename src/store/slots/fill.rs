@@ -109,7 +109,12 @@ impl Slot {
 
     /// Writes all files of a tree into the empty slot, in process.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &std::path::Path) -> Result<(), StoreError> {
-        let failed = |e: gix::Error| StoreError::Gix { what: "check out the slot", message: format!("{e:?}") };
+        let refused = |message: String| {
+            let what = "check out the slot";
+            let full = super::super::disk::full("check out to", &self.dir, &message);
+            full.unwrap_or(StoreError::Gix { what, message })
+        };
+        let failed = |e: gix::Error| refused(format!("{e:#}").split_whitespace().collect::<Vec<_>>().join(" "));
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         let mut index = gix.index_from_tree(&id).map_err(|e| failed(e.into()))?;
@@ -139,12 +144,10 @@ impl Slot {
         )
         .map_err(|e| failed(e.into()))?;
         if let Some(first) = outcome.errors.first() {
-            let message = format!("'{}': {}", first.path, first.error);
-            return Err(StoreError::Gix { what: "check out the slot", message });
+            return Err(refused(format!("'{}': {}", first.path, first.error)));
         }
         if let Some(first) = outcome.collisions.first() {
-            let message = format!("'{}' collides with another file", first.path);
-            return Err(StoreError::Gix { what: "check out the slot", message });
+            return Err(refused(format!("'{}' collides with another file", first.path)));
         }
         index.set_path(path);
         index.write(Default::default()).map_err(|e| failed(e.into()))
