@@ -305,7 +305,8 @@ fn branch_names_of_every_sort() {
         let dir = world.init("repo");
         seeded(world, &dir);
         let long = "l".repeat(200);
-        for name in ["a/b/c", "wörk/größe", "x#y%z!&'()+,;=$\"", "v1.0.lock-not", "日本", "-in/side", &long] {
+        for name in ["a/b/c", "wörk/größe", "x#y%z!&'()+,;=$\"", "v1.0.lock-not", "日本", "-in/side", &long]
+        {
             // Git refuses a name that begins with '-' only where it could be an option.
             let name = name.trim_start_matches('-');
             Place::new(world, &dir).on(name).flow();
@@ -328,11 +329,34 @@ fn branch_names_in_a_reftable_repository() {
 }
 
 const HOOKS: &[&str] = &[
-    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist", "p4-pre-submit",
-    "p4-prepare-changelist", "post-applypatch", "post-checkout", "post-commit", "post-index-change", "post-merge",
-    "post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-merge-commit",
-    "pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout",
-    "reference-transaction", "sendemail-validate", "update",
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
 ];
 
 fn executable(path: &Path, content: &str) {
@@ -353,7 +377,10 @@ fn no_hook_fires() {
             std::fs::create_dir(&hooks).unwrap();
             for folder in [&hooks, &dir.join(".git/hooks")] {
                 for hook in HOOKS {
-                    executable(&folder.join(hook), &format!("#!/bin/sh\necho {hook} >>'{}'\n", fired.display()));
+                    executable(
+                        &folder.join(hook),
+                        &format!("#!/bin/sh\necho {hook} >>'{}'\n", fired.display()),
+                    );
                 }
             }
             place.say(&["trust", "--ref", "main"]).expect(0);
@@ -422,8 +449,11 @@ fn filter_drivers_run_locally() {
         with_filters(world, &dir);
         let command = "#!/bin/sh\ngrep -q OUT kept.swap && echo 'more OUT' >made.swap\n\
                        echo 'SET_STATE {\"state\":\"done\"}'\n";
-        let files =
-            [(".gitattributes", "*.swap filter=swap\n"), (".aynig/command/go", command), ("kept.swap", "an IN\n")];
+        let files = [
+            (".gitattributes", "*.swap filter=swap\n"),
+            (".aynig/command/go", command),
+            ("kept.swap", "an IN\n"),
+        ];
         world.commit_files(&dir, "main", &files, "seed");
         world.git(&dir, &["reset", "-q", "--hard"]);
         world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
@@ -444,8 +474,11 @@ fn filter_drivers_do_not_run_in_a_bare_repository() {
         with_filters(world, &dir);
         let command = "#!/bin/sh\ngrep -q IN kept.swap && echo 'more OUT' >made.swap\n\
                        echo 'SET_STATE {\"state\":\"done\"}'\n";
-        let files =
-            [(".gitattributes", "*.swap filter=swap\n"), (".aynig/command/go", command), ("kept.swap", "an IN\n")];
+        let files = [
+            (".gitattributes", "*.swap filter=swap\n"),
+            (".aynig/command/go", command),
+            ("kept.swap", "an IN\n"),
+        ];
         world.commit_files(&dir, "main", &files, "seed");
         world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
         for branch in ["a", "b"] {
@@ -581,4 +614,3 @@ fn a_working_tree_by_configuration() {
         place.flow();
     });
 }
-

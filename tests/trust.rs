@@ -23,7 +23,11 @@ fn head(world: &World, dir: &Path, branch: &str) -> String {
 }
 
 fn hint(said: &Said) -> String {
-    said.err.lines().find_map(|l| l.strip_prefix("hint: ")).unwrap_or_else(|| panic!("{}", said.err)).to_owned()
+    said.err
+        .lines()
+        .find_map(|l| l.strip_prefix("hint: "))
+        .unwrap_or_else(|| panic!("{}", said.err))
+        .to_owned()
 }
 
 fn paste(world: &World, from: &Path, line: &str) -> Said {
@@ -282,7 +286,11 @@ fn branches_outside_the_patterns_are_never_ticked() {
     }
     let before = head(&world, &dir, "work");
     let said = world.aynig(&dir, &["tick"]).expect(0);
-    assert!(said.out.contains("job/a: build -> review") && said.out.contains("only: build -> review"), "{}", said.out);
+    assert!(
+        said.out.contains("job/a: build -> review") && said.out.contains("only: build -> review"),
+        "{}",
+        said.out
+    );
     assert!(!said.out.contains("work") && !said.err.contains("work"), "silently: {}{}", said.out, said.err);
     let said = world.aynig(&dir, &["tick", "work"]).expect(2);
     assert!(said.out.contains("work: refused: 'aynig.branches'"), "{}", said.out);
@@ -331,7 +339,9 @@ fn commands_get_of_the_runners_environment_what_is_named() {
     let mut world = World::any();
     let dir = asked(&world);
     command(&world, &dir, "show", &format!("env | sort\n{DONE}"));
-    for (name, value) in [("SECRET_TOKEN", "s3"), ("TOOL_HOME", "/t"), ("TOOL_MODE", "m"), ("AYNIG_FAKE", "f")] {
+    for (name, value) in
+        [("SECRET_TOKEN", "s3"), ("TOOL_HOME", "/t"), ("TOOL_MODE", "m"), ("AYNIG_FAKE", "f")]
+    {
         world.set(name, value);
     }
     world.set("GIT_CONFIG_COUNT", "1");
@@ -349,7 +359,9 @@ fn commands_get_of_the_runners_environment_what_is_named() {
 
 fn signing(world: &World) -> PathBuf {
     let key = world.root().join("key");
-    world.run("ssh-keygen", &world.root(), &["-q", "-t", "ed25519", "-N", "", "-f", key.to_str().unwrap()]).expect(0);
+    world
+        .run("ssh-keygen", &world.root(), &["-q", "-t", "ed25519", "-N", "", "-f", key.to_str().unwrap()])
+        .expect(0);
     let public = std::fs::read_to_string(key.with_extension("pub")).unwrap();
     let allowed = world.root().join("allowed");
     std::fs::write(&allowed, format!("ada@example.com {public}")).unwrap();
@@ -410,7 +422,8 @@ fn a_repository_of_another_user_is_refused_as_git_refuses_it() {
         let theirs = world.try_git(&dir, &["rev-parse", "--git-dir"]).expect(128);
         for args in [&["tick"][..], &["tick", "work"], &["trust"], &["set-state", "build", "-b", "work"]] {
             let ours = world.aynig(&dir, args).expect(128);
-            let words = |said: &Said| said.err.trim_start_matches("error: ").trim_start_matches("fatal: ").to_owned();
+            let words =
+                |said: &Said| said.err.trim_start_matches("error: ").trim_start_matches("fatal: ").to_owned();
             assert!(words(&ours).starts_with("detected dubious ownership in repository at"), "{}", ours.err);
             assert!(words(&ours).contains(path) && words(&theirs).contains(path), "{}", ours.err);
             assert!(ours.err.contains("safe.directory"), "{}", ours.err);
@@ -448,7 +461,11 @@ fn a_command_that_is_not_committed_is_said_with_what_mends_it() {
     std::fs::write(dir.join(".aynig/command/later"), "#!/bin/sh\n").unwrap();
     world.aynig(&dir, &["set-state", "later"]).expect(0);
     let said = world.aynig(&dir, &["tick", "main"]).expect(0);
-    assert!(said.err.contains(".aynig/command/later is in the working tree, not in the commit"), "{}", said.err);
+    assert!(
+        said.err.contains(".aynig/command/later is in the working tree, not in the commit"),
+        "{}",
+        said.err
+    );
     assert!(said.err.contains("hint: git add .aynig && git commit"), "{}", said.err);
 }
 
@@ -481,7 +498,8 @@ fn the_roles_own_command_goes_first_and_others_stand_in() {
 
 /// Puts `.aynig` entries with any mode on a branch: (mode, path, content).
 fn entries(world: &World, dir: &Path, branch: &str, entries: &[(&str, &str, &str)]) {
-    let mut stream = format!("commit refs/heads/{branch}\ncommitter Ada <ada@example.com> 1 +0000\ndata 1\nx\n");
+    let mut stream =
+        format!("commit refs/heads/{branch}\ncommitter Ada <ada@example.com> 1 +0000\ndata 1\nx\n");
     for (mode, path, content) in entries {
         stream += &format!("M {mode} inline {path}\ndata {}\n{content}\n", content.len());
     }
@@ -495,7 +513,8 @@ fn only_an_executable_file_inside_the_folder_is_a_command() {
     let dir = asked(&world);
     let script = format!("#!/bin/sh\necho \"at $(basename \"$0\")\"\n{DONE}\n");
     let outside = world.root().join("outside");
-    std::fs::write(&outside, format!("#!/bin/sh\ntouch '{}'\n{DONE}\n", world.root().join("ran").display())).unwrap();
+    std::fs::write(&outside, format!("#!/bin/sh\ntouch '{}'\n{DONE}\n", world.root().join("ran").display()))
+        .unwrap();
     world.run("chmod", &world.root(), &["755", outside.to_str().unwrap()]).expect(0);
     entries(
         &world,

@@ -1,9 +1,237 @@
-//! `logs`.
+//! `logs`: what the latest run's command printed.
+//!
+//! A branch, or any commit of a run: trigger, lease, outcome or stall. Bytes go out as they are, except
+//! to a terminal, where control characters are escaped. Implements section 13 (`logs`), K16, K36.
+
 use super::args::Logs;
 use super::fail::Failure;
-use super::session::Global;
+use super::output;
+use super::session::{Global, Session};
+use crate::protocol::event::RUNNER_ID;
+use crate::protocol::id::ObjectId;
+use crate::protocol::text::{escape, escape_block};
+use crate::runner::{Runner, Tip, logs};
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often `-f` looks for more.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The run whose log is wanted.
+struct Wanted {
+    trigger: ObjectId,
+    /// The branch that a run of it may hold now.
+    branch: Option<RefName>,
+    /// Who ran it, if that is said.
+    runner_id: Option<String>,
+}
 
 /// `git aynig logs`.
-pub fn run(_: &Global, _: &Logs) -> Result<i32, Failure> {
-    Ok(0)
+pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let settings = session.settings(&Default::default())?;
+    let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
+    let runner = session.reader(&settings, &interrupt)?;
+    let wanted = wanted(&session, &runner, args.what.as_deref(), args.follow)?;
+    let Some(path) = find(&session, &runner, &wanted, args)? else {
+        return Ok(signal_code(&interrupt));
+    };
+    if args.path {
+        output::offer_raw(&[path.as_os_str().as_bytes(), b"\n"].concat());
+        return Ok(0);
+    }
+    print(&runner, &wanted, &path, args.follow)
+}
+
+fn signal_code(interrupt: &Interrupt) -> i32 {
+    match interrupt.signal() {
+        Some(2) => 130,
+        Some(_) => 143,
+        None => 0,
+    }
+}
+
+fn wanted(
+    session: &Session,
+    runner: &Runner<'_>,
+    what: Option<&OsStr>,
+    follow: bool,
+) -> Result<Wanted, Failure> {
+    if let Some(what) = what {
+        let branch = session.branch(what).ok();
+        if let Some(branch) = branch
+            && let Some(head) = runner.store.tip(&branch)?
+        {
+            return of_branch(session, runner, branch, head);
+        }
+        return of_commit(session, runner, what, follow);
+    }
+    let branch = session.branch_or_current(None)?;
+    match runner.store.tip(&branch)? {
+        Some(head) => of_branch(session, runner, branch, head),
+        None => {
+            let shown = escape(branch.short());
+            Err(Failure::fatal(format!("branch '{shown}' does not exist"))
+                .hint(format!("git aynig set-state <state> -b {shown}")))
+        }
+    }
+}
+
+fn of_tip(tip: &Tip) -> Wanted {
+    let event = tip.event.as_ref();
+    let trigger = event.and_then(|e| e.trigger()).unwrap_or(tip.id());
+    let runner_id = event.and_then(|e| e.text(RUNNER_ID)).map(str::to_owned);
+    Wanted { trigger, branch: None, runner_id }
+}
+
+/// The head where it was run itself, or the newest state event below that names what it answers.
+fn of_branch(
+    session: &Session,
+    runner: &Runner<'_>,
+    branch: RefName,
+    head: ObjectId,
+) -> Result<Wanted, Failure> {
+    let mut found = None;
+    runner.walk(head, &HashSet::new(), &mut |tip| {
+        let names = tip.event.as_ref().is_some_and(|e| e.trigger().is_some());
+        if names || (tip.id() == head && logs::latest(&session.repo, head).is_some()) {
+            found = Some(of_tip(&tip));
+        }
+        found.is_none()
+    })?;
+    let shown = escape(branch.short());
+    match found {
+        Some(found) => Ok(Wanted { branch: Some(branch), ..found }),
+        None => Err(Failure::fatal(format!("no command ran on '{shown}' yet"))
+            .hint(format!("git aynig status {shown}"))),
+    }
+}
+
+fn of_commit(session: &Session, runner: &Runner<'_>, what: &OsStr, follow: bool) -> Result<Wanted, Failure> {
+    let shown = escape(what.as_bytes());
+    let id = what
+        .to_str()
+        .and_then(|name| {
+            session.repo.git.rev_parse(&session.repo.git_dir, &format!("{name}^{{commit}}")).ok()
+        })
+        .ok_or_else(|| {
+            Failure::fatal(format!("'{shown}' is neither a branch nor a commit")).hint("git aynig status")
+        })?;
+    let wanted = of_tip(&Tip::from(runner.store.read_commit(id)?));
+    if !follow {
+        return Ok(wanted);
+    }
+    let heads = runner.store.read_heads("refs/heads/")?.heads;
+    let holds =
+        |tip: &Tip| tip.event.as_ref().is_some_and(|e| e.is_working() && e.trigger() == Some(wanted.trigger));
+    let branch = heads.into_iter().find(|(_, commit)| holds(&Tip::from(commit.clone())));
+    Ok(Wanted { branch: branch.map(|(name, _)| name), ..wanted })
+}
+
+impl Wanted {
+    /// True while the run holds its branch.
+    fn is_running(&self, runner: &Runner<'_>) -> Result<bool, Failure> {
+        match &self.branch {
+            Some(branch) => Ok(runner.is_leased_for(branch, self.trigger)?),
+            None => Ok(false),
+        }
+    }
+}
+
+/// The log's path; `None` where a signal came while waiting for it.
+fn find(
+    session: &Session,
+    runner: &Runner<'_>,
+    wanted: &Wanted,
+    args: &Logs,
+) -> Result<Option<PathBuf>, Failure> {
+    loop {
+        // In this order: a log that the run made before it ended is seen.
+        let running = args.follow && wanted.is_running(runner)?;
+        if let Some(found) = logs::latest(&session.repo, wanted.trigger) {
+            return Ok(Some(if args.stderr { found.stderr } else { found.stdout }));
+        }
+        if !running {
+            break;
+        }
+        runner.interrupt.wait(LOOK_EVERY);
+        if runner.interrupt.signal().is_some() {
+            return Ok(None);
+        }
+    }
+    let folder = logs::folder(&session.repo).0;
+    let failure = Failure::fatal(format!("no log of {} here", wanted.trigger));
+    let shown =
+        format!("logs are in '{}', for 30 days unless 'aynig.logExpire' says otherwise", folder.display());
+    Err(match &wanted.runner_id {
+        Some(id) if *id != runner.runner_id => failure.hint(format!("it ran as '{id}': look there")),
+        Some(_) | None => failure.hint(shown),
+    })
+}
+
+fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Result<i32, Failure> {
+    let failed = |e: std::io::Error| Failure::fatal(format!("cannot read '{}': {e}", path.display()));
+    let mut file = File::open(path).map_err(failed)?;
+    let mut shown = Shown { terminal: std::io::stdout().is_terminal(), rest: Vec::new() };
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        // Asked first: what was written before the run ended is read after.
+        let running = follow && wanted.is_running(runner)?;
+        loop {
+            let n = file.read(&mut buffer).map_err(failed)?;
+            if n == 0 {
+                break;
+            }
+            if !shown.write(&buffer[..n]) {
+                return Ok(0);
+            }
+        }
+        if !running {
+            shown.end();
+            return Ok(0);
+        }
+        runner.interrupt.wait(LOOK_EVERY);
+        if runner.interrupt.signal().is_some() || output::reader_gone() {
+            return Ok(signal_code(runner.interrupt));
+        }
+    }
+}
+
+/// Where bytes go: as they are, or escaped for a terminal.
+struct Shown {
+    terminal: bool,
+    /// The beginning of a character that is not all there yet.
+    rest: Vec<u8>,
+}
+
+impl Shown {
+    /// False once the reader went away.
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        if !self.terminal {
+            return output::offer_raw(bytes);
+        }
+        self.rest.extend_from_slice(bytes);
+        let begun = match std::str::from_utf8(&self.rest) {
+            Err(e) if e.error_len().is_none() => self.rest.len() - e.valid_up_to(),
+            // After an invalid byte: at most the last three bytes can be a beginning.
+            Err(_) => {
+                (1..=3.min(self.rest.len())).find(|n| self.rest[self.rest.len() - n] >= 0xc0).unwrap_or(0)
+            }
+            Ok(_) => 0,
+        };
+        let rest = self.rest.split_off(self.rest.len() - begun);
+        let whole = std::mem::replace(&mut self.rest, rest);
+        output::offer_raw(escape_block(&whole).as_bytes())
+    }
+
+    fn end(&mut self) {
+        output::offer_raw(escape_block(&std::mem::take(&mut self.rest)).as_bytes());
+    }
 }

@@ -7,7 +7,7 @@ use crate::protocol::text::escape;
 use crate::runner::change::Inside;
 use crate::runner::clock::SystemClock;
 use crate::runner::settings::{CommandsFrom, Settings};
-use crate::runner::{Observer, Runner, RunnerError, housekeeping};
+use crate::runner::{Observer, Runner, RunnerError, Silent, housekeeping};
 use crate::store::git_calls::branch_from_arg;
 use crate::store::repository::Repository;
 use crate::store::{RefName, config};
@@ -61,6 +61,11 @@ impl Session {
         }
     }
 
+    /// True where only results are wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Flags and configuration as a runner takes them.
     pub fn settings(&self, flags: &Flags) -> Result<Settings, Failure> {
         self.config.settings(&self.repo, flags)
@@ -69,6 +74,27 @@ impl Session {
     /// A runner on this repository.
     pub fn runner<'a>(
         &'a self,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+        observer: &'a dyn Observer,
+    ) -> Result<Runner<'a>, RunnerError> {
+        let runner_id = housekeeping::runner_id(&self.repo)?;
+        self.runner_as(runner_id, settings, interrupt, observer)
+    }
+
+    /// A runner for verbs that only look: it leaves nothing behind, and needs no right to write.
+    pub fn reader<'a>(
+        &'a self,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Result<Runner<'a>, RunnerError> {
+        let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
+        self.runner_as(runner_id, settings, interrupt, &Silent)
+    }
+
+    fn runner_as<'a>(
+        &'a self,
+        runner_id: String,
         settings: &'a Settings,
         interrupt: &'a Interrupt,
         observer: &'a dyn Observer,
@@ -84,7 +110,7 @@ impl Session {
             store: self.repo.open_store(self.repo.durable)?,
             scratch: self.repo.open_store(false)?,
             settings,
-            runner_id: housekeeping::runner_id(&self.repo)?,
+            runner_id,
             clock: &CLOCK,
             interrupt,
             observer,
@@ -137,7 +163,8 @@ impl Session {
 
     /// The folder to name in a hint, so that it works wherever it is pasted.
     pub fn place(&self) -> String {
-        let dir = self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
+        let dir =
+            self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
         // What can't be shown as it is can't be pasted either: then the hint is for whoever stands here.
         let shown = dir.to_str().filter(|dir| escape(dir.as_bytes()) == *dir);
         let quoted = shown.and_then(|dir| shlex::try_quote(dir).ok());

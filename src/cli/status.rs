@@ -1,9 +1,267 @@
-//! `status`.
+//! `status`: how branches stand, for people, for scripts, for programs.
+//!
+//! Reads only, and works in a repository that nobody trusts. What came from the repository is escaped
+//! before it is shown, in `--porcelain` too; JSON holds it as it is. Implements section 13 (`status`), K36.
+
 use super::args::Status;
 use super::fail::Failure;
-use super::session::Global;
+use super::output;
+use super::session::{Global, Session};
+use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use crate::protocol::text::escape;
+use crate::runner::finish::with_causes;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use serde_json::{Value, json};
+
+/// The schema of a branch's status.
+pub const STATUS_SCHEMA: &str = "aynig.status/1";
 
 /// `git aynig status`.
-pub fn run(_: &Global, _: &Status) -> Result<i32, Failure> {
-    Ok(0)
+pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let settings = session.settings(&Default::default())?;
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(&settings, &interrupt)?;
+    let survey = Survey::new(&runner)?;
+    let mut missing = Vec::new();
+    let surveyed = if args.branches.is_empty() {
+        survey.all(true)?
+    } else {
+        let mut surveyed = Surveyed::default();
+        for arg in &args.branches {
+            let branch = session.branch(arg)?;
+            match survey.one(&branch) {
+                Ok(Some(status)) => surveyed.branches.push(status),
+                Ok(None) => missing.push(branch),
+                Err(error) => surveyed.failed.push((branch, error)),
+            }
+        }
+        surveyed
+    };
+    let now = runner.clock.now();
+    if args.json {
+        surveyed.branches.iter().all(|s| output::offer(&json(s, &settings, now).to_string()));
+    } else if args.porcelain {
+        surveyed.branches.iter().all(|s| output::offer(&porcelain(s, now)));
+    } else {
+        people(&session, &settings, &surveyed.branches, args.branches.is_empty(), now);
+    }
+    Ok(problems(&surveyed, &missing))
+}
+
+/// Says what could not be looked at; the exit code.
+fn problems(surveyed: &Surveyed, missing: &[RefName]) -> i32 {
+    for branch in missing {
+        let shown = escape(branch.short());
+        output::note(&format!("error: branch '{shown}' does not exist"));
+        output::note(&format!("hint: git aynig set-state <state> -b {shown}"));
+    }
+    for (branch, error) in &surveyed.failed {
+        output::note(&format!("error: {}: {}", escape(branch.short()), with_causes(error)));
+    }
+    let code = surveyed.failed.iter().map(|(_, e)| e.exit_code()).fold(0, crate::runner::report::worst);
+    if missing.is_empty() { code } else { 128 }
+}
+
+fn people(session: &Session, settings: &Settings, all: &[BranchStatus], unnamed: bool, now: i64) {
+    if all.is_empty() && unnamed && !session.is_quiet() {
+        output::note("no branch's head is a state event");
+        output::note("hint: git aynig set-state <state> -b <branch>");
+    }
+    let rows: Vec<[String; 3]> =
+        all.iter().map(|s| [escape(s.branch.short()), state(s), words(s, now)]).collect();
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
+    let (first, second) = (width(0), width(1));
+    let shown = rows.iter().all(|[branch, state, words]| {
+        output::offer(format!("{branch:<first$}  {state:<second$}  {words}").trim_end())
+    });
+    if shown && settings.commands_from == CommandsFrom::Nowhere && !session.is_quiet() {
+        output::note("not trusted: nothing runs here until you say which commands may");
+        output::note(&format!("hint: git -C {} aynig trust", session.place()));
+    }
+}
+
+/// The state as written, escaped; `-` where there is none.
+fn state(status: &BranchStatus) -> String {
+    match status.tip.event.as_ref().map(|e| &e.state) {
+        None => "-".to_owned(),
+        Some(Ok(state)) => state.to_string(),
+        Some(Err((raw, _))) => escape(&raw[..raw.len().min(80)]),
+    }
+}
+
+fn field(event: Option<&Event>, key: &str) -> Option<String> {
+    event.and_then(|e| e.text(key)).map(|v| escape(v.as_bytes()))
+}
+
+/// The run that the head is about: a lease's own, or the one that it ended.
+fn run_of(status: &BranchStatus) -> Option<&str> {
+    let event = status.tip.event.as_ref()?;
+    event.text(STALLED_RUN).or_else(|| event.text(RUN_ID))
+}
+
+fn short(run: &str) -> String {
+    escape(run.as_bytes()).chars().take(8).collect()
+}
+
+fn words(status: &BranchStatus, now: i64) -> String {
+    let event = status.tip.event.as_ref();
+    let mut words = match &status.standing {
+        Standing::NoState => "no state event".to_owned(),
+        Standing::InvalidState(_, why) => format!("unusable state: {why}"),
+        Standing::Waits if state(status) == crate::protocol::name::STALLED => {
+            let what = field(event, ORIGIN_STATE).map(|s| format!("{s} ")).unwrap_or_default();
+            let run = run_of(status).map(|r| format!("in run {}", short(r))).unwrap_or_default();
+            format!("{what}{run}; waits for git aynig retry")
+        }
+        Standing::Waits => "waits for a person: no command".to_owned(),
+        Standing::Ready => match &status.command {
+            Some(command) => format!("ready: .aynig/{}", escape(command.as_bytes())),
+            None => "ready".to_owned(),
+        },
+        Standing::NotTrusted => match &status.command {
+            Some(command) => format!("not trusted: the branch has .aynig/{}", escape(command.as_bytes())),
+            None => "not trusted".to_owned(),
+        },
+        Standing::LeftOut => "left out by 'aynig.branches'".to_owned(),
+        Standing::Unusable(path, why) => {
+            format!("unusable command: .aynig/{}: {why}", escape(path.as_bytes()))
+        }
+        Standing::HopLimit { hop, max } => {
+            format!("not dispatched: {hop} dispatches led here, the limit is {max}")
+        }
+        Standing::Leased { until, malformed } => {
+            let left = until.saturating_sub(now).max(0);
+            format!("{}, {} left{}", holder(event), span(left), unbelieved(*malformed))
+        }
+        Standing::Expired { since, malformed } => {
+            let ago = now.saturating_sub(*since);
+            format!("{}, expired {} ago{}", holder(event), span(ago), unbelieved(*malformed))
+        }
+    };
+    if let Some(attempt) = &status.attempt {
+        words += &format!("; work kept in {}", escape(attempt.as_bytes()));
+    }
+    if let Some((busy, dir)) = &status.busy {
+        words += &format!("; being {busy} in '{}'", escape(dir.as_os_str().as_encoded_bytes()));
+    }
+    words
+}
+
+fn holder(event: Option<&Event>) -> String {
+    let state = field(event, ORIGIN_STATE).unwrap_or_else(|| "?".to_owned());
+    let run = event.and_then(|e| e.text(RUN_ID)).map_or_else(|| "unknown".to_owned(), short);
+    let runner = field(event, RUNNER_ID).unwrap_or_else(|| "unknown".to_owned());
+    format!("{state} in run {run} by {runner}")
+}
+
+fn unbelieved(malformed: bool) -> &'static str {
+    if malformed { " (malformed lease, judged by observation)" } else { "" }
+}
+
+/// A number of seconds as people say it, at most two units.
+fn span(seconds: i64) -> String {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    let text = humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
+    text.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// The standing's name in `--porcelain` and `--json`.
+fn standing_name(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::NoState => "no-state",
+        Standing::InvalidState(..) => "invalid-state",
+        Standing::Waits => "waits",
+        Standing::Ready => "ready",
+        Standing::NotTrusted => "not-trusted",
+        Standing::LeftOut => "left-out",
+        Standing::Unusable(..) => "unusable",
+        Standing::HopLimit { .. } => "hop-limit",
+        Standing::Leased { .. } => "leased",
+        Standing::Expired { .. } => "expired",
+    }
+}
+
+/// Seconds of lease left, negative once it expired, and whether that is by observation.
+fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
+    match standing {
+        Standing::Leased { until, malformed } => Some((until.saturating_sub(now), *malformed)),
+        Standing::Expired { since, malformed } => Some((since.saturating_sub(now), *malformed)),
+        Standing::NoState
+        | Standing::InvalidState(..)
+        | Standing::Waits
+        | Standing::Ready
+        | Standing::NotTrusted
+        | Standing::LeftOut
+        | Standing::Unusable(..)
+        | Standing::HopLimit { .. } => None,
+    }
+}
+
+/// Fields separated by tabs, `-` for none; new ones are only ever added at the end.
+fn porcelain(status: &BranchStatus, now: i64) -> String {
+    let event = status.tip.event.as_ref();
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    [
+        escape(status.branch.short()),
+        status.tip.id().to_string(),
+        state(status),
+        standing_name(&status.standing).to_owned(),
+        or_dash(status.command.as_ref().map(|c| escape(c.as_bytes()))),
+        or_dash(field(event, ORIGIN_STATE)),
+        or_dash(run_of(status).map(|r| escape(r.as_bytes()))),
+        or_dash(field(event, RUNNER_ID)),
+        or_dash(left(&status.standing, now).map(|(left, _)| left.to_string())),
+        or_dash(status.attempt.as_ref().map(|name| escape(name.as_bytes()))),
+        or_dash(event.map(|e| e.hop().to_string())),
+    ]
+    .join("\t")
+}
+
+fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
+    let event = status.tip.event.as_ref();
+    let text = |key| event.and_then(|e| e.text(key));
+    let lossy = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
+    let state = event.map(|e| match &e.state {
+        Ok(state) => state.to_string(),
+        Err((raw, _)) => lossy(raw),
+    });
+    let why = match &status.standing {
+        Standing::InvalidState(_, why) => Some(why.to_string()),
+        Standing::Unusable(_, why) => Some((*why).to_owned()),
+        Standing::NoState
+        | Standing::Waits
+        | Standing::Ready
+        | Standing::NotTrusted
+        | Standing::LeftOut
+        | Standing::HopLimit { .. }
+        | Standing::Leased { .. }
+        | Standing::Expired { .. } => None,
+    };
+    let lease = left(&status.standing, now);
+    json!({
+        "schema": STATUS_SCHEMA,
+        "branch": lossy(status.branch.short()),
+        "commit": status.tip.id().to_string(),
+        "committed": status.tip.commit.committed,
+        "subject": lossy(&crate::protocol::message::Message::parse(&status.tip.commit.message).subject),
+        "state": state,
+        "standing": standing_name(&status.standing),
+        "why": why,
+        "command": status.command,
+        "origin_state": text(ORIGIN_STATE),
+        "run_id": run_of(status),
+        "runner_id": text(RUNNER_ID),
+        "trigger": event.and_then(Event::trigger).map(|id| id.to_string()),
+        "seconds_left": lease.map(|(left, _)| left),
+        "malformed": lease.is_some_and(|(_, malformed)| malformed),
+        "attempt": status.attempt.as_ref().map(|name| lossy(name.as_bytes())),
+        "hop": event.map(Event::hop),
+        "max_hops": settings.max_hops,
+        "trusted": settings.commands_from != CommandsFrom::Nowhere,
+        "busy": status.busy.as_ref().map(|(busy, _)| busy.to_string()),
+    })
 }

@@ -61,7 +61,8 @@ fn still_trusted(global: &Global) -> Result<i32, Failure> {
 pub fn default_source(session: &Session) -> Result<CommandsFrom, Failure> {
     match session.current_branch()? {
         Some(branch) => Ok(CommandsFrom::Ref(branch)),
-        None => Err(Failure::usage("HEAD is detached: say where commands come from").hint("git aynig trust --ref <branch>")),
+        None => Err(Failure::usage("HEAD is detached: say where commands come from")
+            .hint("git aynig trust --ref <branch>")),
     }
 }
 
@@ -106,7 +107,11 @@ fn list(session: &Session) -> Result<i32, Failure> {
     for entry in config::read(&session.repo)? {
         if entry.key.starts_with("aynig.") && entry.key.ends_with(".commandsfrom") && entry.protected {
             let place = entry.key.trim_start_matches("aynig.").trim_end_matches(".commandsfrom");
-            output::line(&format!("{} {}", escape(entry.value.unwrap_or_default().as_bytes()), escape(place.as_bytes())));
+            output::line(&format!(
+                "{} {}",
+                escape(entry.value.unwrap_or_default().as_bytes()),
+                escape(place.as_bytes())
+            ));
         } else if entry.key == "aynig.commandsfrom" && entry.protected {
             output::line(&format!("{} *", escape(entry.value.unwrap_or_default().as_bytes())));
         }

@@ -16,19 +16,28 @@ struct Seen {
     at: i64,
 }
 
+fn runner_path(repo: &Repository) -> (String, PathBuf) {
+    let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
+    let host: String =
+        host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
+    let host = if host.is_empty() { "host".to_owned() } else { host };
+    let path = repo.aynig_dir().join(format!("runner-{host}"));
+    (host, path)
+}
+
+/// This runner's id, where it has one already: for verbs that only look.
+pub fn known_runner_id(repo: &Repository) -> Option<String> {
+    let id = std::fs::read_to_string(runner_path(repo).1).ok()?;
+    Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
+}
+
 /// This runner's id: `<host>-<random>`, made once per repository and host.
 pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
-    let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
-    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
-    let host = if host.is_empty() { "host".to_owned() } else { host };
-    let folder = repo.aynig_dir();
-    let path = folder.join(format!("runner-{host}"));
-    if let Ok(id) = std::fs::read_to_string(&path)
-        && let id = id.trim_end()
-        && !id.is_empty()
-    {
-        return Ok(id.to_owned());
+    if let Some(id) = known_runner_id(repo) {
+        return Ok(id);
     }
+    let (host, path) = runner_path(repo);
+    let folder = repo.aynig_dir();
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     let random = uuid::Uuid::new_v4().simple().to_string();
     let id = format!("{host}-{}", &random[..8]);

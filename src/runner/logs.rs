@@ -56,7 +56,10 @@ pub fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
 /// The logs of a trigger's `n`th run, counted from 1.
 pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
     let stem = if n == 1 { trigger.to_string() } else { format!("{trigger}.{n}") };
-    Logs { stdout: folder.join(format!("{stem}.stdout.log")), stderr: folder.join(format!("{stem}.stderr.log")) }
+    Logs {
+        stdout: folder.join(format!("{stem}.stdout.log")),
+        stderr: folder.join(format!("{stem}.stderr.log")),
+    }
 }
 
 /// The logs of a trigger's latest run; `None` where it has none.

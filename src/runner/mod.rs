@@ -9,6 +9,7 @@ pub mod change;
 pub mod claim;
 pub mod clock;
 pub mod finish;
+pub mod history;
 pub mod housekeeping;
 pub mod logs;
 pub mod recover;
@@ -17,6 +18,7 @@ pub mod select;
 pub mod settings;
 pub mod slot;
 pub mod supervise;
+pub mod survey;
 pub mod tick;
 
 use crate::protocol::decide::{Head, Policy, Takeover};
@@ -198,7 +200,10 @@ impl Runner<'_> {
     }
 
     /// What `decide` is told.
-    pub fn policy<'p>(&'p self, has_command: &'p dyn Fn(&crate::protocol::name::StateName) -> bool) -> Policy<'p> {
+    pub fn policy<'p>(
+        &'p self,
+        has_command: &'p dyn Fn(&crate::protocol::name::StateName) -> bool,
+    ) -> Policy<'p> {
         Policy {
             grace: self.settings.grace,
             takeover: if self.settings.observe { Takeover::Observe } else { Takeover::Date },

@@ -10,8 +10,11 @@ pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
-    std::fs::write(aside, content).map_err(io_error("write", aside))?;
-    std::fs::rename(aside, path).map_err(io_error("write", path))
+    let written = std::fs::write(aside, content).and_then(|()| std::fs::rename(aside, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(aside);
+        io_error("write", path)(error)
+    })
 }
 
 /// Syncs a folder: what was renamed into it survives power loss.

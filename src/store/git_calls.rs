@@ -246,7 +246,8 @@ impl RepoGit {
     /// changed the same lines. Names the paths where it had to choose.
     fn resolve_unmerged(&self, index: &Path) -> Result<Vec<String>, StoreError> {
         let listed = self.here().verb("ls-files").args(["-u", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
-        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> = Default::default();
+        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> =
+            Default::default();
         for entry in listed.split(|b| *b == 0).filter(|e| !e.is_empty()) {
             let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
             let head = String::from_utf8_lossy(&entry[..tab]).into_owned();
@@ -254,7 +255,8 @@ impl RepoGit {
             if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next())
                 && let Ok(stage @ 1..=3) = stage.parse::<usize>()
             {
-                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] = Some((mode.into(), id.into()));
+                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] =
+                    Some((mode.into(), id.into()));
             }
         }
         let (mut conflicts, mut info) = (Vec::new(), Vec::new());
@@ -294,7 +296,9 @@ impl RepoGit {
                 let plain = self.merge_blobs(&ours, &base, &theirs, None)?;
                 let (id, chosen) = match plain {
                     Some(id) => (id, false),
-                    None => (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true),
+                    None => {
+                        (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true)
+                    }
                 };
                 Ok((mode, id, chosen))
             }

@@ -167,7 +167,11 @@ impl World {
         let made = command.args(["init", "-q"]).args(args).arg(&dir).output().unwrap();
         if !made.status.success() {
             let said = String::from_utf8_lossy(&made.stderr).into_owned();
-            eprintln!("skipped: {} can't init {args:?}: {}", self.git.version, said.lines().next().unwrap_or(""));
+            eprintln!(
+                "skipped: {} can't init {args:?}: {}",
+                self.git.version,
+                said.lines().next().unwrap_or("")
+            );
             return None;
         }
         Some(dir)
@@ -209,7 +213,8 @@ impl World {
         let tip = self.try_git(dir, &["rev-parse", "-q", "--verify", &format!("refs/heads/{branch}")]).out;
         let parent = if tip.is_empty() { base } else { tip.trim_end().to_owned() };
         let tree = self.git(dir, &["rev-parse", &format!("{parent}^{{tree}}")]);
-        let mut raw = format!("tree {tree}\nparent {parent}\nauthor Ada <ada@example.com> 1 +0000\n").into_bytes();
+        let mut raw =
+            format!("tree {tree}\nparent {parent}\nauthor Ada <ada@example.com> 1 +0000\n").into_bytes();
         raw.extend_from_slice(format!("committer Ada <ada@example.com> {date} +0000\n\n").as_bytes());
         raw.extend_from_slice(message);
         self.raw_object(dir, branch, &raw)

@@ -8,7 +8,7 @@
 use super::super::StoreError;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
-use super::{Slot, io, scan};
+use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -30,7 +30,12 @@ fn now_ns() -> u64 {
 
 impl Slot {
     /// Brings the slot to `commit`, whose tree is `tree`.
-    pub fn fill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
+    pub fn fill(
+        &mut self,
+        repo: &Repository,
+        commit: ObjectId,
+        tree: ObjectId,
+    ) -> Result<Filled, StoreError> {
         let known = self.record.tree.is_some() && self.dir.join(".git").exists();
         if known && self.admin.exists() {
             match self.refill(repo, commit, tree) {
@@ -40,12 +45,16 @@ impl Slot {
         } else if self.dir.exists() || self.admin.exists() {
             self.retire()?;
         }
-        self.fill_fresh(repo, commit, tree)?;
+        if let Err(error) = self.fill_fresh(repo, commit, tree) {
+            // Half a slot is worth nothing, and its registration may name no commit yet.
+            let _ = self.retire();
+            return Err(error);
+        }
         Ok(Filled::Fresh)
     }
 
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
-        self.register(repo)?;
+        self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
             self.restore_index()?;
             self.detach(repo, commit)?;
@@ -59,7 +68,10 @@ impl Slot {
         if self.verify(repo)? {
             Ok(Filled::Updated)
         } else {
-            Err(StoreError::Gix { what: "refill the slot", message: "files differ after the checkout".into() })
+            Err(StoreError::Gix {
+                what: "refill the slot",
+                message: "files differ after the checkout".into(),
+            })
         }
     }
 
@@ -67,8 +79,7 @@ impl Slot {
     fn verify(&mut self, repo: &Repository) -> Result<bool, StoreError> {
         let started = now_ns();
         let hash = repo.hash;
-        let index = scan::read_index(&self.index_copy(), hash)?;
-        let clean = scan::scan(&self.dir, &index, hash, self.record.verified_at).clean;
+        let clean = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at).clean;
         if clean {
             self.record.verified_at = started;
             self.save()?;
@@ -76,11 +87,12 @@ impl Slot {
         Ok(clean)
     }
 
-    fn restore_index(&self) -> Result<(), StoreError> {
+    fn restore_index(&mut self) -> Result<(), StoreError> {
         let (copy, index) = (self.index_copy(), self.admin.join("index"));
         let aside = self.admin.join("index.aynig");
         std::fs::copy(&copy, &aside).map_err(io("copy", &copy))?;
         std::fs::rename(&aside, &index).map_err(io("write", &index))?;
+        self.placed = FileId::of(&index);
         let _ = std::fs::remove_file(self.admin.join("index.lock"));
         Ok(())
     }
@@ -91,13 +103,15 @@ impl Slot {
         let aside = copy.with_extension("index.new");
         std::fs::copy(index, &aside).map_err(io("copy", index))?;
         std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
+        self.index = std::cell::OnceCell::new();
+        self.placed = FileId::of(index);
         self.record.tree = Some(tree.to_string());
         self.record.verified_at = now_ns();
         self.save()
     }
 
     fn fill_fresh(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<(), StoreError> {
-        self.register(repo)?;
+        self.register(repo, commit)?;
         self.detach(repo, commit)?;
         let index = self.admin.join("index");
         match &repo.backend {
@@ -155,7 +169,10 @@ impl Slot {
 }
 
 /// A filter pipeline that runs no program: a server does not run what a pushed attribute names.
-fn without_drivers(gix: &gix::Repository, hash: gix::hash::Kind) -> Result<gix::filter::plumbing::Pipeline, StoreError> {
+fn without_drivers(
+    gix: &gix::Repository,
+    hash: gix::hash::Kind,
+) -> Result<gix::filter::plumbing::Pipeline, StoreError> {
     let failed = |m: String| StoreError::Gix { what: "prepare the checkout", message: m };
     let mut options = gix::filter::Pipeline::options(gix).map_err(|e| failed(format!("{e:?}")))?;
     options.drivers.clear();

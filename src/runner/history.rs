@@ -1,0 +1,77 @@
+//! The state events of a branch, newest first along first parents.
+//!
+//! Reads commits one by one and stops where it is told to or where a shallow clone ends. Without
+//! `leases`, claims and renewals are left out: what is left is what was asked for and what came of it.
+
+use super::{Runner, Tip};
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::store::{RefName, StoreError};
+use std::collections::HashSet;
+
+/// What was walked.
+#[derive(Debug, Default)]
+pub struct Walked {
+    /// The state events, newest first.
+    pub events: Vec<Tip>,
+    /// True where the walk ended at a commit of `known`, false where it ran out or had enough.
+    pub met: bool,
+}
+
+impl Runner<'_> {
+    /// Walks from a commit down, telling each state event, until `told` says false, a commit is in
+    /// `known`, or the history ends. True where it met a known commit.
+    pub fn walk(
+        &self,
+        from: ObjectId,
+        known: &HashSet<ObjectId>,
+        told: &mut dyn FnMut(Tip) -> bool,
+    ) -> Result<bool, StoreError> {
+        let mut next = Some(from);
+        while let Some(id) = next {
+            if known.contains(&id) {
+                return Ok(true);
+            }
+            let tip = Tip::from(self.store.read_commit(id)?);
+            next = tip.commit.parents.first().copied();
+            if tip.event.is_some() && !told(tip) {
+                return Ok(false);
+            }
+            if next.is_some() && self.store.history_ends_at(id)? {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The newest `limit` state events of a branch above what is `known`.
+    pub fn newest(
+        &self,
+        from: ObjectId,
+        leases: bool,
+        limit: usize,
+        known: &HashSet<ObjectId>,
+    ) -> Result<Walked, StoreError> {
+        let mut events = Vec::new();
+        if limit == 0 {
+            return Ok(Walked::default());
+        }
+        let met = self.walk(from, known, &mut |tip| {
+            if leases || !tip.event.as_ref().is_some_and(Event::is_working) {
+                events.push(tip);
+            }
+            events.len() < limit
+        })?;
+        Ok(Walked { events, met })
+    }
+
+    /// True while the branch's head is a lease of a run for this trigger that has not expired.
+    pub fn is_leased_for(&self, branch: &RefName, trigger: ObjectId) -> Result<bool, StoreError> {
+        use crate::protocol::decide::{Decision, decide};
+        let Some(tip) = self.read_tip(branch)? else { return Ok(false) };
+        let own = tip.event.as_ref().is_some_and(|e| e.is_working() && e.trigger() == Some(trigger));
+        let seen = self.first_seen(branch, tip.id());
+        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
+        Ok(own && matches!(decision, Decision::Leased { .. }))
+    }
+}

@@ -1,0 +1,222 @@
+//! How branches stand, without touching them: what `status` shows and `doctor` judges.
+//!
+//! One scan reads all heads; commands are looked up once for each tree and state, so that ten thousand
+//! branches cost little more than their commits. Works where nothing is trusted: then the branch's own
+//! tree says whether there would be a command. Implements K6, K7, K9, K13, K26 (as seen).
+
+use super::settings::CommandsFrom;
+use super::slot::attempt_ref;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::event::{Event, STALLED_RUN};
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::{BadName, STALLED, StateName};
+use crate::store::command_tree::{self, Lookup};
+use crate::store::worktrees::{self, Busy};
+use crate::store::{Commit, RefName, StoreError};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+/// How one branch stands.
+#[derive(Debug)]
+pub struct BranchStatus {
+    /// The branch.
+    pub branch: RefName,
+    /// Its newest commit.
+    pub tip: Tip,
+    /// What a tick would make of it.
+    pub standing: Standing,
+    /// The command that was found for its state, below `.aynig/`.
+    pub command: Option<String>,
+    /// Where work of the run that it stalled in is kept.
+    pub attempt: Option<RefName>,
+    /// A working tree that is in the middle of something with it.
+    pub busy: Option<(Busy, PathBuf)>,
+}
+
+/// What a tick would make of a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Its head is no state event.
+    NoState,
+    /// Its state can't name a command.
+    InvalidState(Vec<u8>, BadName),
+    /// No command answers its state: it waits for a person, or is an end.
+    Waits,
+    /// The next tick runs its command.
+    Ready,
+    /// It has a command here, but nobody has said that commands may run.
+    NotTrusted,
+    /// `aynig.branches` leaves it out.
+    LeftOut,
+    /// Its command can't be started: the path below `.aynig/`, and why.
+    Unusable(String, &'static str),
+    /// The chain is as long as it may get.
+    HopLimit {
+        /// How many dispatches led here.
+        hop: u32,
+        /// The limit.
+        max: u32,
+    },
+    /// Somebody holds it.
+    Leased {
+        /// Until this second, our clock.
+        until: i64,
+        /// The lease's length or date is not believed.
+        malformed: bool,
+    },
+    /// Its holder is gone: the next tick recovers it.
+    Expired {
+        /// Since this second, our clock.
+        since: i64,
+        /// The lease's length or date is not believed.
+        malformed: bool,
+    },
+}
+
+/// All branches that were looked at.
+#[derive(Debug, Default)]
+pub struct Surveyed {
+    /// Those that could be read.
+    pub branches: Vec<BranchStatus>,
+    /// Those that could not.
+    pub failed: Vec<(RefName, RunnerError)>,
+}
+
+type Found = HashMap<(Option<ObjectId>, StateName), Lookup>;
+
+/// One look at many branches, with what they share.
+pub struct Survey<'a> {
+    runner: &'a Runner<'a>,
+    attempts: HashSet<RefName>,
+    busy: Vec<(RefName, Busy, PathBuf)>,
+    /// The `.aynig` tree of the ref that commands come from, where it is one.
+    shared: Option<Option<ObjectId>>,
+    trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
+    found: RefCell<Found>,
+}
+
+impl<'a> Survey<'a> {
+    /// Reads what all branches share.
+    pub fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
+        let attempts = runner.store.scan("refs/aynig/attempts/")?.into_iter().map(|(name, _)| name).collect();
+        let busy = worktrees::list(runner.repo)?;
+        let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
+        let shared = match &runner.settings.commands_from {
+            CommandsFrom::Nowhere | CommandsFrom::Branch => None,
+            CommandsFrom::Ref(name) => Some(match runner.store.tip(name)? {
+                Some(id) => command_tree::find(&*runner.store, runner.store.read_commit(id)?.tree)?,
+                None => None,
+            }),
+        };
+        Ok(Self { runner, attempts, busy, shared, trees: RefCell::default(), found: RefCell::default() })
+    }
+
+    /// All branches; `only_events` leaves those out whose head is no state event.
+    pub fn all(&self, only_events: bool) -> Result<Surveyed, RunnerError> {
+        let heads = self.runner.store.read_heads("refs/heads/")?;
+        let mut surveyed = Surveyed::default();
+        surveyed.failed.extend(heads.failed.into_iter().map(|(name, e)| (name, RunnerError::Store(e))));
+        for (name, commit) in heads.heads {
+            let tip = Tip::from(commit);
+            if only_events && tip.event.is_none() {
+                continue;
+            }
+            match self.judge(&name, tip) {
+                Ok(status) => surveyed.branches.push(status),
+                Err(error) => surveyed.failed.push((name, error)),
+            }
+        }
+        Ok(surveyed)
+    }
+
+    /// One branch; `None` where it does not exist.
+    pub fn one(&self, branch: &RefName) -> Result<Option<BranchStatus>, RunnerError> {
+        match self.runner.read_tip(branch)? {
+            Some(tip) => Ok(Some(self.judge(branch, tip)?)),
+            None => Ok(None),
+        }
+    }
+
+    fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {
+        let lookup = match tip.event.as_ref().and_then(Event::state_name) {
+            Some(state) if !state.is_working() => self.lookup(&tip.commit, state)?,
+            Some(_) | None => Lookup::Missing,
+        };
+        let usable = matches!(lookup, Lookup::Found(_));
+        let has_command = |_: &StateName| usable;
+        let runner = self.runner;
+        let seen = runner.first_seen(branch, tip.id());
+        let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(&has_command));
+        let standing = self.standing(branch, decision, &lookup);
+        let command = match lookup {
+            Lookup::Found(command) => Some(command.path),
+            Lookup::Missing | Lookup::Unusable { .. } => None,
+        };
+        let attempt = self.attempt(tip.event.as_ref());
+        let busy =
+            self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
+        Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, busy })
+    }
+
+    fn standing(&self, branch: &RefName, decision: Decision, lookup: &Lookup) -> Standing {
+        use crate::protocol::decide::Observed;
+        let malformed = |observed| matches!(observed, Some(Observed::Seconds | Observed::Date));
+        match decision {
+            Decision::Nothing(Idle::NoState) => Standing::NoState,
+            Decision::Nothing(Idle::InvalidState { raw, why }) => Standing::InvalidState(raw, why),
+            Decision::Nothing(Idle::NoCommand { .. }) => match lookup {
+                Lookup::Unusable { path, why } => Standing::Unusable(path.clone(), why),
+                Lookup::Found(_) | Lookup::Missing => Standing::Waits,
+            },
+            Decision::Nothing(Idle::HopLimit { hop, max, .. }) => Standing::HopLimit { hop, max },
+            Decision::Leased { until, observed } => {
+                Standing::Leased { until, malformed: malformed(observed) }
+            }
+            Decision::Expired { since, observed } => {
+                Standing::Expired { since, malformed: malformed(observed) }
+            }
+            Decision::Dispatch { .. } if self.runner.settings.commands_from == CommandsFrom::Nowhere => {
+                Standing::NotTrusted
+            }
+            Decision::Dispatch { .. } if !self.runner.may_tick(branch) => Standing::LeftOut,
+            Decision::Dispatch { .. } => Standing::Ready,
+        }
+    }
+
+    /// Looks a command up where commands come from; where nobody has said, in the branch itself.
+    fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
+        let store = &*self.runner.store;
+        let tree = match self.shared {
+            Some(tree) => tree,
+            None => {
+                let known = self.trees.borrow().get(&commit.tree).copied();
+                match known {
+                    Some(tree) => tree,
+                    None => {
+                        let tree = command_tree::find(store, commit.tree)?;
+                        self.trees.borrow_mut().insert(commit.tree, tree);
+                        tree
+                    }
+                }
+            }
+        };
+        let key = (tree, state.clone());
+        if let Some(found) = self.found.borrow().get(&key) {
+            return Ok(found.clone());
+        }
+        let found = match tree {
+            Some(tree) => command_tree::lookup(store, tree, self.runner.settings.role.as_ref(), state)?,
+            None => Lookup::Missing,
+        };
+        self.found.borrow_mut().insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// Where the work of the run is kept that a `stalled` head ended.
+    fn attempt(&self, event: Option<&Event>) -> Option<RefName> {
+        let event = event.filter(|e| e.state_name().is_some_and(|s| s.as_str() == STALLED))?;
+        attempt_ref(event.text(STALLED_RUN)?).filter(|name| self.attempts.contains(name))
+    }
+}
