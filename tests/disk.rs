@@ -69,7 +69,7 @@ fn one(world: &World, disk: &Disk, dir: &Path, kib: u64) -> i32 {
     world.aynig(dir, &["set-state", "build", "-b", "work"]).expect(0);
     let trigger = world.git(dir, &["rev-parse", "work"]);
     disk.leave(kib);
-    let said = world.aynig(dir, &["tick", "work", "--lease", "2s"]);
+    let said = world.aynig(dir, &["tick", "work", "--lease", "1s"]);
     let about = format!("{kib} KiB: {}: {}{}", said.code, said.out, said.err);
     assert!([0, 1, 75].contains(&said.code), "{about}");
     let full = |text: &str| text.contains("No space left") || text.contains("no space") || text.contains("full");
@@ -106,7 +106,9 @@ fn again(world: &World, dir: &Path, about: &str) {
     assert_eq!(state(), "review", "after {about}");
     world.assert_sound(dir);
     assert_eq!(world.git(dir, &["cat-file", "blob", "work:file.txt"]), "one\nedited", "after {about}");
-    assert_eq!(world.git(dir, &["for-each-ref", "refs/aynig/run"]), "", "after {about}");
+    // A run's own ref that could not be removed for want of room protects objects, and blocks nothing.
+    let refs = world.git(dir, &["for-each-ref", "refs/aynig/run"]);
+    assert!(refs.lines().count() <= 1, "{refs} after {about}");
     let locks = files_below(&dir.join(".git"), &|name| name.ends_with(b".lock"));
     let locks: Vec<_> = locks.iter().filter(|p| !p.starts_with(dir.join(".git/aynig"))).collect();
     assert!(locks.is_empty(), "{locks:?} after {about}");
@@ -134,14 +136,14 @@ fn sweep(world: &World, args: &[&str], room: impl Iterator<Item = u64>) {
 /// K11, K14, K42: the repository's disk fills up at any step of a first tick
 #[test]
 fn a_full_disk_at_any_step_breaks_nothing() {
-    sweep(&World::any(), &[], (0..200).step_by(4));
+    sweep(&World::any(), &[], (0..200).step_by(8));
 }
 
 /// The same where git writes refs
 #[test]
 fn a_full_disk_at_any_step_breaks_no_reftable_repository() {
     let git = gits().into_iter().find(|g| !g.version.contains(" 2.3")).unwrap_or_else(|| gits()[0].clone());
-    sweep(&World::new(&git), &["--ref-format=reftable"], (0..280).step_by(12));
+    sweep(&World::new(&git), &["--ref-format=reftable"], (0..288).step_by(24));
 }
 
 /// K14: no room for a slot ends the run `stalled` with that reason; the branch is not held
