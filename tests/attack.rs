@@ -68,7 +68,11 @@ impl Trap {
         write("evil.pm", &format!("open(F, '>', '{m}/perl'); 1;\n"));
         write("evil.js", &format!("require('fs').writeFileSync('{m}/node', '')\n"));
         write("makefile", &format!("$(shell touch '{m}/make')\n"));
-        let config = format!("[core]\n\tfsmonitor = {}/trap/run\n\tpager = {}/trap/run\n", root.display(), root.display());
+        let config = format!(
+            "[core]\n\tfsmonitor = {}/trap/run\n\tpager = {}/trap/run\n",
+            root.display(),
+            root.display()
+        );
         for name in ["xdg/git/config", ".gitconfig"] {
             write(name, &config);
         }
@@ -110,7 +114,10 @@ impl Trap {
     }
 
     fn reset(&self) {
-        std::fs::read_dir(&self.markers).unwrap().flatten().for_each(|e| std::fs::remove_file(e.path()).unwrap());
+        std::fs::read_dir(&self.markers)
+            .unwrap()
+            .flatten()
+            .for_each(|e| std::fs::remove_file(e.path()).unwrap());
     }
 }
 
@@ -119,8 +126,21 @@ fn control(world: &World, trap: &Trap, dir: &Path) -> Vec<&'static str> {
     let probe = world.root().join("probe.sh");
     std::fs::write(&probe, PROBE).unwrap();
     let singly = [
-        "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "PERL5OPT", "NODE_OPTIONS", "MAKEFILES", "GIT_CONFIG_GLOBAL",
-        "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_TRACE", "GIT_TRACE2", "XDG_CONFIG_HOME", "HOME", "PATH",
+        "BASH_ENV",
+        "ENV",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PERL5OPT",
+        "NODE_OPTIONS",
+        "MAKEFILES",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_SSH_COMMAND",
+        "GIT_TRACE",
+        "GIT_TRACE2",
+        "XDG_CONFIG_HOME",
+        "HOME",
+        "PATH",
     ];
     let mut caught = Vec::new();
     for name in singly {

@@ -18,7 +18,8 @@ impl Disk {
         let at = world.root().join(name);
         std::fs::create_dir(&at).unwrap();
         let size = format!("size={kib}k,mode=755");
-        let mount = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at).output();
+        let mount =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at).output();
         if !mount.as_ref().is_ok_and(|m| m.status.success()) {
             eprintln!("skipped: this user can't mount a disk: {mount:?}");
             return None;
@@ -72,7 +73,8 @@ fn one(world: &World, disk: &Disk, dir: &Path, kib: u64) -> i32 {
     let said = world.aynig(dir, &["tick", "work", "--lease", "1s"]);
     let about = format!("{kib} KiB: {}: {}{}", said.code, said.out, said.err);
     assert!([0, 1, 75].contains(&said.code), "{about}");
-    let full = |text: &str| text.contains("No space left") || text.contains("no space") || text.contains("full");
+    let full =
+        |text: &str| text.contains("No space left") || text.contains("no space") || text.contains("full");
     if said.code != 0 {
         assert!(full(&said.err) || full(&said.out), "{about}");
     }
@@ -130,7 +132,10 @@ fn sweep(world: &World, args: &[&str], room: impl Iterator<Item = u64>) {
         *codes.entry(one(world, &disk, &dir, kib)).or_default() += 1;
     }
     eprintln!("ended with (exit code: how often) {codes:?}");
-    assert!(codes.contains_key(&75) && codes.contains_key(&0), "the sweep goes from nothing to enough: {codes:?}");
+    assert!(
+        codes.contains_key(&75) && codes.contains_key(&0),
+        "the sweep goes from nothing to enough: {codes:?}"
+    );
 }
 
 /// K11, K14, K42: the repository's disk fills up at any step of a first tick
@@ -168,7 +173,10 @@ fn a_full_disk_below_the_slots_ends_the_run_stalled() {
     // A second time it is the same: nothing half-made is taken for a slot.
     world.aynig(&dir, &["retry", "work"]).expect(0);
     world.aynig(&dir, &["tick", "work"]).expect(1);
-    world.git(&dir, &["config", "--global", "aynig.worktreeDir", world.root().join("roomy").to_str().unwrap()]);
+    world.git(
+        &dir,
+        &["config", "--global", "aynig.worktreeDir", world.root().join("roomy").to_str().unwrap()],
+    );
     world.aynig(&dir, &["retry", "work"]).expect(0);
     let said: Said = world.aynig(&dir, &["tick", "work"]).expect(0);
     assert!(said.out.contains("build -> review"), "{}", said.out);

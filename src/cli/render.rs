@@ -235,7 +235,7 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             place(dir),
             escape(words.as_bytes())
         ),
-        Note::RenewalFailed(why) => format!("{}", escape(why.as_bytes())),
+        Note::RenewalFailed(why) => escape(why.as_bytes()),
         Note::SlotRetired(dir) => {
             format!("a worktree could not be cleared and was given up: '{}'", place(dir))
         }

@@ -44,14 +44,17 @@ const LOW: u64 = 1 << 20;
 /// place has no room left, or the system's own words are in the report. Only the report and its exit code
 /// hang on this, no verdict.
 pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreError> {
+    #[allow(clippy::useless_conversion, reason = "these are 32 bits wide on macOS")]
     let low = nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-        let size: u64 = disk.fragment_size();
+        let size = u64::from(disk.fragment_size());
         let room = u64::from(disk.blocks_available()).saturating_mul(size);
         room < LOW || (disk.files() > 0 && disk.files_available() == 0)
     });
-    let said = ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
+    let said =
+        ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
     (low || said).then(|| {
-        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left ({message})"));
+        let source =
+            std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left ({message})"));
         StoreError::Io { what, path: place.to_owned(), source }
     })
 }

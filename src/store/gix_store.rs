@@ -171,7 +171,9 @@ impl GixStore {
         }
         if !path.exists() {
             self.refs.make_dirs_unsynced(&folder)?;
-            self.loose.write_buf(kind, data).map_err(gix_write_error("write the object to", &self.objects_dir))?;
+            self.loose
+                .write_buf(kind, data)
+                .map_err(gix_write_error("write the object to", &self.objects_dir))?;
             self.refs.adjust_mode(&path)?;
         }
         if self.durable {

@@ -128,12 +128,13 @@ impl Slot {
             let full = super::super::disk::full("check out to", &self.dir, &message);
             full.unwrap_or(StoreError::Gix { what, message })
         };
-        let failed = |e: gix::Error| refused(format!("{e:#}").split_whitespace().collect::<Vec<_>>().join(" "));
+        let failed =
+            |e: gix::Error| refused(format!("{e:#}").split_whitespace().collect::<Vec<_>>().join(" "));
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
-        let mut index = gix.index_from_tree(&id).map_err(|e| failed(e.into()))?;
+        let mut index = gix.index_from_tree(&id).map_err(failed)?;
         let source = gix::worktree::stack::state::attributes::Source::IdMapping;
-        let mut options = gix.checkout_options(source).map_err(|e| failed(e.into()))?;
+        let mut options = gix.checkout_options(source).map_err(failed)?;
         options.destination_is_initially_empty = false;
         options.overwrite_existing = true;
         if repo.bare {
@@ -156,7 +157,7 @@ impl Slot {
             &interrupt,
             options,
         )
-        .map_err(|e| failed(e.into()))?;
+        .map_err(failed)?;
         if let Some(first) = outcome.errors.first() {
             return Err(refused(format!("'{}': {}", first.path, first.error)));
         }
@@ -164,7 +165,7 @@ impl Slot {
             return Err(refused(format!("'{}' collides with another file", first.path)));
         }
         index.set_path(path);
-        index.write(Default::default()).map_err(|e| failed(e.into()))
+        index.write(Default::default()).map_err(failed)
     }
 }
 
