@@ -254,7 +254,7 @@ fn packed_refs_and_packed_objects() {
     });
 }
 
-/// K11: a stale `packed-refs.lock` stops no tick
+/// K37: what repack and commit-graph write beside the objects
 #[test]
 fn with_a_commit_graph_and_a_bitmap() {
     each_git(|world| {
