@@ -26,6 +26,21 @@ fn path(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// A path for people.
+fn place(path: &std::path::Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
+}
+
+/// The first few of many names, and how many more there are.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let first = names.iter().take(SHOWN).map(|n| escape(n.as_bytes())).collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => first,
+        Some(more) => format!("{first} and {more} more"),
+    }
+}
+
 fn full(name: &RefName) -> String {
     String::from_utf8_lossy(name.as_bytes()).into_owned()
 }
@@ -67,7 +82,7 @@ pub fn text(report: &Report, named: bool) -> Text {
             Some(format!("{branch}: no such branch"))
         }
         Verdict::Skipped(Skip::Busy(busy, dir)) => {
-            Some(format!("{branch}: skipped: it is being {busy} in '{}'", dir.display()))
+            Some(format!("{branch}: skipped: it is being {busy} in '{}'", place(dir)))
         }
         Verdict::Skipped(Skip::Interrupted) => None,
         Verdict::Leased { left, run_id, malformed, .. } => (named || *malformed).then(|| {
@@ -197,10 +212,10 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         }
         Note::MoreInvalid(n) => format!("ignored {n} more invalid SET_STATE lines"),
         Note::TrailersLeftOut(names) => {
-            format!("trailers too large for the environment were left out: {}", names.join(", "))
+            format!("trailers too large for the environment were left out: {}", some(names))
         }
         Note::NestedRepositories(names) => {
-            format!("repositories inside the worktree were left out: {}", names.join(", "))
+            format!("repositories inside the worktree were left out: {}", some(names))
         }
         Note::NotCommitted(path) => {
             return Some(format!(
@@ -211,13 +226,13 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             format!("the branch has .aynig/{path}, but commands come from {}, which has not", full(name))
         }
         Note::LogsElsewhere(path) => {
-            format!("'.aynig/logs' leads through a symbolic link; the logs are in '{}'", path.display())
+            format!("'.aynig/logs' leads through a symbolic link; the logs are in '{}'", place(path))
         }
         Note::LogFailed(what) => format!("a log could not be written: {}", escape(what.as_bytes())),
         Note::OutputHeldOpen => "a background process held the command's output open".to_owned(),
         Note::CheckoutBlocked(dir, words) => format!(
             "'{}' could not follow the branch: {}\nhint: commit or stash, then git aynig tick",
-            dir.display(),
+            place(dir),
             escape(words.as_bytes())
         ),
         Note::RenewalFailed(why) => escape(why.as_bytes()),
@@ -225,7 +240,7 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
         }
         Note::SlotRetired(dir) => {
-            format!("a worktree could not be cleared and was given up: '{}'", dir.display())
+            format!("a worktree could not be cleared and was given up: '{}'", place(dir))
         }
         Note::MalformedLease => {
             "its lease has an unusable date or length and is judged by observation".to_owned()

@@ -7,6 +7,7 @@ use super::session::{Global, Session};
 use super::settings::{Flags, duration};
 use super::{output, render, trust};
 use crate::protocol::decide::Idle;
+use crate::protocol::text::escape;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, advanced, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
@@ -190,8 +191,9 @@ impl Calling<'_> {
     fn finish_checkouts(&self, runner: &crate::runner::Runner<'_>) -> Result<(), Failure> {
         for done in checkout::finish_all(&self.session.repo, &|name| runner.store.tip(name))? {
             if let Finished::Blocked(dir, words) = done {
-                let words = crate::protocol::text::escape(words.as_bytes());
-                output::note(&format!("warning: '{}' cannot follow its branch: {words}", dir.display()));
+                let words = escape(words.as_bytes());
+                let dir = escape(dir.as_os_str().as_encoded_bytes());
+                output::note(&format!("warning: '{dir}' cannot follow its branch: {words}"));
                 output::note("hint: commit or stash, then git aynig tick");
             }
         }
@@ -221,15 +223,8 @@ fn detach(session: &Session) -> Result<i32, Failure> {
     use std::process::{Command, Stdio};
     let settings = session.settings(&Flags::default())?;
     session.require_trust(&settings)?;
-    let (folder, _) = crate::runner::logs::folder(&session.repo);
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot start in the background: {e}"));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let ignore = folder.join(".gitignore");
-    if session.repo.main_dir.is_some() && !ignore.exists() {
-        std::fs::write(&ignore, "*\n").map_err(failed)?;
-    }
-    let mut log = std::fs::File::options();
-    let log = log.create(true).append(true).open(folder.join("hook.log")).map_err(failed)?;
+    let log = crate::runner::logs::open_hook_log(&session.repo)?;
     let args = std::env::args_os().skip(1).filter(|a| a != "--detach");
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(args).stdin(Stdio::null()).process_group(0);

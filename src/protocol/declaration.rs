@@ -211,14 +211,13 @@ fn trailer(key: &str, value: &str) -> Result<Trailer, Invalid> {
     Ok(Trailer { key: key.to_owned(), value: value.trim_matches([' ', '\t']).as_bytes().to_vec() })
 }
 
-/// The workflow trailers that travel on: those with our prefix that the runner does not manage, in
-/// UTF-8, since the commits that we write declare no other encoding.
+/// The workflow trailers that travel on: those with our prefix that the runner does not manage, and that
+/// can be written again. One that can't (an inner CR, no UTF-8) must not keep a branch from being claimed.
 pub fn travelling(message: &Message) -> Vec<Trailer> {
     message
         .trailers
         .iter()
-        .filter(|t| t.key.starts_with(PREFIX) && !is_managed_key(&t.key))
-        .filter(|t| std::str::from_utf8(&t.value).is_ok() && !t.value.contains(&0))
+        .filter(|t| t.key.starts_with(PREFIX) && !is_managed_key(&t.key) && t.is_writable())
         .cloned()
         .collect()
 }

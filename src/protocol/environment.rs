@@ -28,6 +28,7 @@ pub const RESERVED_NAMES: &[&str] = &[
     "ALL_PROXY",
     "AR",
     "AS",
+    "AYNIG",
     "BODY",
     "BROWSER",
     "BUNDLE_GEMFILE",

@@ -117,7 +117,7 @@ pub fn retried(state: &StateName, trigger: &Message, hop: Option<u32>) -> Messag
     let mut trailers = vec![trailer(STATE, state)];
     trailers.extend(hop.map(|hop| trailer(HOP, hop)));
     let others = trigger.trailers.iter().filter(|t| !super::message::is_managed_key(&t.key));
-    trailers.extend(others.filter(|t| std::str::from_utf8(&t.value).is_ok()).cloned());
+    trailers.extend(others.filter(|t| t.is_writable()).cloned());
     let subject = format!("aynig: retry {state}");
     Message::new(subject, String::from_utf8_lossy(&trigger.body).into_owned(), trailers)
 }

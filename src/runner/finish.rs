@@ -25,6 +25,7 @@ use std::path::Path;
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
+
 /// What was tried with an outcome.
 enum Landed {
     Won(ObjectId),
@@ -271,6 +272,8 @@ impl Runner<'_> {
         let claimed = &live.claimed;
         let found = match kept {
             Some(name) => Ok(Some(name)),
+            // Nothing was started: what is in the slot is nobody's work.
+            None if exit.is_none() => Ok(None),
             None => self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None),
         };
         // Work that could not be kept stays in the slot: whoever wants that slot tries again.

@@ -29,6 +29,30 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
     if plain(&aynig) && plain(&logs) { (logs, false) } else { (inside, true) }
 }
 
+/// Makes that folder; in a working tree it ignores itself.
+fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
+    let (folder, elsewhere) = folder(repo);
+    std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    if repo.main_dir.is_some() && !elsewhere {
+        let ignore = folder.join(".gitignore");
+        // Made new or not at all: a link there, dangling or not, is not written through.
+        match File::options().write(true).create_new(true).open(&ignore) {
+            Ok(mut file) => std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?,
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(io("create", &ignore)(e)),
+        }
+    }
+    Ok((folder, elsewhere))
+}
+
+/// The log of what runs in the background, to be appended to; never opened through a link.
+pub fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
+    let path = create_folder(repo)?.0.join("hook.log");
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600).custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
+    options.open(&path).map_err(io("open", &path))
+}
+
 /// The logs of a trigger's `n`th run, counted from 1.
 pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
     let stem = if n == 1 { trigger.to_string() } else { format!("{trigger}.{n}") };
@@ -50,14 +74,7 @@ pub fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
 impl Runner<'_> {
     /// Makes the two empty logs of a run.
     pub(super) fn create_logs(&self, trigger: ObjectId) -> Result<(Logs, bool), RunnerError> {
-        let (folder, elsewhere) = folder(self.repo);
-        std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
-        if self.repo.main_dir.is_some() && !elsewhere {
-            let ignore = folder.join(".gitignore");
-            if !ignore.exists() {
-                std::fs::write(&ignore, "*\n").map_err(io("write", &ignore))?;
-            }
-        }
+        let (folder, elsewhere) = create_folder(self.repo)?;
         let make = |path: &Path| {
             let mut options = File::options();
             options.write(true).create_new(true).mode(0o600);
@@ -67,10 +84,14 @@ impl Runner<'_> {
         for n in 1.. {
             let logs = paths(&folder, trigger, n);
             match make(&logs.stdout) {
-                Ok(_) => {
-                    make(&logs.stderr).map_err(io("create", &logs.stderr))?;
-                    return Ok((logs, elsewhere));
-                }
+                Ok(_) => match make(&logs.stderr) {
+                    Ok(_) => return Ok((logs, elsewhere)),
+                    // Something is in the way of this pair: the next number has room for both.
+                    Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                        std::fs::remove_file(&logs.stdout).map_err(io("remove", &logs.stdout))?;
+                    }
+                    Err(e) => return Err(io("create", &logs.stderr)(e)),
+                },
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(io("create", &logs.stdout)(e)),
             }

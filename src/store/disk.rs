@@ -10,8 +10,11 @@ pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
-    std::fs::write(aside, content).map_err(io_error("write", aside))?;
-    std::fs::rename(aside, path).map_err(io_error("write", path))
+    let written = std::fs::write(aside, content).and_then(|()| std::fs::rename(aside, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(aside);
+        io_error("write", path)(error)
+    })
 }
 
 /// Syncs a folder: what was renamed into it survives power loss.
@@ -32,6 +35,28 @@ pub fn sync_file_system(path: &Path) -> Result<(), StoreError> {
         nix::unistd::sync();
         Ok(())
     }
+}
+
+/// Room below which a failure that names no reason is taken for a full disk, in bytes.
+const LOW: u64 = 1 << 20;
+
+/// What a program or a library reported as text, as the error of a full disk where that is what it is: the
+/// place has no room left, or the system's own words are in the report. Only the report and its exit code
+/// hang on this, no verdict.
+pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreError> {
+    #[allow(clippy::useless_conversion, reason = "these are 32 bits wide on macOS")]
+    let low = nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+        let size = u64::from(disk.fragment_size());
+        let room = u64::from(disk.blocks_available()).saturating_mul(size);
+        room < LOW || (disk.files() > 0 && disk.files_available() == 0)
+    });
+    let said =
+        ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
+    (low || said).then(|| {
+        let source =
+            std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left ({message})"));
+        StoreError::Io { what, path: place.to_owned(), source }
+    })
 }
 
 /// Removes a file or a folder with everything in it, folders without write permission included.

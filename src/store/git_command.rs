@@ -9,7 +9,7 @@
 //! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
 //! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
 
-use super::{RefName, Signature, StoreError, commit, io_error};
+use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -118,7 +118,8 @@ impl Git {
         inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
         // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
         inner.process_group(0);
-        let mut command = GitCommand { inner, verb: String::new(), stdin: None };
+        let git_dir = Some(git_dir.to_owned());
+        let mut command = GitCommand { inner, git_dir, verb: String::new(), stdin: None };
         for pin in PINNED {
             command = command.config(pin);
         }
@@ -134,7 +135,7 @@ impl Git {
             inner.arg(joined("--git-dir=", git_dir.as_os_str()));
         }
         inner.process_group(0);
-        GitCommand { inner, verb: String::new(), stdin: None }
+        GitCommand { inner, git_dir: git_dir.map(Path::to_owned), verb: String::new(), stdin: None }
     }
 
     /// Deletes a ref that may be packed too, if it holds `old`.
@@ -159,6 +160,7 @@ impl Git {
 #[derive(Debug)]
 pub struct GitCommand {
     inner: Command,
+    git_dir: Option<PathBuf>,
     verb: String,
     stdin: Option<Vec<u8>>,
 }
@@ -251,13 +253,20 @@ impl GitCommand {
 
     /// Runs it and returns what it printed; any exit status but 0 is an error.
     pub fn ok(self) -> Result<Vec<u8>, StoreError> {
-        let verb = self.verb.clone();
+        let (verb, places) = (self.verb.clone(), self.places());
         let output = run(self)?;
         if output.status.success() {
             return Ok(output.stdout);
         }
         let message = if output.message.is_empty() { output.status.to_string() } else { output.message };
-        Err(StoreError::Git { verb, message })
+        let full = |place: &PathBuf| disk::full("write to", place, &format!("git {verb}: {message}"));
+        Err(places.iter().find_map(full).unwrap_or(StoreError::Git { verb, message }))
+    }
+
+    /// The folders that it may write to.
+    fn places(&self) -> Vec<PathBuf> {
+        let dir = self.inner.get_current_dir().map(Path::to_owned);
+        self.git_dir.iter().cloned().chain(dir).collect()
     }
 
     /// Starts it with both pipes open, to be talked to; its error output goes nowhere.

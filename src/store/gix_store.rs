@@ -171,7 +171,9 @@ impl GixStore {
         }
         if !path.exists() {
             self.refs.make_dirs_unsynced(&folder)?;
-            self.loose.write_buf(kind, data).map_err(gix_error("write the object"))?;
+            self.loose
+                .write_buf(kind, data)
+                .map_err(gix_write_error("write the object to", &self.objects_dir))?;
             self.refs.adjust_mode(&path)?;
         }
         if self.durable {
@@ -271,6 +273,19 @@ pub(super) fn gix_error<E: std::fmt::Display>(what: &'static str) -> impl FnOnce
     move |error| {
         let message = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
         StoreError::Gix { what, message }
+    }
+}
+
+/// The same for something that writes below a folder: a full disk is an error of its own.
+pub(super) fn gix_write_error<E: std::fmt::Display>(
+    what: &'static str,
+    place: &Path,
+) -> impl FnOnce(E) -> StoreError {
+    move |error| match gix_error(what)(error) {
+        StoreError::Gix { what, message } => {
+            super::disk::full(what, place, &message).unwrap_or(StoreError::Gix { what, message })
+        }
+        other => other,
     }
 }
 

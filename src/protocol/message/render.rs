@@ -204,6 +204,13 @@ fn check_subject(subject: &[u8]) -> Result<(), RenderError> {
     Ok(())
 }
 
+impl Trailer {
+    /// True where the trailer can be written, so that it is read as it was meant.
+    pub fn is_writable(&self) -> bool {
+        check_trailer(self).is_ok()
+    }
+}
+
 fn check_trailer(Trailer { key, value }: &Trailer) -> Result<(), RenderError> {
     let key_ok = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if !key_ok {

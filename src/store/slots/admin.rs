@@ -16,12 +16,12 @@ const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "refs"
 
 impl Slot {
     /// Makes the slot's registration exactly what we want it to be, whatever a command did to it.
-    pub(super) fn register(&self, repo: &Repository) -> Result<(), StoreError> {
+    pub(super) fn register(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         std::fs::create_dir_all(&self.dir).map_err(io("create", &self.dir))?;
         if self.admin.exists() {
             self.clean_admin(repo)?;
         } else {
-            self.build_admin(repo)?;
+            self.build_admin(repo, commit)?;
         }
         let link = self.dir.join(".git");
         let content = [b"gitdir: ", self.admin.as_os_str().as_bytes(), b"\n"].concat();
@@ -49,10 +49,18 @@ impl Slot {
         files
     }
 
-    fn build_admin(&self, repo: &Repository) -> Result<(), StoreError> {
+    fn build_admin(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         let aside = repo.aynig_dir().join("slots").join(format!(".new-{}", uuid::Uuid::new_v4()));
+        let built = self.build_aside(repo, commit, &aside);
+        if built.is_err() {
+            let _ = std::fs::remove_dir_all(&aside);
+        }
+        built
+    }
+
+    fn build_aside(&self, repo: &Repository, commit: ObjectId, aside: &Path) -> Result<(), StoreError> {
         let make = |path: &Path| std::fs::create_dir_all(path).map_err(io("create", path));
-        make(&aside)?;
+        make(aside)?;
         if repo.reftable {
             make(&aside.join("refs"))?;
             make(&aside.join("reftable"))?;
@@ -60,8 +68,8 @@ impl Slot {
             std::fs::write(&tables, b"").map_err(io("write", &tables))?;
         } else {
             let head = aside.join("HEAD");
-            let null = if repo.is_sha256() { "0".repeat(64) } else { "0".repeat(40) };
-            std::fs::write(&head, null + "\n").map_err(io("write", &head))?;
+            // A commit from the first moment: Git's fsck complains of a HEAD that points at nothing.
+            std::fs::write(&head, format!("{commit}\n")).map_err(io("write", &head))?;
         }
         for (name, content) in self.files(repo) {
             let path = aside.join(name);
@@ -69,7 +77,7 @@ impl Slot {
         }
         let parent = repo.common_dir.join("worktrees");
         make(&parent)?;
-        std::fs::rename(&aside, &self.admin).map_err(io("create", &self.admin))
+        std::fs::rename(aside, &self.admin).map_err(io("create", &self.admin))
     }
 
     fn clean_admin(&self, repo: &Repository) -> Result<(), StoreError> {

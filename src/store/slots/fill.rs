@@ -45,12 +45,16 @@ impl Slot {
         } else if self.dir.symlink_metadata().is_ok() || self.admin.exists() {
             self.retire()?;
         }
-        self.fill_fresh(repo, commit, tree)?;
+        if let Err(error) = self.fill_fresh(repo, commit, tree) {
+            // Half a slot is worth nothing, and its registration may name no commit yet.
+            let _ = self.retire();
+            return Err(error);
+        }
         Ok(Filled::Fresh)
     }
 
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
-        self.register(repo)?;
+        self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
             self.restore_index()?;
             self.detach(repo, commit)?;
@@ -107,7 +111,7 @@ impl Slot {
     }
 
     fn fill_fresh(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<(), StoreError> {
-        self.register(repo)?;
+        self.register(repo, commit)?;
         self.detach(repo, commit)?;
         self.record.folder_mode = self.dir.symlink_metadata().ok().as_ref().map(scan::folder_mode);
         let index = self.admin.join("index");
@@ -120,8 +124,13 @@ impl Slot {
 
     /// Writes all files of a tree into the empty slot, in process.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &std::path::Path) -> Result<(), StoreError> {
+        let refused = |message: String| {
+            let what = "check out the slot";
+            let full = super::super::disk::full("check out to", &self.dir, &message);
+            full.unwrap_or(StoreError::Gix { what, message })
+        };
         let failed =
-            |e: gix::Error| StoreError::Gix { what: "check out the slot", message: format!("{e:?}") };
+            |e: gix::Error| refused(format!("{e:#}").split_whitespace().collect::<Vec<_>>().join(" "));
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         let mut index = gix.index_from_tree(&id).map_err(failed)?;
@@ -151,12 +160,10 @@ impl Slot {
         )
         .map_err(failed)?;
         if let Some(first) = outcome.errors.first() {
-            let message = format!("'{}': {}", first.path, first.error);
-            return Err(StoreError::Gix { what: "check out the slot", message });
+            return Err(refused(format!("'{}': {}", first.path, first.error)));
         }
         if let Some(first) = outcome.collisions.first() {
-            let message = format!("'{}' collides with another file", first.path);
-            return Err(StoreError::Gix { what: "check out the slot", message });
+            return Err(refused(format!("'{}' collides with another file", first.path)));
         }
         index.set_path(path);
         index.write(Default::default()).map_err(failed)

@@ -1,0 +1,205 @@
+//! The environment as a weapon: no trailer changes how a program is found, loaded or run (K15, S1).
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use support::flow::Place;
+use support::world::World;
+
+/// Names that execute code or write files somewhere (reliability.md 9.2), and some of their kin.
+const NAMES: &str = "LD_PRELOAD LD_AUDIT LD_DEBUG LD_DEBUG_OUTPUT LD_LIBRARY_PATH LD_BIND_NOW LD_PROFILE \
+    DYLD_INSERT_LIBRARIES BASH_ENV BASHOPTS BASH_FUNC BASH_XTRACEFD ENV PS1 PS2 PS4 PROMPT_COMMAND IFS CDPATH \
+    SHELLOPTS SHELL PATH HOME TMPDIR TEMP TMP PWD OLDPWD USER LOGNAME PYTHONPATH PYTHONSTARTUP PYTHONHOME \
+    PYTHONINSPECT PYTHONWARNINGS PYTHONBREAKPOINT PERL5OPT PERL5LIB PERL5DB PERLLIB RUBYOPT RUBYLIB NODE_OPTIONS \
+    NODE_PATH NODE_EXTRA_CA_CERTS NODE_REPL_HISTORY NPM_CONFIG_PREFIX YARN_RC_FILENAME JAVA_TOOL_OPTIONS \
+    JDK_JAVA_OPTIONS _JAVA_OPTIONS JAVA_OPTS CLASSPATH MAVEN_OPTS GRADLE_OPTS DOTNET_STARTUP_HOOKS PHPRC \
+    PHP_INI_SCAN_DIR LUA_INIT LUA_PATH GOFLAGS GOROOT GOPATH MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKE \
+    RUSTC_WRAPPER RUSTC RUSTFLAGS RUSTDOCFLAGS CARGO_BUILD_RUSTC_WRAPPER CARGO_HOME CC CXX LD AR CFLAGS LDFLAGS \
+    GLIBC_TUNABLES GCONV_PATH LOCPATH NLSPATH LC_ALL LANG LANGUAGE TZ TERM TERMINFO TERMCAP PAGER MANPAGER LESS \
+    LESSOPEN LESSCLOSE EDITOR VISUAL BROWSER DISPLAY SSH_ASKPASS SSH_AUTH_SOCK SUDO_ASKPASS HTTP_PROXY \
+    HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE CURL_HOME REQUESTS_CA_BUNDLE \
+    OPENSSL_CONF XDG_CONFIG_HOME XDG_DATA_DIRS XDG_CACHE_HOME DBUS_SESSION_BUS_ADDRESS SYSTEMD_EDITOR DOCKER_HOST \
+    KUBECONFIG AWS_CONFIG_FILE MALLOC_CHECK_ TAR_OPTIONS RSYNC_RSH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE \
+    GIT_OBJECT_DIRECTORY GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM \
+    GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_CONFIG_PARAMETERS GIT_SSH GIT_SSH_COMMAND \
+    GIT_EXTERNAL_DIFF GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_ASKPASS GIT_PROXY_COMMAND GIT_TRACE GIT_TRACE2 \
+    GIT_TRACE_SETUP GIT_ALLOW_PROTOCOL GIT_ATTR_SOURCE GIT_REDIRECT_STDOUT COREPACK_HOME ELECTRON_RUN_AS_NODE \
+    PIP_CONFIG_FILE BUNDLE_GEMFILE GEM_HOME ZDOTDIR VIMINIT KRB5_CONFIG HOSTALIASES RES_OPTIONS PSModulePath \
+    AYNIG_RESULT AYNIG_DIR AYNIG_RUN_ID AYNIG BODY COMMIT_HASH ROLE LOG_LEVEL WORKTREE_PATH STDOUT_LOG_PATH \
+    JULIA_LOAD_PATH R_PROFILE_USER ERL_AFLAGS GUILE_LOAD_PATH AWKPATH INPUTRC HISTFILE WGETRC";
+
+/// Runs every interpreter of this machine once, git in the ways that start other programs.
+const PROBE: &str = r#"exec 2>/dev/null
+have() { command -v "$1" >/dev/null; }
+sh -c :; sh -ic :; bash -c :; bash -lc :; bash -xc :
+have python3 && { python3 -c pass; echo | python3 -i; }
+have perl && perl -e 1
+have node && node -e 0
+have make && { echo 'all:' | make -f -; }
+echo x >>file.txt
+git status; git diff; git log -1; git ls-remote ssh://nowhere.invalid/x; git ls-remote http://nowhere.invalid/x
+git stash list; git config --list
+env -0 >"$PROBED"
+"#;
+
+struct Trap {
+    markers: PathBuf,
+}
+
+impl Trap {
+    fn new(world: &World) -> Self {
+        let (root, markers) = (world.root(), world.root().join("markers"));
+        std::fs::create_dir_all(root.join("trap/xdg/git")).unwrap();
+        std::fs::create_dir(&markers).unwrap();
+        let write = |name: &str, content: &str| {
+            let path = root.join("trap").join(name);
+            std::fs::write(&path, content).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        };
+        let m = markers.display();
+        write("run", &format!("#!/bin/sh\n/usr/bin/touch '{m}/run'\n"));
+        for program in ["sh", "bash", "python3", "perl", "node", "git", "env", "make", "ssh"] {
+            write(program, &format!("#!/bin/sh\n/usr/bin/touch '{m}/path-{program}'\n"));
+        }
+        write("source", &format!("/usr/bin/touch '{m}/sourced'\n"));
+        write("sitecustomize.py", &format!("open('{m}/python', 'w')\n"));
+        write("start.py", &format!("open('{m}/pythonstartup', 'w')\n"));
+        write("evil.pm", &format!("open(F, '>', '{m}/perl'); 1;\n"));
+        write("evil.js", &format!("require('fs').writeFileSync('{m}/node', '')\n"));
+        write("makefile", &format!("$(shell touch '{m}/make')\n"));
+        let config = format!(
+            "[core]\n\tfsmonitor = {}/trap/run\n\tpager = {}/trap/run\n",
+            root.display(),
+            root.display()
+        );
+        for name in ["xdg/git/config", ".gitconfig"] {
+            write(name, &config);
+        }
+        for name in [".bashrc", ".profile", ".bash_profile"] {
+            write(name, &format!("/usr/bin/touch '{m}/home'\n"));
+        }
+        Self { markers }
+    }
+
+    /// The value that would do most harm under this name.
+    fn value(&self, root: &Path, name: &str) -> String {
+        let t = root.join("trap").display().to_string();
+        let m = self.markers.display();
+        match name {
+            "BASH_ENV" | "ENV" => format!("{t}/source"),
+            "PROMPT_COMMAND" | "PS1" | "PS4" => format!("$(/usr/bin/touch {m}/{name})"),
+            "SHELLOPTS" => "xtrace".into(),
+            "PYTHONPATH" | "PATH" | "HOME" | "GIT_EXEC_PATH" => t,
+            "XDG_CONFIG_HOME" => format!("{t}/xdg"),
+            "PYTHONSTARTUP" => format!("{t}/start.py"),
+            "PERL5OPT" => format!("-I{t} -Mevil"),
+            "PERL5DB" => format!("BEGIN {{ system('touch {m}/perldb') }}"),
+            "NODE_OPTIONS" => format!("--require {t}/evil.js"),
+            "MAKEFILES" => format!("{t}/makefile"),
+            "MAKEFLAGS" | "GNUMAKEFLAGS" => format!("--eval=$(shell\\ touch\\ {m}/{name})"),
+            "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" => format!("{t}/xdg/git/config"),
+            "GIT_CONFIG_COUNT" => "1".into(),
+            "GIT_CONFIG_KEY_0" => "core.fsmonitor".into(),
+            "GIT_CONFIG_PARAMETERS" => format!("'core.fsmonitor'='{t}/run'"),
+            "GIT_TRACE" | "GIT_TRACE2" | "GIT_TRACE_SETUP" | "LD_DEBUG_OUTPUT" => format!("{m}/{name}"),
+            "LD_DEBUG" => "files".into(),
+            _ => format!("{t}/run"),
+        }
+    }
+
+    fn sprung(&self) -> Vec<String> {
+        let all = std::fs::read_dir(&self.markers).unwrap().flatten();
+        all.map(|e| e.file_name().into_string().unwrap()).collect()
+    }
+
+    fn reset(&self) {
+        std::fs::read_dir(&self.markers)
+            .unwrap()
+            .flatten()
+            .for_each(|e| std::fs::remove_file(e.path()).unwrap());
+    }
+}
+
+/// The trap works: set outright, these names do run code or write files.
+fn control(world: &World, trap: &Trap, dir: &Path) -> Vec<&'static str> {
+    let probe = world.root().join("probe.sh");
+    std::fs::write(&probe, PROBE).unwrap();
+    let singly = [
+        "BASH_ENV",
+        "ENV",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PERL5OPT",
+        "NODE_OPTIONS",
+        "MAKEFILES",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_SSH_COMMAND",
+        "GIT_TRACE",
+        "GIT_TRACE2",
+        "XDG_CONFIG_HOME",
+        "HOME",
+        "PATH",
+    ];
+    let mut caught = Vec::new();
+    for name in singly {
+        trap.reset();
+        let mut command = world.command("/bin/sh", dir);
+        command.arg(&probe).env("PROBED", "/dev/null").env(name, trap.value(&world.root(), name));
+        command.output().unwrap();
+        world.git(dir, &["checkout", "-q", "file.txt"]);
+        if !trap.sprung().is_empty() {
+            caught.push(name);
+        }
+    }
+    trap.reset();
+    caught
+}
+
+/// K15, S1: every name as a trailer, 0 executions
+#[test]
+fn no_trailer_makes_a_program_run_code() {
+    let names: Vec<&str> = NAMES.split_whitespace().collect();
+    assert!(names.len() >= 120, "{}", names.len());
+    let mut world = World::any();
+    let dir = world.init("repo");
+    Place::new(&world, &dir).seed();
+    let trap = Trap::new(&world);
+    let caught = control(&world, &trap, &dir);
+    assert!(caught.len() >= 12, "the trap does not catch: {caught:?}");
+    let script = format!("#!/bin/sh\n(\n{PROBE})\necho 'SET_STATE {{\"state\":\"done\"}}'\n");
+    world.commit_files(&dir, "main", &[(".aynig/command/probe", &script)], "probe");
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    let probed = world.root().join("probed");
+    world.set("PROBED", &probed);
+    // Without HOME and the like in the runner's own environment only the list protects.
+    for without in [&[][..], &["HOME", "LC_ALL", "TMPDIR"]] {
+        for name in without {
+            world.vars.remove(std::ffi::OsStr::new(name));
+        }
+        let mut message = "attack\n\ndwp-state: probe\n".to_owned();
+        for name in &names {
+            let key = name.to_lowercase().replace('_', "-");
+            // As written in capitals too: a trailer's key may have any case.
+            let key = if name.len() % 2 == 0 { key } else { key.to_uppercase() };
+            message += &format!("{key}: {}\n", trap.value(&world.root(), name));
+        }
+        let branch = format!("attack{}", without.len());
+        world.raw_commit(&dir, &branch, message.as_bytes());
+        let mut tick = world.command("git", &dir);
+        tick.args(["-c", "aynig.commandsFrom=branch", "aynig", "tick", &branch]);
+        let said = support::world::Said::from(tick.output().unwrap()).expect(0);
+        assert!(said.out.contains("probe -> done"), "{}{}", said.out, said.err);
+        assert_eq!(trap.sprung(), Vec::<String>::new(), "executed");
+        let env = std::fs::read(&probed).unwrap();
+        let vars: Vec<&[u8]> = env.split(|b| *b == 0).collect();
+        for name in &names {
+            let ours = format!("{}={}", name.to_uppercase(), trap.value(&world.root(), name));
+            assert!(!vars.contains(&ours.as_bytes()), "{ours}");
+            let told = format!("AYNIG_TRAILER_{}={}", name.to_uppercase(), trap.value(&world.root(), name));
+            assert!(vars.contains(&told.as_bytes()), "{told}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Input from whoever can push: messages, names, trees, dates, links. None of it runs, leaves its place,
+//! forges a transition, blocks a branch for good, or reaches a terminal raw.
+
+mod leases;
+mod messages;
+mod places;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+use support::flow::{FILES, Place};
+use support::world::{Said, World, now};
+
+/// A trusted repository with the usual command and these others: (state, script).
+fn repo(world: &World, commands: &[(&str, &str)]) -> PathBuf {
+    let dir = world.init("repo");
+    Place::new(world, &dir).seed();
+    for (state, script) in commands {
+        let path = format!(".aynig/command/{state}");
+        world.commit_files(&dir, "main", &[(&path, &format!("#!/bin/sh\n{script}\n"))], state);
+    }
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    dir
+}
+
+const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
+
+fn head(world: &World, dir: &Path, branch: &str) -> String {
+    world.git(dir, &["rev-parse", &format!("refs/heads/{branch}")])
+}
+
+fn log_of(dir: &Path, trigger: &str, kind: &str) -> String {
+    let path = dir.join(format!(".aynig/logs/{trigger}.{kind}.log"));
+    String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"))).into_owned()
+}
+
+/// Nothing of what was said can steer a terminal.
+#[track_caller]
+fn assert_tame(said: &Said) {
+    let steers = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}');
+    assert!(!said.out.contains(steers), "{:?}", said.out);
+    assert!(!said.err.contains(steers), "{:?}", said.err);
+}

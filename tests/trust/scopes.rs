@@ -1,0 +1,177 @@
+//! Who may say what runs, and where it counts (K33, K34).
+
+use super::*;
+
+/// K33, K34: nothing runs, nothing is claimed, and the printed command mends it
+#[test]
+fn an_untrusted_repository_runs_nothing_and_says_what_mends_it() {
+    for git in gits() {
+        for name in ["repo", "mein tölles 'repo' $x`y`\\z"] {
+            let world = World::new(&git);
+            let dir = world.init(name);
+            Place::new(&world, &dir).seed();
+            world.aynig(&dir, &["set-state", "build", "-b", "work"]).expect(0);
+            let before = world.git(&dir, &["for-each-ref"]);
+            let said = world.aynig(&dir, &["tick"]).expect(2);
+            assert!(said.err.contains("not trusted"), "{}", said.err);
+            let named = world.aynig(&dir, &["tick", "work"]).expect(2);
+            assert_eq!(world.git(&dir, &["for-each-ref"]), before, "nothing is claimed");
+            assert!(!dir.join(".aynig/logs").exists());
+            paste(&world, &world.root(), &hint(&named)).expect(0);
+            let said = world.aynig(&dir, &["tick"]).expect(0);
+            assert!(said.out.starts_with("work: build -> review"), "{}", said.out);
+        }
+    }
+}
+
+/// K34: the hint works where HEAD is detached, in bare repositories, and without HOME
+#[test]
+fn the_hint_works_wherever_it_is_printed() {
+    let world = World::any();
+    let dir = asked(&world);
+    world.git(&dir, &["checkout", "-q", "--detach"]);
+    let said = world.aynig(&dir, &["tick"]).expect(2);
+    paste(&world, &world.root(), &hint(&said)).expect(0);
+    assert!(world.aynig(&dir, &["tick"]).expect(0).out.contains("build -> review"));
+
+    let bare = world.try_init("bare.git", &["--bare"]).unwrap();
+    Place::bare(&world, &bare).seed();
+    world.aynig(&bare, &["set-state", "build", "-b", "work"]).expect(0);
+    let said = world.aynig(&bare, &["tick"]).expect(2);
+    paste(&world, &world.root(), &hint(&said)).expect(0);
+    assert!(world.aynig(&bare, &["tick"]).expect(0).out.contains("build -> review"));
+
+    let mut world = World::any();
+    let dir = asked(&world);
+    world.vars.remove(std::ffi::OsStr::new("HOME"));
+    let said = world.aynig(&dir, &["tick"]).expect(2);
+    let said = paste(&world, &world.root(), &hint(&said)).expect(0);
+    assert!(said.out.contains("build -> review"), "{}", said.out);
+}
+
+/// K33: what a repository says about itself is not heard, whichever file says it
+#[test]
+fn trust_from_the_repositorys_own_configuration_does_not_count() {
+    for by_git in [false, true] {
+        let mut world = World::any();
+        let dir = asked(&world);
+        if by_git {
+            // Then git is asked for the configuration, not gix.
+            world.set("GIT_CONFIG_PARAMETERS", "'user.name'='Ada'");
+        }
+        let refused = |what: &str| {
+            let said = world.aynig(&dir, &["tick"]).expect(2);
+            let warned = said.err.contains("warning:") && said.err.contains("commandsfrom");
+            assert!(warned && said.err.contains("ignored"), "{what}, by git: {by_git}: {}", said.err);
+        };
+        world.git(&dir, &["config", "aynig.commandsFrom", "branch"]);
+        refused("plain");
+        world.git(&dir, &["config", "--unset", "aynig.commandsFrom"]);
+        world.git(&dir, &["config", &format!("aynig.{}.commandsFrom", dir.join(".git").display()), "branch"]);
+        refused("by path");
+        world.git(&dir, &["config", "--remove-section", &format!("aynig.{}", dir.join(".git").display())]);
+        std::fs::write(dir.join("included"), "[aynig]\n\tcommandsFrom = branch\n").unwrap();
+        world.git(&dir, &["config", "include.path", "../included"]);
+        refused("included");
+        world.git(&dir, &["config", "--unset", "include.path"]);
+        world.git(&dir, &["config", "extensions.worktreeConfig", "true"]);
+        world.git(&dir, &["config", "--worktree", "aynig.commandsFrom", "branch"]);
+        refused("of the worktree");
+    }
+}
+
+/// K33
+#[test]
+fn other_protected_keys_of_the_repository_are_ignored_with_a_warning() {
+    for by_git in [false, true] {
+        let mut world = World::any();
+        let dir = asked(&world);
+        world.aynig(&dir, &["trust"]).expect(0);
+        let elsewhere = world.root().join("elsewhere");
+        for (key, value) in [
+            ("branches", "nothing"),
+            ("exec", "false"),
+            ("passEnv", "NOTHING"),
+            ("requireSignature", "true"),
+            ("worktreeDir", elsewhere.to_str().unwrap()),
+        ] {
+            world.git(&dir, &["config", &format!("aynig.{key}"), value]);
+        }
+        if by_git {
+            world.set("GIT_CONFIG_PARAMETERS", "'user.name'='Ada'");
+        }
+        let said = world.aynig(&dir, &["tick"]).expect(0);
+        assert!(said.out.contains("build -> review"), "{}", said.out);
+        for key in ["branches", "exec", "passenv", "requiresignature", "worktreedir"] {
+            assert!(said.err.contains(&format!("'aynig.{key}'")), "{key}: {}", said.err);
+        }
+        assert!(!elsewhere.exists());
+    }
+}
+
+/// K33: per repository, by path or glob
+#[test]
+fn trust_may_name_one_repository_or_several() {
+    let cases: &[(&str, bool)] = &[
+        ("{}/repo/.git", true),
+        ("{}/repo/.git/", true),
+        ("{}/repo", true),
+        ("{}/*", true),
+        ("{}/r?po/.git", true),
+        ("{}", false),
+        ("{}/rep", false),
+        ("{}/repo/.git/x", false),
+        ("{}/Repo", false),
+        ("*/other/*", false),
+    ];
+    for (place, counts) in cases {
+        let world = World::any();
+        let dir = asked(&world);
+        let place = place.replace("{}", world.root().to_str().unwrap());
+        global(&world, &[&format!("aynig.{place}.commandsFrom"), "branch"]);
+        world.aynig(&dir, &["tick"]).expect(if *counts { 0 } else { 2 });
+    }
+}
+
+/// K33: the path that `trust` writes is no glob
+#[test]
+fn trust_of_a_path_with_glob_characters_trusts_no_other() {
+    let world = World::any();
+    for name in ["r[ab]", "ra", "r*", "r?", "r\\a"] {
+        let dir = world.init(name);
+        Place::new(&world, &dir).seed();
+        world.aynig(&dir, &["set-state", "build", "-b", "work"]).expect(0);
+    }
+    for name in ["r[ab]", "r*", "r?", "r\\a"] {
+        let dir = world.root().join(name);
+        world.aynig(&dir, &["tick"]).expect(2);
+        world.aynig(&dir, &["trust"]).expect(0);
+        world.aynig(&dir, &["tick"]).expect(0);
+    }
+    world.aynig(&world.root().join("ra"), &["tick"]).expect(2);
+}
+
+/// K33
+#[test]
+fn trust_is_listed_and_revoked() {
+    let world = World::any();
+    let dir = asked(&world);
+    let git_dir = dir.join(".git").display().to_string();
+    assert_eq!(world.aynig(&dir, &["trust", "--list"]).expect(0).out, "");
+    world.aynig(&dir, &["trust"]).expect(0);
+    let said = world.aynig(&dir, &["trust", "--list"]).expect(0);
+    assert_eq!(said.out, format!("refs/heads/main {git_dir}\n"));
+    world.aynig(&dir, &["trust", "--branches"]).expect(0);
+    assert_eq!(world.aynig(&dir, &["trust", "--list"]).expect(0).out, format!("branch {git_dir}\n"));
+    world.aynig(&dir, &["trust", "--ref", "refs/tags/v1"]).expect(0);
+    assert_eq!(world.aynig(&dir, &["trust", "--list"]).expect(0).out, format!("refs/tags/v1 {git_dir}\n"));
+    world.aynig(&dir, &["trust", "--revoke"]).expect(0);
+    assert_eq!(world.aynig(&dir, &["trust", "--list"]).expect(0).out, "");
+    world.aynig(&dir, &["tick"]).expect(2);
+    world.aynig(&dir, &["trust", "--revoke"]).expect(0);
+    // What still trusts it is said.
+    global(&world, &["aynig.commandsFrom", "branch"]);
+    let said = world.aynig(&dir, &["trust", "--revoke"]).expect(2);
+    assert!(said.err.contains("still"), "{}", said.err);
+    world.aynig(&dir, &["trust", "--ref", "a..b"]).expect(129);
+}
