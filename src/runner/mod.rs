@@ -9,6 +9,7 @@ pub mod change;
 pub mod claim;
 pub mod clock;
 pub mod finish;
+pub mod gc;
 pub mod history;
 pub mod housekeeping;
 pub mod logs;

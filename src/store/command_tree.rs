@@ -188,6 +188,7 @@ pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Resu
     let parent = repo.aynig_dir().join("commands");
     let place = parent.join(tree.to_string());
     if place.is_dir() {
+        mark_used(&place);
         return Ok(place);
     }
     let io = |what, path: &Path| {
@@ -208,6 +209,17 @@ pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Resu
     let _ = std::fs::set_permissions(&place, PermissionsExt::from_mode(0o555));
     super::sync_folder(&parent)?;
     Ok(place)
+}
+
+/// Notes, once a day, that a copy is in use: `gc` removes those that were not for long. Best effort.
+fn mark_used(place: &Path) {
+    let day = std::time::Duration::from_secs(24 * 3600);
+    let used = place.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+    if used.is_some_and(|age| age > day)
+        && let Ok(folder) = std::fs::File::open(place)
+    {
+        let _ = folder.set_modified(std::time::SystemTime::now());
+    }
 }
 
 fn write_tree(
