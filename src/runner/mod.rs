@@ -6,6 +6,7 @@
 //! Implements K6-K11, K13-K28, K43-K45 over the rooms below.
 
 pub mod change;
+pub mod checkup;
 pub mod claim;
 pub mod clock;
 pub mod finish;
