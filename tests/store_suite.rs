@@ -18,7 +18,7 @@ use std::process::{Child, Stdio};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use support::{Repo, child_test};
+use support::{Repo, child_test, skipped};
 
 const LOG: &str = "aynig: claim work";
 
@@ -519,13 +519,25 @@ fn child_process() {
     assert_eq!(won, Swap::Won);
 }
 
-fn holder(repo: &Repo) -> Child {
+/// A child that never outlives its test.
+struct Holder(Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// A process that holds the lock of `work` until this value is dropped, by SIGKILL.
+fn holder(repo: &Repo) -> Holder {
     let mut command = child_test(
         "child_process",
         &[("AYNIG_TEST_REPO", &repo.path()), ("AYNIG_TEST_HOLD", Path::new("1"))],
     );
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Its environment is the repository's, so that no configuration of this machine's user is read.
+    let mut child = Holder(command.envs(repo.env()).stdout(Stdio::piped()).spawn().unwrap());
+    let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line.starts_with("held ")), "the child took the lock");
     child
 }
@@ -541,7 +553,7 @@ fn a_dead_owners_lock_is_removed_and_a_living_ones_is_not() {
     let swap = || compare_and_swap(&store, &work(), Expected::At(first), next, &by(), LOG);
     let lock = repo.git_dir().join("refs/heads/work.lock");
 
-    let mut alive = holder(&repo);
+    let alive = holder(&repo);
     assert!(matches!(swap(), Err(StoreError::LockHeld { .. })), "a living owner's lock is not stolen");
     assert!(locks::sweep_stale_locks(&repo.git_dir()).unwrap().is_empty());
     assert!(lock.exists());
@@ -549,16 +561,14 @@ fn a_dead_owners_lock_is_removed_and_a_living_ones_is_not() {
         !repo.try_git(&["update-ref", "refs/heads/work", &next.to_string()]).status.success(),
         "git sees it too"
     );
-    alive.kill().unwrap();
-    alive.wait().unwrap();
+    drop(alive);
     assert!(locks::list_locks(&repo.git_dir()).unwrap()[0].ours);
     assert_eq!(swap().unwrap(), Swap::Won);
     assert!(!lock.exists());
     assert_eq!(std::fs::read_dir(repo.git_dir().join("aynig/locks")).unwrap().count(), 0);
 
-    let mut dead = holder(&repo);
-    dead.kill().unwrap();
-    dead.wait().unwrap();
+    let dead = holder(&repo);
+    drop(dead);
     assert_eq!(locks::sweep_stale_locks(&repo.git_dir()).unwrap(), std::slice::from_ref(&lock));
     assert!(!lock.exists());
     assert_eq!(repo.git(&["rev-parse", "work"]), next.to_string());
@@ -873,7 +883,7 @@ fn killed_before(repo: &Repo, calls: &str, when: usize) -> Option<bool> {
         Ok(output) if output.status.success() => Some(false),
         Ok(output) if output.status.signal() == Some(9) => Some(true),
         Ok(_) | Err(_) => {
-            eprintln!("skipped: strace is not here or may not trace");
+            skipped("strace is not here or may not trace");
             None
         }
     }
@@ -933,7 +943,7 @@ fn traced(repo: &Repo, durable: &str) -> Option<Vec<String>> {
         .output();
     let ran = done.is_ok_and(|o| o.status.success());
     if !ran {
-        eprintln!("skipped: strace is not here or may not trace");
+        skipped("strace is not here or may not trace");
         return None;
     }
     let trace = std::fs::read_to_string(&out).unwrap();
@@ -952,15 +962,12 @@ fn everything_is_synced_in_order_before_a_swap_is_reported() {
         let found = trace.iter().position(|l| l.contains(call) && l.contains(what));
         found.unwrap_or_else(|| panic!("no {call} of {what} in\n{}", trace.join("\n")))
     };
-    let steps = [
-        at("fsync(", file),
-        at("fsync(", &folder),
-        at("fsync(", "/aynig/locks/"),
-        at("link", "work.lock"),
-        at("rename", "work.lock"),
-        at("fsync(", "/refs/heads>"),
-    ];
-    assert!(steps.is_sorted(), "{steps:?}\n{}", trace.join("\n"));
+    // The object and the lock's content wait for the disk together; both before anybody sees the lock.
+    for first in [at("fsync(", file), at("fsync(", "/aynig/locks/")] {
+        let steps = [first, at("link", "work.lock"), at("rename", "work.lock"), at("fsync(", "/refs/heads>")];
+        assert!(steps.is_sorted(), "{steps:?}\n{}", trace.join("\n"));
+    }
+    assert!([at("fsync(", file), at("fsync(", &folder), at("link", "work.lock")].is_sorted());
     let Some(trace) = traced(&repo, "no") else { return };
     assert!(!trace.iter().any(|l| l.contains("sync(")), "{}", trace.join("\n"));
 }

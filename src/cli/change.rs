@@ -2,10 +2,10 @@
 
 use super::args::{OneBranch, SetState, SetWorking};
 use super::fail::Failure;
+use super::output;
 use super::render;
 use super::session::{Global, Session};
 use super::settings::Flags;
-use super::output;
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
 use crate::protocol::name::StateName;
 use crate::protocol::text::escape;

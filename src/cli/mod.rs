@@ -77,9 +77,8 @@ fn show_manual(argv: &[OsString]) -> bool {
 
 fn run(cli: Cli) -> Result<i32, Failure> {
     for directory in &cli.directory {
-        std::env::set_current_dir(directory).map_err(|e| {
-            Failure::fatal(format!("cannot change to '{}': {e}", directory.display()))
-        })?;
+        std::env::set_current_dir(directory)
+            .map_err(|e| Failure::fatal(format!("cannot change to '{}': {e}", directory.display())))?;
     }
     let global = session::Global { git_dir: cli.git_dir, quiet: cli.quiet, verbose: cli.verbose };
     match cli.verb {

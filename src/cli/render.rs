@@ -44,7 +44,9 @@ pub fn text(report: &Report, named: bool) -> Text {
     let mut notes: Vec<String> = report.notes.iter().filter_map(|n| note(&branch, n)).collect();
     let mut lines: Vec<String> = report.recovered.iter().map(|r| recovered(&branch, r)).collect();
     let line = match &report.verdict {
-        Verdict::Idle(Idle::NoState) => named.then(|| format!("{branch}: nothing to do: the head is no state event")),
+        Verdict::Idle(Idle::NoState) => {
+            named.then(|| format!("{branch}: nothing to do: the head is no state event"))
+        }
         Verdict::Idle(Idle::NoCommand { state }) => {
             named.then(|| format!("{branch}: nothing to do: state '{state}' has no command"))
         }
@@ -53,7 +55,9 @@ pub fn text(report: &Report, named: bool) -> Text {
         }
         Verdict::Idle(Idle::HopLimit { state, hop, max }) => {
             notes.push(format!("hint: git aynig set-state {state} -b {branch}"));
-            Some(format!("{branch}: '{state}' is not dispatched: {hop} dispatches led here, the limit is {max}"))
+            Some(format!(
+                "{branch}: '{state}' is not dispatched: {hop} dispatches led here, the limit is {max}"
+            ))
         }
         Verdict::Unusable { state, path, why } => {
             Some(format!("{branch}: the command of '{state}' cannot be used: .aynig/{path}: {why}"))
@@ -76,7 +80,9 @@ pub fn text(report: &Report, named: bool) -> Text {
             notes.extend(refusal_hint(refusal, &branch));
             Some(format!("{branch}: {}", refused(refusal)))
         }
-        Verdict::WouldRun { state, command } => Some(format!("{branch}: would run .aynig/{command} for '{state}'")),
+        Verdict::WouldRun { state, command } => {
+            Some(format!("{branch}: would run .aynig/{command} for '{state}'"))
+        }
         Verdict::WouldRecover => Some(format!("{branch}: would recover an expired lease")),
         Verdict::Ran(ran) => {
             notes.extend(ran_notes(&branch, ran));
@@ -109,17 +115,29 @@ fn ran_line(branch: &str, ran: &Ran) -> String {
             format!("{branch}: {state} -> {next} ({}, {took})", commit.short(8))
         }
         Outcome::KeptLease { .. } => {
-            format!("{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})")
+            format!(
+                "{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})"
+            )
         }
         Outcome::Own { commit, state: next } => {
             let next = next.as_ref().map_or("?", |s| s.as_str());
             let exit = ran.exit.as_deref().unwrap_or("");
-            format!("{branch}: {state} -> {next} ({}, by its command, {}, {took})", commit.short(8), escape(exit.as_bytes()))
+            format!(
+                "{branch}: {state} -> {next} ({}, by its command, {}, {took})",
+                commit.short(8),
+                escape(exit.as_bytes())
+            )
         }
         Outcome::Stalled { why, commit } => {
-            format!("{branch}: {state} stalled: {} ({}, {took})", escape(why.to_string().as_bytes()), commit.short(8))
+            format!(
+                "{branch}: {state} stalled: {} ({}, {took})",
+                escape(why.to_string().as_bytes()),
+                commit.short(8)
+            )
         }
-        Outcome::Fenced => format!("{branch}: {state} lost its lease: nothing was written to the branch ({took})"),
+        Outcome::Fenced => {
+            format!("{branch}: {state} lost its lease: nothing was written to the branch ({took})")
+        }
     }
 }
 
@@ -143,8 +161,12 @@ fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotTrusted => "not trusted".to_owned(),
         Refusal::Branch => "refused: 'aynig.branches' leaves it out".to_owned(),
-        Refusal::NoCommandsRef(name) => format!("refused: '{}', where commands come from, does not exist", full(name)),
-        Refusal::Unsigned => "refused: its head carries no signature that git verify-commit accepts".to_owned(),
+        Refusal::NoCommandsRef(name) => {
+            format!("refused: '{}', where commands come from, does not exist", full(name))
+        }
+        Refusal::Unsigned => {
+            "refused: its head carries no signature that git verify-commit accepts".to_owned()
+        }
         Refusal::CannotSign(why) => format!("refused: cannot sign: {}", escape(why.as_bytes())),
     }
 }
@@ -199,8 +221,12 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             escape(words.as_bytes())
         ),
         Note::RenewalFailed(why) => format!("{}", escape(why.as_bytes())),
-        Note::SlotRetired(dir) => format!("a worktree could not be cleared and was given up: '{}'", dir.display()),
-        Note::MalformedLease => "its lease has an unusable date or length and is judged by observation".to_owned(),
+        Note::SlotRetired(dir) => {
+            format!("a worktree could not be cleared and was given up: '{}'", dir.display())
+        }
+        Note::MalformedLease => {
+            "its lease has an unusable date or length and is judged by observation".to_owned()
+        }
         Note::FoundAttempt(name) => format!("work of an earlier run was found and is kept in {}", full(name)),
     };
     Some(format!("{branch}: {text}"))
@@ -249,7 +275,12 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
             ("max_hops", json!(max)),
         ],
         Verdict::Unusable { state, path, why } => {
-            vec![result("unusable"), ("state", json!(state.as_str())), ("command", json!(path)), ("why", json!(why))]
+            vec![
+                result("unusable"),
+                ("state", json!(state.as_str())),
+                ("command", json!(path)),
+                ("why", json!(why)),
+            ]
         }
         Verdict::Skipped(Skip::Missing) => vec![result("missing")],
         Verdict::Skipped(Skip::Busy(busy, dir)) => {

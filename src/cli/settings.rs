@@ -19,7 +19,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Keys that count only where the repository can't have set them.
-const PROTECTED: &[&str] = &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "worktreedir"];
+const PROTECTED: &[&str] =
+    &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "worktreedir"];
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 

@@ -180,7 +180,8 @@ impl Calling<'_> {
             }
         } else {
             drop(runner);
-            pass.reports.extend(evaluate(branches, jobs, self.dry, chain && !self.dry, make, |r| self.show(r))?);
+            pass.reports
+                .extend(evaluate(branches, jobs, self.dry, chain && !self.dry, make, |r| self.show(r))?);
         }
         Ok(pass)
     }
@@ -199,12 +200,12 @@ impl Calling<'_> {
 
     fn show(&self, report: &Report) {
         self.display.clear();
-        let named = self.selection.names(&report.branch) || self.selection.current_branch == CurrentBranch::Only;
+        let named =
+            self.selection.names(&report.branch) || self.selection.current_branch == CurrentBranch::Only;
         let said = named
             || !matches!(
                 report.verdict,
-                Verdict::Idle(Idle::NoState | Idle::NoCommand { .. })
-                    | Verdict::Skipped(Skip::Interrupted)
+                Verdict::Idle(Idle::NoState | Idle::NoCommand { .. }) | Verdict::Skipped(Skip::Interrupted)
             )
             || !report.notes.is_empty()
             || !report.recovered.is_empty();

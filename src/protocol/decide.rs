@@ -168,10 +168,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn event(trailers: &[(&str, &str)]) -> Event {
-        let trailers = trailers
-            .iter()
-            .map(|(k, v)| Trailer { key: (*k).into(), value: (*v).into() })
-            .collect();
+        let trailers =
+            trailers.iter().map(|(k, v)| Trailer { key: (*k).into(), value: (*v).into() }).collect();
         Event::of(Message::new("s", "", trailers)).unwrap()
     }
 
@@ -246,7 +244,9 @@ mod tests {
     #[test]
     fn the_hop_limit_stops_a_chain_and_a_forged_count_does_not_free_it() {
         let p = policy(Takeover::Date);
-        for (hop, runs) in [("0", true), ("63", true), ("64", false), ("65", false), ("x", false), ("-1", false)] {
+        for (hop, runs) in
+            [("0", true), ("63", true), ("64", false), ("65", false), ("x", false), ("-1", false)]
+        {
             let e = event(&[("dwp-state", "build"), ("dwp-hop", hop)]);
             let dispatched = matches!(judge(&e, Some(1), None, 2, p), Decision::Dispatch { .. });
             assert_eq!(dispatched, runs, "{hop}");

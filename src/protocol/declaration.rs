@@ -132,9 +132,10 @@ impl Declaration {
             fields.insert("keep_trailers".into(), true.into());
         }
         if !self.trailers.is_empty() {
-            let list = self.trailers.iter().map(|t| {
-                Value::String(format!("{}: {}", t.key, String::from_utf8_lossy(&t.value)))
-            });
+            let list = self
+                .trailers
+                .iter()
+                .map(|t| Value::String(format!("{}: {}", t.key, String::from_utf8_lossy(&t.value))));
             fields.insert("trailers".into(), list.collect());
         }
         Value::Object(fields).to_string()

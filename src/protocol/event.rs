@@ -76,9 +76,9 @@ impl Event {
     /// How many dispatches led here: 0 without a trailer, the most there is where it is unreadable, so
     /// that a forged count stops a chain rather than frees it (K9).
     pub fn hop(&self) -> u32 {
-        self.message.last(HOP).map_or(0, |raw| {
-            std::str::from_utf8(raw).ok().and_then(|s| s.parse().ok()).unwrap_or(u32::MAX)
-        })
+        self.message
+            .last(HOP)
+            .map_or(0, |raw| std::str::from_utf8(raw).ok().and_then(|s| s.parse().ok()).unwrap_or(u32::MAX))
     }
 
     /// The lease's length in seconds; `None` where it is missing, unreadable or absurd.

@@ -19,7 +19,8 @@ fn escape_keeping(raw: &[u8], keep: fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(raw.len());
     for chunk in raw.utf8_chunks() {
         for c in chunk.valid().chars() {
-            let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
+            let reorders =
+                matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
             if keep(c) || !(c.is_control() || reorders) {
                 safe.push(c);
             } else if (c as u32) < 0x100 {
@@ -78,7 +79,10 @@ mod tests {
 
     #[test]
     fn a_tail_is_whole_lines_and_indented() {
-        assert_eq!(tail_block(b"first\ndwp-state: x\n\nlast\n", 100), "    first\n    dwp-state: x\n\n    last");
+        assert_eq!(
+            tail_block(b"first\ndwp-state: x\n\nlast\n", 100),
+            "    first\n    dwp-state: x\n\n    last"
+        );
         assert_eq!(tail_block(b"aaaaaaaaaa\nbb\ncc\n", 7), "    bb\n    cc");
     }
 }

@@ -83,7 +83,11 @@ impl Run {
     pub fn stalled(&self, why: &Stall, details: &str) -> Message {
         let mut trailers = vec![trailer(STATE, STALLED), trailer(STALLED_RUN, &self.id)];
         trailers.extend(self.trailers());
-        Message::new(format!("aynig: {} stalled: {}", self.state, first_line(&why.to_string())), details, trailers)
+        Message::new(
+            format!("aynig: {} stalled: {}", self.state, first_line(&why.to_string())),
+            details,
+            trailers,
+        )
     }
 }
 

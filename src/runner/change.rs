@@ -216,7 +216,9 @@ impl Runner<'_> {
         let tip = self.read_tip(branch)?.ok_or_else(lost)?;
         let lease = tip.event.clone().filter(|e| e.is_working() && e.run_id() == Some(&*inside.run_id));
         let lease = lease.ok_or_else(lost)?;
-        let (Some(state), Some(trigger)) = (lease.origin_state(), lease.trigger()) else { return Err(lost()) };
+        let (Some(state), Some(trigger)) = (lease.origin_state(), lease.trigger()) else {
+            return Err(lost());
+        };
         let run = Run {
             id: inside.run_id.clone(),
             runner_id: lease.text(RUNNER_ID).unwrap_or_default().to_owned(),
@@ -286,7 +288,8 @@ impl Runner<'_> {
         refuse_leased(branch, &tip)?;
         let event = tip.event.as_ref();
         let state = event.and_then(|e| e.state_name().cloned());
-        let state = state.ok_or_else(|| ChangeError::NoTrigger(branch.clone(), "its head has no state".into()))?;
+        let state =
+            state.ok_or_else(|| ChangeError::NoTrigger(branch.clone(), "its head has no state".into()))?;
         let run = Run {
             id: uuid::Uuid::new_v4().to_string(),
             runner_id: self.runner_id.clone(),
@@ -383,7 +386,9 @@ impl Runner<'_> {
         let mut tip = head.clone();
         for _ in 0..1000 {
             match &tip.event {
-                Some(event) if event.state_name().is_some_and(|s| s.as_str() == crate::protocol::name::STALLED) => {
+                Some(event)
+                    if event.state_name().is_some_and(|s| s.as_str() == crate::protocol::name::STALLED) =>
+                {
                     return Ok(tip);
                 }
                 Some(_) => break,
@@ -400,9 +405,10 @@ impl Runner<'_> {
         let Some(run_id) = super::recover::stalled_run(stalled) else { return Ok(None) };
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let Some(attempt) = self.read_tip(&name)? else { return Ok(None) };
-        let whole = attempt.event.as_ref().is_some_and(|e| {
-            !e.is_working() && e.state_name().is_some() && e.run_id() == Some(run_id)
-        });
+        let whole = attempt
+            .event
+            .as_ref()
+            .is_some_and(|e| !e.is_working() && e.state_name().is_some() && e.run_id() == Some(run_id));
         Ok(whole.then_some(attempt))
     }
 
@@ -427,7 +433,9 @@ impl Runner<'_> {
                 let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());
                 let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
                 let notes = blocked_notes(finished);
-                if let Some(name) = message.last(RUN_ID).and_then(|id| attempt_ref(&String::from_utf8_lossy(id))) {
+                if let Some(name) =
+                    message.last(RUN_ID).and_then(|id| attempt_ref(&String::from_utf8_lossy(id)))
+                {
                     swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature())?;
                 }
                 Ok(Written { notes, overruled, ..written(branch, commit, &state) })

@@ -326,8 +326,7 @@ impl Runner<'_> {
         let claimed = &live.claimed;
         let mut attempt = None;
         if let (Exit::Code(0), Declared::State(next)) = (exit, declared)
-            && let Ok(found) =
-                live.slot.harvest(self.repo, self.settings.stage, claimed.first, claimed.tree)
+            && let Ok(found) = live.slot.harvest(self.repo, self.settings.stage, claimed.first, claimed.tree)
             && let Ok(commit) = self.outcome_commit(live, next, &found, claimed.lease.id)
             && let Some(name) = attempt_ref(&claimed.run.id)
         {
@@ -397,8 +396,12 @@ impl Runner<'_> {
             live.started.elapsed().as_millis() as u64,
         ));
         let mut text = match (exit, why) {
-            (_, Stall::Exit(exit)) => format!("The command ended after {took}: {}.\n", escape(exit.to_string().as_bytes())),
-            (Some(exit), why) => format!("{}.\nThe command ended after {took}: {exit}.\n", escape(why.to_string().as_bytes())),
+            (_, Stall::Exit(exit)) => {
+                format!("The command ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))
+            }
+            (Some(exit), why) => {
+                format!("{}.\nThe command ended after {took}: {exit}.\n", escape(why.to_string().as_bytes()))
+            }
             (None, why) => format!("{}.\n", escape(why.to_string().as_bytes())),
         };
         if let Stall::Checkout(words) = why {
@@ -411,7 +414,10 @@ impl Runner<'_> {
             }
         }
         if let Some(name) = attempt {
-            text += &format!("\nWork that is not on the branch is kept in {}.\n", String::from_utf8_lossy(name.as_bytes()));
+            text += &format!(
+                "\nWork that is not on the branch is kept in {}.\n",
+                String::from_utf8_lossy(name.as_bytes())
+            );
         }
         text
     }

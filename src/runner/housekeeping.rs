@@ -18,7 +18,8 @@ struct Seen {
 
 fn runner_path(repo: &Repository) -> (String, PathBuf) {
     let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
-    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
+    let host: String =
+        host.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(60).collect();
     let host = if host.is_empty() { "host".to_owned() } else { host };
     let path = repo.aynig_dir().join(format!("runner-{host}"));
     (host, path)

@@ -32,7 +32,10 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
 /// The logs of a trigger's `n`th run, counted from 1.
 pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
     let stem = if n == 1 { trigger.to_string() } else { format!("{trigger}.{n}") };
-    Logs { stdout: folder.join(format!("{stem}.stdout.log")), stderr: folder.join(format!("{stem}.stderr.log")) }
+    Logs {
+        stdout: folder.join(format!("{stem}.stdout.log")),
+        stderr: folder.join(format!("{stem}.stderr.log")),
+    }
 }
 
 /// The logs of a trigger's latest run; `None` where it has none.

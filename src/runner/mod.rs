@@ -202,7 +202,10 @@ impl Runner<'_> {
     }
 
     /// What `decide` is told.
-    pub fn policy<'p>(&'p self, has_command: &'p dyn Fn(&crate::protocol::name::StateName) -> bool) -> Policy<'p> {
+    pub fn policy<'p>(
+        &'p self,
+        has_command: &'p dyn Fn(&crate::protocol::name::StateName) -> bool,
+    ) -> Policy<'p> {
         Policy {
             grace: self.settings.grace,
             takeover: if self.settings.observe { Takeover::Observe } else { Takeover::Date },

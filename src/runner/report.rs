@@ -224,9 +224,21 @@ impl Report {
             Verdict::Idle(_) | Verdict::WouldRun { .. } | Verdict::WouldRecover => 0,
             Verdict::Unusable { .. } => 2,
             Verdict::Skipped(Skip::Missing) => 128,
-            Verdict::Skipped(Skip::Busy(..)) => if named { 3 } else { 0 },
+            Verdict::Skipped(Skip::Busy(..)) => {
+                if named {
+                    3
+                } else {
+                    0
+                }
+            }
             Verdict::Skipped(Skip::Interrupted) => 130,
-            Verdict::Leased { .. } | Verdict::LostRace => if named { 3 } else { 0 },
+            Verdict::Leased { .. } | Verdict::LostRace => {
+                if named {
+                    3
+                } else {
+                    0
+                }
+            }
             Verdict::NoSlot => 75,
             Verdict::Refused(_) => 2,
             Verdict::Ran(ran) => match (&ran.outcome, ran.interrupted) {

@@ -59,7 +59,8 @@ impl Runner<'_> {
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
         let mut pass = Pass::default();
         if !selection.named.is_empty() {
-            let named: Vec<RefName> = selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
+            let named: Vec<RefName> =
+                selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
             pass.looked_at = named.len();
             return Ok((named, pass));
         }
@@ -144,7 +145,9 @@ pub fn advanced(report: &Report) -> bool {
             super::report::Outcome::KeptLease { .. } | super::report::Outcome::Fenced => false,
         },
         Verdict::LostRace => true,
-        Verdict::Idle(Idle::NoState | Idle::InvalidState { .. } | Idle::NoCommand { .. } | Idle::HopLimit { .. })
+        Verdict::Idle(
+            Idle::NoState | Idle::InvalidState { .. } | Idle::NoCommand { .. } | Idle::HopLimit { .. },
+        )
         | Verdict::Unusable { .. }
         | Verdict::Skipped(_)
         | Verdict::Leased { .. }

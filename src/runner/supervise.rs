@@ -68,10 +68,8 @@ impl Runner<'_> {
         aynig_dir: &Path,
         report: &mut Report,
     ) -> Result<Ran, RunnerError> {
-        self.observer.told(
-            branch,
-            Progress::Claimed { run_id: &claimed.run.id, state: claimed.run.state.as_str() },
-        );
+        self.observer
+            .told(branch, Progress::Claimed { run_id: &claimed.run.id, state: claimed.run.state.as_str() });
         slot.occupy(Some(Occupant {
             run_id: claimed.run.id.clone(),
             branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),

@@ -149,7 +149,8 @@ impl Runner<'_> {
         let path = format!("command/{state}");
         if let CommandsFrom::Ref(name) = &self.settings.commands_from
             && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
-            && command_tree::lookup(&*self.store, tree, self.settings.role.as_ref(), state)? != Lookup::Missing
+            && command_tree::lookup(&*self.store, tree, self.settings.role.as_ref(), state)?
+                != Lookup::Missing
         {
             report.notes.push(Note::NotInRef(path, name.clone()));
         } else if let Some(dir) = &self.repo.main_dir

@@ -179,12 +179,9 @@ impl GitStore {
 
     /// A ref that is a folder of this name, or has it as a folder.
     fn conflict_of(&self, name: &RefName) -> Result<Option<RefName>, StoreError> {
-        let is_below = |a: &RefName, b: &RefName| {
-            a.as_bytes().strip_prefix(b.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
-        };
         let listing = self.list(OsStr::new("refs/"))?;
         let mut names = listing.lines.into_iter().map(|(other, _, _)| other);
-        Ok(names.find(|other| is_below(other, name) || is_below(name, other)))
+        Ok(names.find(|other| name.conflicts_with(other)))
     }
 
     fn sync_refs(&self, name: &RefName) -> Result<(), StoreError> {

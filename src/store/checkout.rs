@@ -111,9 +111,8 @@ impl Noted {
     fn is_moot(&self, repo: &Repository, tip: Option<ObjectId>) -> bool {
         let path = PathBuf::from(std::ffi::OsString::from_vec(self.note.git_dir.clone()));
         let branch = RefName::new(self.note.branch.clone());
-        let here = super::worktrees::list(repo).is_ok_and(|all| {
-            all.iter().any(|w| w.git_dir == path && w.branch.as_ref() == Some(&branch))
-        });
+        let here = super::worktrees::list(repo)
+            .is_ok_and(|all| all.iter().any(|w| w.git_dir == path && w.branch.as_ref() == Some(&branch)));
         tip.map(|tip| tip.to_string()).as_deref() != Some(&*self.note.new) || !here
     }
 }

@@ -58,9 +58,9 @@ fn other_system_file(repo: &Repository) -> Option<PathBuf> {
         return None;
     }
     let bin = std::fs::canonicalize(repo.git.git().program()).ok()?;
-    let prefix = bin.ancestors().find(|dir| {
-        matches!(dir.file_name().and_then(|n| n.to_str()), Some("bin" | "libexec" | "lib"))
-    })?;
+    let prefix = bin
+        .ancestors()
+        .find(|dir| matches!(dir.file_name().and_then(|n| n.to_str()), Some("bin" | "libexec" | "lib")))?;
     let prefix = prefix.parent()?;
     let file = prefix.join("etc/gitconfig");
     (prefix != Path::new("/usr") && prefix != Path::new("/") && file.exists()).then_some(file)

@@ -1,7 +1,7 @@
 //! The durable swap on Git's files backend: our own code, because gix syncs nothing and Git loses the
 //! last rename.
 //!
-//! Order: the new value is written and synced, linked to `<ref>.lock` ([`RefLock::take`]), the old
+//! Order: the new value is written and synced together with the objects it names, linked to `<ref>.lock` ([`RefLock::take`]), the old
 //! value checked under the lock (loose, then packed), the reflog appended, the lock renamed over the
 //! ref, the ref's folder synced. A process killed anywhere leaves the old value or the new one, and a
 //! lock that the next runner recognises. `packed-refs.lock` is never taken: a packed ref gets a loose
@@ -17,6 +17,7 @@ use super::reading::{self, Packed, RefValue, is_absent, path_of};
 use super::reflog::{self, LogRefs};
 use super::{Expected, RefName, Scan, Signature, StoreError, io_error};
 use crate::protocol::id::ObjectId;
+use std::cell::RefCell;
 use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -87,17 +88,43 @@ pub struct FilesRefs {
     hex_len: usize,
     policy: Policy,
     git: Git,
+    /// Written, not synced yet: synced together with the content of the next lock.
+    unsynced: RefCell<Vec<PathBuf>>,
 }
 
 impl FilesRefs {
     /// The refs below this common Git directory, whose ids have `hex_len` digits.
     pub fn new(common_dir: impl Into<PathBuf>, hex_len: usize, policy: Policy, git: Git) -> Self {
-        Self { common_dir: common_dir.into(), hex_len, policy, git }
+        Self { common_dir: common_dir.into(), hex_len, policy, git, unsynced: RefCell::default() }
     }
 
     /// The Git directory that all worktrees share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
+    }
+
+    /// Has files and folders synced, in this order, before the next ref is moved: one wait for the disk
+    /// serves them and the lock.
+    pub(super) fn sync_later(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.unsynced.borrow_mut().extend(paths);
+    }
+
+    /// Syncs what waits for it, and `lock` with it.
+    pub(super) fn sync_with(&self, lock: &File) -> Result<(), std::io::Error> {
+        let waiting = std::mem::take(&mut *self.unsynced.borrow_mut());
+        let result = if waiting.is_empty() {
+            lock.sync_all()
+        } else {
+            std::thread::scope(|scope| {
+                let others = scope.spawn(|| waiting.iter().try_for_each(|p| File::open(p)?.sync_all()));
+                let own = lock.sync_all();
+                others.join().unwrap_or_else(|_| Err(std::io::Error::other("a sync panicked"))).and(own)
+            })
+        };
+        if result.is_err() {
+            self.sync_later(waiting);
+        }
+        result
     }
 
     pub(super) fn durable(&self) -> bool {
@@ -269,16 +296,25 @@ impl FilesRefs {
 
     /// Creates the missing folders of a path, with the repository's modes, synced where durable.
     pub(super) fn make_dirs(&self, folder: &Path) -> Result<(), StoreError> {
+        self.create_dirs(folder, true)
+    }
+
+    /// The same, for folders whose parent is named to [`Self::sync_later`].
+    pub(super) fn make_dirs_unsynced(&self, folder: &Path) -> Result<(), StoreError> {
+        self.create_dirs(folder, false)
+    }
+
+    fn create_dirs(&self, folder: &Path, sync: bool) -> Result<(), StoreError> {
         if folder.is_dir() {
             return Ok(());
         }
         if let Some(parent) = folder.parent() {
-            self.make_dirs(parent)?;
+            self.create_dirs(parent, sync)?;
         }
         match fs::create_dir(folder) {
             Ok(()) => {
                 self.adjust_mode(folder)?;
-                self.sync_folder_of(folder)
+                if sync { self.sync_folder_of(folder) } else { Ok(()) }
             }
             Err(e) if e.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
             // Removed as empty by somebody else meanwhile: the caller's next step finds out.

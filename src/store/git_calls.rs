@@ -10,6 +10,7 @@ use gix::bstr::BString;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// The `git` binary for one repository.
 #[derive(Debug, Clone)]
@@ -17,11 +18,9 @@ pub struct RepoGit {
     git: Git,
     common_dir: PathBuf,
     durable: bool,
-    empty_tree: &'static str,
+    /// Keys of all filter drivers that are configured, once they were asked for.
+    drivers: Arc<OnceLock<Vec<Vec<u8>>>>,
 }
-
-const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
 fn with_value(flag: &str, value: &Path) -> OsString {
     let mut arg = OsString::from(flag);
@@ -30,9 +29,8 @@ fn with_value(flag: &str, value: &Path) -> OsString {
 }
 
 impl RepoGit {
-    pub(super) fn new(git: Git, common_dir: PathBuf, sha256: bool, durable: bool) -> Self {
-        let empty_tree = if sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE_SHA1 };
-        Self { git, common_dir, durable, empty_tree }
+    pub(super) fn new(git: Git, common_dir: PathBuf, durable: bool) -> Self {
+        Self { git, common_dir, durable, drivers: Arc::default() }
     }
 
     /// The program and environment of children.
@@ -49,13 +47,32 @@ impl RepoGit {
     }
 
     /// A child that works on a working tree, whatever its configuration says about sparseness.
-    fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> GitCommand {
+    fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> Result<GitCommand, StoreError> {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
         if no_filters {
-            // On a server nothing runs that a pushed attribute names.
-            command = command.global([format!("--attr-source={}", self.empty_tree)]);
+            // On a server nothing runs that a pushed attribute names. An empty `--attr-source` would also hide
+            // attributes that run nothing (eol, encodings), and Git before 2.41 has none.
+            command = command.settings(self.drivers()?.iter().map(|key| {
+                let value = if key.ends_with(b".required") { "false" } else { "" };
+                (OsStr::from_bytes(key), value)
+            }));
         }
-        command.global([with_value("--work-tree=", dir)])
+        Ok(command.global([with_value("--work-tree=", dir)]))
+    }
+
+    /// The keys that give filter drivers a program, or demand one.
+    fn drivers(&self) -> Result<&[Vec<u8>], StoreError> {
+        if let Some(known) = self.drivers.get() {
+            return Ok(known);
+        }
+        let command = self.here().verb("config").args(["-z", "--name-only", "--get-regexp", "^filter\\."]);
+        let output = command.output()?;
+        // 1: there is none.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(StoreError::Git { verb: "config".into(), message: output.message });
+        }
+        let keys = output.stdout.split(|b| *b == 0).filter(|key| !key.is_empty()).map(<[u8]>::to_vec);
+        Ok(self.drivers.get_or_init(|| keys.collect()))
     }
 
     /// `git config --list` with scopes, NUL-separated.
@@ -159,9 +176,9 @@ impl RepoGit {
         no_filters: bool,
     ) -> Result<(), StoreError> {
         let tree = tree.to_string();
-        let command = self.tree_command(git_dir, dir, no_filters).verb("read-tree");
+        let command = self.tree_command(git_dir, dir, no_filters)?.verb("read-tree");
         command.args(["--reset", "-u", &tree]).in_dir(dir).ok()?;
-        let command = self.tree_command(git_dir, dir, no_filters).config("clean.requireForce=false");
+        let command = self.tree_command(git_dir, dir, no_filters)?.config("clean.requireForce=false");
         command.verb("clean").args(["-ffdxq"]).in_dir(dir).ok().map(drop)
     }
 
@@ -180,7 +197,7 @@ impl RepoGit {
             paths.extend_from_slice(path);
             paths.push(0);
         }
-        let mut command = self.tree_command(git_dir, dir, no_filters).config("advice.addEmbeddedRepo=false");
+        let mut command = self.tree_command(git_dir, dir, no_filters)?.config("advice.addEmbeddedRepo=false");
         if self.durable {
             // One sync of the whole file system follows; one for each file would cost more.
             command = command.config("core.fsync=none");
@@ -249,7 +266,8 @@ impl RepoGit {
     /// changed the same lines. Names the paths where it had to choose.
     fn resolve_unmerged(&self, index: &Path) -> Result<Vec<String>, StoreError> {
         let listed = self.here().verb("ls-files").args(["-u", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
-        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> = Default::default();
+        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> =
+            Default::default();
         for entry in listed.split(|b| *b == 0).filter(|e| !e.is_empty()) {
             let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
             let head = String::from_utf8_lossy(&entry[..tab]).into_owned();
@@ -257,7 +275,8 @@ impl RepoGit {
             if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next())
                 && let Ok(stage @ 1..=3) = stage.parse::<usize>()
             {
-                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] = Some((mode.into(), id.into()));
+                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] =
+                    Some((mode.into(), id.into()));
             }
         }
         let (mut conflicts, mut info) = (Vec::new(), Vec::new());
@@ -297,7 +316,9 @@ impl RepoGit {
                 let plain = self.merge_blobs(&ours, &base, &theirs, None)?;
                 let (id, chosen) = match plain {
                     Some(id) => (id, false),
-                    None => (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true),
+                    None => {
+                        (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true)
+                    }
                 };
                 Ok((mode, id, chosen))
             }

@@ -4,12 +4,12 @@
 //! there and would write stray files). Partial clones are for [`super::binary`] too, by
 //! [`backend_for`]. `refs/replace` is ignored: what was hashed counts.
 //!
-//! A written commit is on disk before its id is returned, where durable: object file, then its
-//! folder. A torn object that a crash left under the same id is replaced; gix would keep it.
+//! A written commit is on disk before a ref names it, where durable: object file, its folder, and the
+//! lock's content wait for the disk together. A torn object that a crash left under the same id is replaced; gix would keep it.
 //! Single-threaded on purpose: two threads that meet a cold object database can be told that an
 //! object is missing. Implements K37, K42 (objects).
 
-use super::files::{FilesRefs, Policy, Shared, sync};
+use super::files::{FilesRefs, Policy, Shared};
 use super::git_command::Git;
 use super::reflog::LogRefs;
 use super::{
@@ -159,7 +159,8 @@ impl GixStore {
         Err(StoreError::Object { id, cause: "it is missing".to_owned() })
     }
 
-    /// Writes a loose object, replacing a torn one, and syncs it where durable.
+    /// Writes a loose object, replacing a torn one. Where durable it is synced before the next ref moves:
+    /// what no ref names need not survive.
     fn write_object(&self, kind: Kind, data: &[u8]) -> Result<ObjectId, StoreError> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, data)
             .map_err(gix_error("hash the object"))?;
@@ -169,13 +170,12 @@ impl GixStore {
             std::fs::remove_file(&path).map_err(io_error("remove the torn object", &path))?;
         }
         if !path.exists() {
-            self.refs.make_dirs(&folder)?;
+            self.refs.make_dirs_unsynced(&folder)?;
             self.loose.write_buf(kind, data).map_err(gix_error("write the object"))?;
             self.refs.adjust_mode(&path)?;
         }
         if self.durable {
-            sync(&path)?;
-            sync(&folder)?;
+            self.refs.sync_later([path, folder, self.objects_dir.clone()]);
         }
         from_gix(&id)
     }

@@ -6,7 +6,7 @@
 //! exactly where that file's `flock` can be taken. Nothing else is ever removed: no lock of Git's or
 //! of another tool, however old; it is reported with its path and age.
 //!
-//! Calling sequence: [`RefLock::take`], check the old value, then [`RefLock::rename_over`] or
+//! Calling sequence: [`RefLock::take`], check the old value, then rename it over the ref or
 //! [`RefLock::release`]; dropping releases. [`sweep_stale_locks`] cleans up after killed runners.
 //! Where the file system has no hard links the lock is a plain one, and stays if its owner is killed.
 //! Implements K42, K43.
@@ -156,7 +156,7 @@ impl Twin {
             refs.adjust_mode(&twin.path)?;
             twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
             if refs.durable() {
-                twin.file.sync_all().map_err(io_error("sync", &twin.path))?;
+                refs.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
             }
             return Ok(twin);
         }
@@ -167,7 +167,7 @@ fn create_plain(refs: &FilesRefs, lock: &Path, content: &[u8]) -> std::io::Resul
     let mut file = OpenOptions::new().write(true).create_new(true).open(lock)?;
     file.write_all(content)?;
     if refs.durable() {
-        file.sync_all()?;
+        refs.sync_with(&file)?;
     }
     Ok(())
 }

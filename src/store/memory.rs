@@ -119,10 +119,7 @@ impl MemoryStore {
 
 impl Inner {
     fn refuse_conflicts(&self, name: &RefName) -> Result<(), StoreError> {
-        let is_below = |a: &RefName, b: &RefName| {
-            a.as_bytes().strip_prefix(b.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
-        };
-        match self.refs.keys().find(|other| is_below(other, name) || is_below(name, other)) {
+        match self.refs.keys().find(|other| name.conflicts_with(other)) {
             Some(other) => Err(StoreError::NameConflict { name: name.clone(), other: other.clone() }),
             None => Ok(()),
         }

@@ -67,6 +67,11 @@ impl RefName {
                 .split(|b| *b == b'/')
                 .all(|part| !part.is_empty() && part[0] != b'.' && !part.ends_with(b".lock"))
     }
+    /// True where one of the two is a folder of the other: Git can't hold both.
+    pub fn conflicts_with(&self, other: &RefName) -> bool {
+        let is_below = |a: &[u8], b: &[u8]| a.strip_prefix(b).is_some_and(|rest| rest.starts_with(b"/"));
+        is_below(&self.0, &other.0) || is_below(&other.0, &self.0)
+    }
     /// True for the flat names that are the runner's own, such as `refs/aynig/run/<id>`: only these
     /// are ever deleted.
     pub fn is_own(&self) -> bool {

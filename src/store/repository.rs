@@ -60,7 +60,9 @@ impl Repository {
         let program = Git::find_here()?;
         let options = || gix::open::Options::default().config_overrides(["core.deltaBaseCacheLimit=96m"]);
         let opened = match git_dir {
-            Some(dir) => gix::ThreadSafeRepository::open_opts(from.join(dir), options().open_path_as_is(true)),
+            Some(dir) => {
+                gix::ThreadSafeRepository::open_opts(from.join(dir), options().open_path_as_is(true))
+            }
             None => {
                 let trust = gix::sec::trust::Mapping { full: options(), reduced: options() };
                 gix::ThreadSafeRepository::discover_opts(from, Default::default(), trust)
@@ -79,18 +81,33 @@ impl Repository {
     }
 
     fn from_gix(gix: gix::Repository, backend: Backend, program: Git, from: &Path) -> Self {
-        let absolute = |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
+        let absolute =
+            |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
         let git_dir = absolute(gix.git_dir());
         let common_dir = absolute(gix.common_dir());
         let config = gix.config_snapshot();
         let bare = config.boolean("core.bare").unwrap_or(false);
         let work_dir = gix.workdir().map(&absolute);
-        let main_dir = if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
-        let reftable = config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
+        let main_dir =
+            if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
+        let reftable =
+            config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
         drop(config);
         let hash = gix.object_hash();
-        let git = RepoGit::new(program, common_dir.clone(), hash == gix::hash::Kind::Sha256, true);
-        Self { git_dir, common_dir, work_dir, main_dir, bare, backend, reftable, durable: true, git, hash, gix: gix.into_sync() }
+        let git = RepoGit::new(program, common_dir.clone(), true);
+        Self {
+            git_dir,
+            common_dir,
+            work_dir,
+            main_dir,
+            bare,
+            backend,
+            reftable,
+            durable: true,
+            git,
+            hash,
+            gix: gix.into_sync(),
+        }
     }
 
     /// Switches syncing off or on (`aynig.fsync`).
@@ -132,10 +149,19 @@ impl Repository {
         let path = self.common_dir.as_os_str().as_bytes();
         let digest = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, path);
         let digest = digest.map(|id| id.to_string()).unwrap_or_default();
-        let dir = if self.common_dir.ends_with(".git") { self.common_dir.parent() } else { Some(&*self.common_dir) };
+        let dir = if self.common_dir.ends_with(".git") {
+            self.common_dir.parent()
+        } else {
+            Some(&*self.common_dir)
+        };
         let name: String = dir
             .and_then(Path::file_name)
-            .map(|n| n.to_string_lossy().chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect())
+            .map(|n| {
+                n.to_string_lossy()
+                    .chars()
+                    .filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c))
+                    .collect()
+            })
             .unwrap_or_default();
         format!("{}-{}", name.trim_start_matches('.'), &digest[..12.min(digest.len())])
     }

@@ -84,6 +84,7 @@ fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {
     }
     let start = std::fs::read(git_dir.join("BISECT_START")).ok()?;
     let start = start.trim_ascii_end();
-    let name = if start.starts_with(b"refs/") { RefName::new(start.to_vec()) } else { RefName::branch(start) };
+    let name =
+        if start.starts_with(b"refs/") { RefName::new(start.to_vec()) } else { RefName::branch(start) };
     Some((Busy::Bisect, name))
 }

@@ -5,6 +5,9 @@
 //! and panics with what it said. HOME is in the temporary folder, no system configuration is read.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod flow;
+pub mod world;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -53,7 +56,7 @@ impl Kind {
             command.arg("--ref-format=reftable");
         }
         if !command.arg(repo.path()).output().unwrap().status.success() {
-            eprintln!("skipped: this git can't make {self:?}");
+            skipped(&format!("this git can't make {self:?}"));
             return None;
         }
         Some(repo)
@@ -158,4 +161,10 @@ pub fn child_test(name: &str, vars: &[(&str, &Path)]) -> Command {
         command.env(key, value);
     }
     command
+}
+
+/// Says that a fact was not looked at, also where the test runner hides what passing tests print.
+pub fn skipped(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }

@@ -77,7 +77,8 @@ impl Slot {
         for entry in entries {
             let entry = entry.map_err(io("read", &self.admin))?;
             let name = entry.file_name();
-            let ours = name.to_str().is_some_and(|n| OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")));
+            let ours =
+                name.to_str().is_some_and(|n| OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")));
             if !ours {
                 super::super::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
             }

@@ -30,7 +30,12 @@ fn now_ns() -> u64 {
 
 impl Slot {
     /// Brings the slot to `commit`, whose tree is `tree`.
-    pub fn fill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
+    pub fn fill(
+        &mut self,
+        repo: &Repository,
+        commit: ObjectId,
+        tree: ObjectId,
+    ) -> Result<Filled, StoreError> {
         let known = self.record.tree.is_some() && self.dir.join(".git").exists();
         if known && self.admin.exists() {
             match self.refill(repo, commit, tree) {
@@ -59,7 +64,10 @@ impl Slot {
         if self.verify(repo)? {
             Ok(Filled::Updated)
         } else {
-            Err(StoreError::Gix { what: "refill the slot", message: "files differ after the checkout".into() })
+            Err(StoreError::Gix {
+                what: "refill the slot",
+                message: "files differ after the checkout".into(),
+            })
         }
     }
 
@@ -109,7 +117,8 @@ impl Slot {
 
     /// Writes all files of a tree into the empty slot, in process.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &std::path::Path) -> Result<(), StoreError> {
-        let failed = |e: gix::Error| StoreError::Gix { what: "check out the slot", message: format!("{e:?}") };
+        let failed =
+            |e: gix::Error| StoreError::Gix { what: "check out the slot", message: format!("{e:?}") };
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         let mut index = gix.index_from_tree(&id).map_err(|e| failed(e.into()))?;
@@ -152,7 +161,10 @@ impl Slot {
 }
 
 /// A filter pipeline that runs no program: a server does not run what a pushed attribute names.
-fn without_drivers(gix: &gix::Repository, hash: gix::hash::Kind) -> Result<gix::filter::plumbing::Pipeline, StoreError> {
+fn without_drivers(
+    gix: &gix::Repository,
+    hash: gix::hash::Kind,
+) -> Result<gix::filter::plumbing::Pipeline, StoreError> {
     let failed = |m: String| StoreError::Gix { what: "prepare the checkout", message: m };
     let mut options = gix::filter::Pipeline::options(gix).map_err(|e| failed(format!("{e:?}")))?;
     options.drivers.clear();
