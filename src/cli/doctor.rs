@@ -16,9 +16,8 @@ use serde_json::json;
 
 /// The schema of a finding.
 pub const DOCTOR_SCHEMA: &str = "aynig.doctor/1";
-/// The oldest Git that is enough, and the one that bare repositories need.
+/// The oldest Git that is enough.
 const GIT_MIN: (u32, u32) = (2, 30);
-const GIT_MIN_BARE: (u32, u32) = (2, 41);
 
 /// `git aynig doctor`.
 pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
@@ -87,15 +86,11 @@ fn git(session: &Session) -> Finding {
     let version = session.repo.git.version().unwrap_or_default();
     let words = version.trim_start_matches("git version ");
     let shown = format!("{} at '{program}'", escape(words.as_bytes()));
-    let need = |(major, minor): (u32, u32), why: &str| {
-        let text = format!("{shown} is too old: {major}.{minor} is needed{why}");
-        Finding::new(Level::Error, "git", text).hint("install a newer git, or put it first on PATH")
-    };
     match number(words) {
         None => Finding::new(Level::Warning, "git", format!("{shown} does not say which version it is")),
-        Some(found) if found < GIT_MIN => need(GIT_MIN, ""),
-        Some(found) if session.repo.bare && found < GIT_MIN_BARE => {
-            need(GIT_MIN_BARE, " in a bare repository (--attr-source)")
+        Some(found) if found < GIT_MIN => {
+            let text = format!("{shown} is too old: {}.{} is needed", GIT_MIN.0, GIT_MIN.1);
+            Finding::new(Level::Error, "git", text).hint("install a newer git, or put it first on PATH")
         }
         Some(_) => Finding::new(Level::Ok, "git", shown),
     }

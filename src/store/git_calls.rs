@@ -117,14 +117,6 @@ impl RepoGit {
         Ok(symbolic.map(|(name, target)| (RefName::new(name), RefName::new(target))).collect())
     }
 
-    /// The tree without entries, which Git knows without its object.
-    pub fn empty_tree(&self) -> Result<ObjectId, StoreError> {
-        self.empty_tree.parse().map_err(|_| StoreError::Git {
-            verb: "hash-object".into(),
-            message: "the empty tree has no id".into(),
-        })
-    }
-
     /// The object that a name stands for.
     pub fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
         let args = ["--verify", "--quiet", "--end-of-options", name];

@@ -131,7 +131,7 @@ impl Runner<'_> {
         if !self.settings.require_signature {
             return Ok(());
         }
-        let tree = self.repo.git.empty_tree()?;
+        let tree = self.repo.empty_tree()?;
         let message = b"aynig: can it be signed?\n".to_vec();
         let commit = NewCommit { tree, parents: Vec::new(), signature: self.signature(), message };
         found.push(match self.repo.git.commit_signed(&commit) {
