@@ -3,9 +3,13 @@
 //! Nothing here means anything yet; `settings` turns flags and configuration into values.
 //! Implements section 13 of the contract (verbs and flags).
 
+use super::manual;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// The heading of flags that every verb takes.
+const ANYWHERE: &str = "Options of every verb";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -14,26 +18,24 @@ use std::path::PathBuf;
     bin_name = "git aynig",
     version,
     about = "Run workflows through Git: a commit that names a state is an event, a tick answers it",
-    long_about = "A commit whose trailers say 'dwp-state: build' is an event. 'git aynig tick' takes its branch \
-                  by compare-and-swap, runs .aynig/command/build from the commit in a worktree of its own, and \
-                  writes what came of it as the branch's next commit. Nothing stays running between ticks; \
-                  everything that happened is a commit.",
+    long_about = manual::AYNIG,
     after_help = "Start with 'git aynig init', or see it play: 'git aynig demo'.",
+    after_long_help = manual::AYNIG_MORE,
     disable_help_subcommand = true,
     arg_required_else_help = true
 )]
 pub struct Cli {
     /// Run as if started in <PATH>
-    #[arg(short = 'C', value_name = "PATH", global = true)]
+    #[arg(short = 'C', value_name = "PATH", global = true, help_heading = ANYWHERE)]
     pub directory: Vec<PathBuf>,
     /// The repository's Git directory
-    #[arg(long, value_name = "PATH", global = true)]
+    #[arg(long, value_name = "PATH", global = true, help_heading = ANYWHERE)]
     pub git_dir: Option<PathBuf>,
     /// Say less: no progress, no notes
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = ANYWHERE)]
     pub quiet: bool,
     /// Say more; repeat for more still
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = ANYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// What to do
     #[command(subcommand)]
@@ -44,32 +46,46 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Scaffold .aynig/ with a first command
+    #[command(long_about = manual::INIT, after_long_help = manual::INIT_MORE)]
     Init(Init),
     /// Evaluate branches once
+    #[command(long_about = manual::TICK, after_long_help = manual::TICK_MORE)]
     Tick(Tick),
     /// Tick until nothing is actionable
+    #[command(long_about = manual::RUN, after_long_help = manual::RUN_MORE)]
     Run(Run),
     /// Write a state event
+    #[command(long_about = manual::SET_STATE, after_long_help = manual::SET_STATE_MORE)]
     SetState(SetState),
     /// Take or renew a lease by hand
+    #[command(long_about = manual::SET_WORKING, after_long_help = manual::SET_WORKING_MORE)]
     SetWorking(SetWorking),
     /// Show what state branches are in
+    #[command(long_about = manual::STATUS, after_long_help = manual::STATUS_MORE)]
     Status(Status),
     /// Show a branch's state events
+    #[command(long_about = manual::EVENTS, after_long_help = manual::EVENTS_MORE)]
     Events(Events),
     /// Show what a command printed
+    #[command(long_about = manual::LOGS, after_long_help = manual::LOGS_MORE)]
     Logs(Logs),
     /// Take a lease away, wherever its runner is
+    #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
     Cancel(OneBranch),
     /// Ask for a stalled branch's work again
+    #[command(long_about = manual::RETRY, after_long_help = manual::RETRY_MORE)]
     Retry(OneBranch),
     /// Say which commands may run in this repository
+    #[command(long_about = manual::TRUST, after_long_help = manual::TRUST_MORE)]
     Trust(Trust),
     /// Remove dead slots, old logs and old attempts
+    #[command(long_about = manual::GC, after_long_help = manual::GC_MORE)]
     Gc(Gc),
     /// Show what would stop a tick here, and what mends it
+    #[command(long_about = manual::DOCTOR, after_long_help = manual::DOCTOR_MORE)]
     Doctor(Doctor),
     /// Play a three-state workflow in a throwaway repository
+    #[command(long_about = manual::DEMO, after_long_help = manual::DEMO_MORE)]
     Demo(Demo),
 }
 
@@ -176,7 +192,7 @@ pub struct SetState {
     #[arg(long)]
     pub keep_trailers: bool,
     /// Start no chain, whatever hooks are installed
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub no_tick: bool,
     /// Print the SET_STATE line instead of writing a commit
     #[arg(long, conflicts_with = "branch")]
@@ -274,7 +290,7 @@ pub struct OneBranch {
     /// The branch
     pub branch: OsString,
     /// Start no chain, whatever hooks are installed
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub no_tick: bool,
     /// One JSON object
     #[arg(long)]

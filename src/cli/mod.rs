@@ -12,6 +12,7 @@ mod fail;
 mod gc;
 mod init;
 mod logs;
+mod manual;
 mod observe;
 mod output;
 mod render;

@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod flow;
+pub mod life;
 pub mod world;
 
 use std::ffi::{OsStr, OsString};

@@ -1,0 +1,188 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_git_aynig_global_optspecs
+    string join \n C= git-dir= q/quiet v/verbose h/help V/version
+end
+
+function __fish_git_aynig_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_git_aynig_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_git_aynig_using_subcommand
+    set -l cmd (__fish_git_aynig_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -s V -l version -d 'Print version'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "init" -d 'Scaffold .aynig/ with a first command'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "tick" -d 'Evaluate branches once'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "run" -d 'Tick until nothing is actionable'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "set-state" -d 'Write a state event'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "set-working" -d 'Take or renew a lease by hand'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "status" -d 'Show what state branches are in'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "events" -d 'Show a branch\'s state events'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show what a command printed'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "demo" -d 'Play a three-state workflow in a throwaway repository'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l trust -d 'Also trust the commands of the current branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l role -d 'Prefer commands of this role' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l current-branch -d 'What to do about the branch that is checked out here' -r -f -a "skip\t'Leave it out'
+include\t'Treat it as any other'
+only\t'Take no other'"
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l timeout -d 'End a command that runs longer' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l log-level -d 'The LOG_LEVEL that commands are given' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s n -l dry-run -d 'Show what would be done, and do nothing'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l tee -d 'Show the command\'s output as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l chain -d 'Go on with a branch until its head is not actionable'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detach -d 'Return at once; the tick goes on in the background'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l role -d 'Prefer commands of this role' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l current-branch -d 'What to do about the branch that is checked out here' -r -f -a "skip\t'Leave it out'
+include\t'Treat it as any other'
+only\t'Take no other'"
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l timeout -d 'End a command that runs longer' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l log-level -d 'The LOG_LEVEL that commands are given' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l every -d 'Look again after this long, until stopped' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s n -l dry-run -d 'Show what would be done, and do nothing'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l tee -d 'Show the command\'s output as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s b -l branch -d 'The branch; made at HEAD if missing [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s m -l message -d 'The message: the first gives the subject, further ones paragraphs of the body' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s F -l file -d 'Read the message from a file, \'-\' for standard input' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l trailer -d 'Add a trailer' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l emit -d 'Print the SET_STATE line instead of writing a commit'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s b -l branch -d 'The branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l lease -d 'How long the lease holds [default: 5m]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain -d 'Stable lines for scripts'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At most this many' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l history -d 'Leases and renewals too'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s f -l follow -d 'Wait for more'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s f -l follow -d 'Wait for more while the command runs'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l stderr -d 'What it complained about instead of what it printed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l path -d 'Print the file\'s path'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l ref -d 'Commands come from this ref, whatever a branch holds [default: the current branch]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l branches -d 'Commands come from the branch that asks for them'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l revoke -d 'Trust this repository no longer'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l list -d 'List what is trusted'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l keep -d 'Keep the repository, here' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s C -d 'Run as if started in <PATH>' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s v -l verbose -d 'Say more; repeat for more still'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+
+# What clap does not know: branch names. fish's completion of git asks for 'git-aynig ...' by itself.
+function __fish_git_aynig_branches
+    git for-each-ref --format='%(refname:short)' refs/heads 2>/dev/null
+end
+for verb in tick run status events logs cancel retry
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
+end
+for verb in set-state set-working
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -s b -l branch -x -a '(__fish_git_aynig_branches)'
+end
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l ref -x -a '(__fish_git_aynig_branches)'
+# Older fish does not find verbs that are programs of their own; source this file from config.fish there.
+complete -c git -f -n 'functions -q __fish_git_using_command; and __fish_git_using_command aynig' \
+    -a '(__fish_git_complete_custom_command aynig)'

@@ -1,0 +1,54 @@
+
+# What clap does not know: branch names, and how Git's own completion gets here.
+
+_git_aynig_branches() {
+    git for-each-ref --format='%(refname:short)' "refs/heads/$1*" "refs/heads/$1*/**" 2>/dev/null
+}
+
+# True where the word that is being completed is a branch: $1 it, $2 the word before it.
+_git_aynig_wants_branch() {
+    local word verb=""
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case "$word" in
+            -*) ;;
+            *) verb=$word; break ;;
+        esac
+    done
+    case "$2" in
+        -b|--branch) return 0 ;;
+        --ref) return 0 ;;
+        --lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--current-branch|-n|-C|--git-dir) return 1 ;;
+    esac
+    case "$verb,$1" in
+        *,-*) return 1 ;;
+        tick,*|run,*|status,*|events,*|logs,*|cancel,*|retry,*) return 0 ;;
+        *) return 1 ;;
+    esac
+}
+
+_git-aynig_or_branches() {
+    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" name
+    if [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_branch "$cur" "$prev"; then
+        COMPREPLY=()
+        while IFS= read -r name; do
+            COMPREPLY+=("$name")
+        done < <(_git_aynig_branches "$cur")
+    else
+        _git__aynig git-aynig "$cur" "$prev"
+    fi
+}
+
+# 'git aynig <TAB>': Git's completion calls this by its name.
+_git_aynig() {
+    local at=1
+    while [ "$at" -lt "$COMP_CWORD" ] && [ "${COMP_WORDS[at]}" != aynig ]; do
+        at=$((at + 1))
+    done
+    local -a line=(git-aynig "${COMP_WORDS[@]:at+1}")
+    local -a COMP_WORDS=("${line[@]}")
+    local COMP_CWORD=$((COMP_CWORD - at))
+    _git-aynig_or_branches
+}
+
+complete -o nosort -o bashdefault -o default -F _git-aynig_or_branches git-aynig 2>/dev/null ||
+    complete -o bashdefault -o default -F _git-aynig_or_branches git-aynig

@@ -1,0 +1,15 @@
+
+# What clap does not know: branch names. fish's completion of git asks for 'git-aynig ...' by itself.
+function __fish_git_aynig_branches
+    git for-each-ref --format='%(refname:short)' refs/heads 2>/dev/null
+end
+for verb in tick run status events logs cancel retry
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
+end
+for verb in set-state set-working
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -s b -l branch -x -a '(__fish_git_aynig_branches)'
+end
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l ref -x -a '(__fish_git_aynig_branches)'
+# Older fish does not find verbs that are programs of their own; source this file from config.fish there.
+complete -c git -f -n 'functions -q __fish_git_using_command; and __fish_git_using_command aynig' \
+    -a '(__fish_git_complete_custom_command aynig)'

@@ -1,0 +1,119 @@
+//! One manual page: clap_mangen's sections, and the headings of `after_long_help` as sections of their own.
+
+use clap::{Arg, ArgAction, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, italic, roman};
+
+/// When the pages last changed in more than a word.
+const DATE: &str = "2026-11-21";
+
+/// The page of a verb, or of the program itself.
+pub fn render(command: &Command) -> String {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let more = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    let out: &mut dyn std::io::Write = &mut page;
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, ".TH {} 1 \"{DATE}\" \"git-aynig {version}\" \"Git AYNIG Manual\"", name.to_uppercase())
+        .unwrap();
+    man.render_name_section(out).unwrap();
+    synopsis(command).to_writer(out).unwrap();
+    man.render_description_section(out).unwrap();
+    if command.get_arguments().next().is_some() {
+        man.render_options_section(out).unwrap();
+    }
+    if command.has_subcommands() {
+        verbs(command).to_writer(out).unwrap();
+    }
+    sections(&more).to_writer(out).unwrap();
+    String::from_utf8(page).unwrap()
+}
+
+/// What may be typed; the flags that every verb takes are not repeated.
+fn synopsis(command: &Command) -> Roff {
+    let mut line = vec![bold(command.get_bin_name().unwrap_or_else(|| command.get_name()))];
+    let names = |arg: &Arg| {
+        let names =
+            arg.get_value_names().unwrap_or_default().iter().map(|n| format!("<{}>", n.to_lowercase()));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    for arg in command.get_arguments().filter(|a| !a.is_positional()).filter(shown) {
+        if arg.get_help_heading().is_some() && command.get_subcommands().next().is_none() {
+            continue;
+        }
+        let flag = match (arg.get_long(), arg.get_short()) {
+            (Some(long), _) => format!("--{long}"),
+            (None, short) => format!("-{}", short.unwrap_or_default()),
+        };
+        line.extend([roman(" ["), bold(flag.as_str())]);
+        if arg.get_action().takes_values() {
+            line.extend([roman(" "), italic(names(arg))]);
+        }
+        line.push(roman(if matches!(arg.get_action(), ArgAction::Append) { "]..." } else { "]" }));
+    }
+    for arg in command.get_positionals() {
+        let (open, close) = if arg.is_required_set() { ("", "") } else { ("[", "]") };
+        let more = if matches!(arg.get_action(), ArgAction::Append) { "..." } else { "" };
+        line.extend([roman(format!(" {open}")), italic(names(arg)), roman(format!("{more}{close}"))]);
+    }
+    if command.has_subcommands() {
+        line.extend([roman(" "), italic("<verb>"), roman(" [<args>]")]);
+    }
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    roff.text(line);
+    roff
+}
+
+fn verbs(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["VERBS"]);
+    for verb in command.get_subcommands() {
+        roff.control("TP", []);
+        roff.text([bold(format!("git-aynig-{}", verb.get_name())), roman("(1)")]);
+        roff.text([roman(verb.get_about().map(ToString::to_string).unwrap_or_default())]);
+    }
+    roff
+}
+
+/// `Heading:` begins a section; `  term  text` is a row of it; in examples each line is a command.
+fn sections(text: &str) -> Roff {
+    let mut roff = Roff::new();
+    let (mut examples, mut rows) = (false, false);
+    for line in text.lines() {
+        let row = line.strip_prefix("  ");
+        match (line.strip_suffix(':').filter(|l| !l.starts_with(' ')), row) {
+            (Some(heading), _) => {
+                roff.control("SH", [heading.to_uppercase().as_str()]);
+                (examples, rows) = (heading == "Examples", false);
+            }
+            (None, _) if line.is_empty() => {}
+            (None, Some(example)) if examples => {
+                roff.control("EX", []);
+                roff.text([roman(example)]);
+                roff.control("EE", []);
+            }
+            (None, Some(row)) => match row.split_once("  ") {
+                Some((term, text)) => {
+                    rows = true;
+                    roff.control("TP", []);
+                    roff.text([bold(term)]);
+                    roff.text([roman(text.trim_start())]);
+                }
+                None => prose(&mut roff, row, &mut rows),
+            },
+            (None, None) => prose(&mut roff, line, &mut rows),
+        }
+    }
+    roff
+}
+
+fn prose(roff: &mut Roff, text: &str, rows: &mut bool) {
+    if *rows {
+        roff.control("PP", []);
+        *rows = false;
+    }
+    roff.text([roman(text)]);
+}

@@ -1,0 +1,163 @@
+//! Completions: clap_complete's script for `git-aynig`, what makes Git's own completion find it, and
+//! branch names where a branch goes. Tried in each shell that is installed here.
+
+use clap_complete::{Shell, generate};
+use std::path::Path;
+use std::process::Command;
+
+/// The script of one shell.
+pub fn render(shell: Shell) -> String {
+    let mut raw = Vec::new();
+    generate(shell, &mut aynig::cli::command(), "git-aynig", &mut raw);
+    let script = String::from_utf8(raw).unwrap();
+    let text = match shell {
+        // clap_complete spells a program's hyphen in two ways; then no flag of a verb is ever found.
+        Shell::Bash => {
+            format!(
+                "{}\n{}",
+                script.trim_end().replace(" --no-tick", "").replace("git__subcmd__aynig", "git__aynig"),
+                include_str!("glue.bash")
+            )
+        }
+        Shell::Zsh => zsh(&script),
+        Shell::Fish => format!("{}\n{}", script.trim_end(), include_str!("glue.fish")),
+        other => panic!("no completions for {other}"),
+    };
+    // A hidden flag is none to clap's generators.
+    let hidden = |line: &&str| line.contains("-l no-tick ") || line.contains("'--no-tick[");
+    let lines: Vec<&str> = text.lines().filter(|l| !hidden(l)).map(str::trim_end).collect();
+    format!("{}\n", lines.join("\n"))
+}
+
+/// Values that are branches are completed by our function, and Git's completion is told of the verb.
+fn zsh(script: &str) -> String {
+    let glue = include_str!("glue.zsh");
+    let branch = |line: &str| {
+        let at = [
+            ":BRANCH:_default'",
+            ":REF:_default'",
+            "::branches -- ",
+            "::branch -- ",
+            "::what -- ",
+            "':branch -- ",
+        ];
+        at.iter().any(|mark| line.contains(mark))
+    };
+    let lines = script.lines().map(|line| match branch(line) {
+        true => line.replace(":_default'", ":_git-aynig_branches'"),
+        false => line.to_owned(),
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let (head, tail) = text.split_once("\nif [ \"$funcstack[1]\"").expect("clap ends the script so");
+    format!("{}\n\n{glue}\nif [ \"$funcstack[1]\"{tail}", head.trim_end())
+}
+
+/// A repository with two branches, and what the shell prints there; `None` where there is no such shell.
+fn try_in(shell: &str, args: &[&str], script: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let run = Command::new("git")
+            .args(["-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"])
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{run:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+    git(&["branch", "topic/one"]);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("install/completions");
+    let bin = Path::new(env!("CARGO_BIN_EXE_git-aynig")).parent().unwrap().to_owned();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let run = Command::new(shell)
+        .args(args)
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .env("HERE", here)
+        .env("HOME", folder.path())
+        .env("PATH", path)
+        .stdin(std::process::Stdio::null())
+        .output();
+    let Ok(output) = run else {
+        eprintln!("skipped: there is no {shell} here");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{shell}: {said}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn has(text: &str, words: &[&str]) -> bool {
+    words.iter().all(|word| text.split_whitespace().any(|w| w == *word))
+}
+
+const BASH: &str = r#"
+set -u
+git_completion=/usr/share/bash-completion/completions/git
+if [ -e "$git_completion" ]; then set +u; . "$git_completion"; fi
+. "$HERE/git-aynig.bash"
+try() { # the words up to the cursor, the last one being completed
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMPREPLY=()
+    if [ "$1" = git ] && declare -F __git_wrap__git_main >/dev/null; then
+        __git_wrap__git_main
+    elif [ "$1" = git ]; then
+        _git_aynig
+    else
+        _git-aynig_or_branches git-aynig "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+    fi
+    echo "$*= ${COMPREPLY[*]-}"
+}
+try git aynig ''
+try git aynig tick --
+try git aynig tick ''
+try git -C . aynig set-state -b to
+try git aynig set-state done --branch m
+try git-aynig ''
+try git-aynig cancel ''
+"#;
+
+#[test]
+fn bash_completes_through_gits_own_completion() {
+    let Some(out) = try_in("bash", &["--norc", "--noprofile"], BASH) else { return };
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(has(lines[0], &["init", "tick", "set-state", "doctor"]), "{out}");
+    assert!(has(lines[1], &["--jobs", "--dry-run", "--chain"]), "{out}");
+    assert!(has(lines[2], &["main", "topic/one"]), "{out}");
+    assert!(has(lines[3], &["topic/one"]) && !lines[3].contains("main"), "{out}");
+    assert!(has(lines[4], &["main"]), "{out}");
+    assert!(has(lines[5], &["init", "tick"]), "{out}");
+    assert!(has(lines[6], &["main", "topic/one"]), "{out}");
+}
+
+#[test]
+fn fish_completes_through_gits_own_completion() {
+    let script = r#"
+for line in 'git aynig ' 'git aynig tick --' 'git aynig tick ' 'git-aynig set-state -b to' 'git-aynig cancel '
+    echo $line= (complete -C $line | string split -f1 \t)
+end"#;
+    let source = "source $HERE/git-aynig.fish";
+    let Some(out) = try_in("fish", &["-C", source], script) else { return };
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(has(lines[0], &["init", "tick", "set-state"]), "{out}");
+    assert!(has(lines[1], &["--jobs", "--dry-run"]), "{out}");
+    assert!(has(lines[2], &["main", "topic/one"]), "{out}");
+    assert!(has(lines[3], &["topic/one"]) && !lines[3].contains("main"), "{out}");
+    assert!(has(lines[4], &["main", "topic/one"]), "{out}");
+}
+
+#[test]
+fn zsh_reads_the_script_and_finds_the_branches() {
+    let script = r#"
+autoload -Uz compinit && compinit -D -u
+fpath=($HERE $fpath)
+source $HERE/git-aynig.zsh
+(( $+functions[_git-aynig] )) && echo defined
+compadd() { shift; print -r -- "$@" }
+_git-aynig_branches
+"#;
+    let Some(out) = try_in("zsh", &["-f"], script) else { return };
+    assert!(has(&out, &["defined", "main", "topic/one"]), "{out}");
+    let text = render(Shell::Zsh);
+    assert!(text.matches(":_git-aynig_branches'").count() >= 8, "{text}");
+}
