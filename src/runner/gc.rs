@@ -109,8 +109,7 @@ impl<'a> Collector<'a> {
 
     /// Removes what is dead. What fails is set aside and the rest goes on.
     pub fn collect(mut self) -> Collected {
-        let steps: [fn(&mut Self) -> Result<(), RunnerError>; 6] =
-            [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
+        let steps = [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
         for step in steps {
             if let Err(error) = step(&mut self) {
                 self.out.failed.push(error);
