@@ -6,10 +6,12 @@
 //! Implements K6-K11, K13-K28, K43-K45 over the rooms below.
 
 pub mod change;
+pub mod checkup;
 pub mod claim;
 pub mod clock;
 mod declared;
 pub mod finish;
+pub mod gc;
 pub mod history;
 pub mod housekeeping;
 mod land;

@@ -17,7 +17,7 @@ use place::Place;
 use std::time::Duration;
 
 /// Between two steps, where somebody watches.
-const PACE: Duration = Duration::from_millis(90);
+const PACE: Duration = Duration::from_millis(60);
 
 const BUILD: &str = r#"#!/bin/sh
 # Answers "dwp-state: build": writes the greeting that was asked for.

@@ -4,6 +4,10 @@
 //! `--help` prints both as they are where no manual is installed; `tests/generated.rs` turns them
 //! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
 
+mod looking;
+
+pub use looking::*;
+
 /// `git aynig`.
 pub const AYNIG: &str = "\
 A commit whose trailers say 'dwp-state: build' is an event. 'git aynig tick' takes its branch by \
@@ -215,64 +219,6 @@ Examples:
 See also:
   git-aynig(1), git-aynig-set-state(1), git-aynig-cancel(1)";
 
-/// `status`.
-pub const STATUS: &str = "\
-Shows, for each branch, its state, the run and runner that hold it and how long the lease still lasts, and \
-whether a command exists. A state without one waits for a person. Changes nothing.";
-
-/// `status`, sections.
-pub const STATUS_MORE: &str = "\
-Exit status:
-  0    shown
-  128  a branch asked for does not exist, or something cannot be read
-
-Examples:
-  git aynig status
-  git aynig status --porcelain job
-
-See also:
-  git-aynig(1), git-aynig-events(1), git-aynig-logs(1)";
-
-/// `events`.
-pub const EVENTS: &str = "\
-Shows the state events of a branch, newest first: when, which state, by which run. Leases and renewals are \
-left out unless --history asks for them. The history is only shown; no tick ever reads it.";
-
-/// `events`, sections.
-pub const EVENTS_MORE: &str = "\
-Exit status:
-  0    shown
-  128  no such branch, or something cannot be read
-
-Examples:
-  git aynig events job
-  git aynig events --history -n 20 --json job
-
-See also:
-  git-aynig(1), git-aynig-status(1), git-log(1)";
-
-/// `logs`.
-pub const LOGS: &str = "\
-Shows what the command of a run printed. A branch means its latest run; a commit means the run that answered it, \
-or that wrote it. Control characters are shown as they are only where the output is no terminal.";
-
-/// `logs`, sections.
-pub const LOGS_MORE: &str = "\
-Exit status:
-  0    shown
-  128  no such branch or commit, or no log of it is here
-
-Configuration:
-  aynig.logMaxBytes  most bytes of each log (64m); beyond it head and tail are kept
-  aynig.logExpire    how long logs are kept by gc (30 days)
-
-Examples:
-  git aynig logs -f job
-  git aynig logs --stderr job
-
-See also:
-  git-aynig(1), git-aynig-status(1)";
-
 /// `cancel`.
 pub const CANCEL: &str = "\
 Writes 'canceled' over a lease. The run that held it can no longer write to the branch, wherever its runner is; a \
@@ -345,51 +291,3 @@ Examples:
 
 See also:
   git-aynig(1), git-aynig-tick(1), git-config(1)";
-
-/// `gc`.
-pub const GC: &str = "\
-Removes what nothing needs any more: slots and refs of runs that are over, logs, notes and attempts that are older than \
-configured. Never touches a branch, nor anything that it did not make.";
-
-/// `gc`, sections.
-pub const GC_MORE: &str = "\
-Exit status:
-  0    done
-  75   something is in use; try again later
-  128  something cannot be removed
-
-Configuration:
-  aynig.logExpire      how long logs are kept (30 days)
-  aynig.attemptExpire  how long attempts are kept (90 days)
-
-Examples:
-  git aynig gc --dry-run
-
-See also:
-  git-aynig(1), git-gc(1)";
-
-/// `doctor`.
-pub const DOCTOR: &str = "\
-Looks for what would stop a tick here: trust, configuration that does not count, commands that are not executable or \
-not committed, locks that are held. Names the command that mends each. Changes nothing.";
-
-/// `doctor`, sections.
-pub const DOCTOR_MORE: &str = "\
-Examples:
-  git aynig doctor
-
-See also:
-  git-aynig(1), git-aynig-trust(1), git-aynig-tick(1)";
-
-/// `demo`.
-pub const DEMO: &str = "\
-Makes a throwaway repository, plays a workflow of three states in it and shows its history. Touches \
-nothing else: neither the repository you stand in nor your configuration.";
-
-/// `demo`, sections.
-pub const DEMO_MORE: &str = "\
-Examples:
-  git aynig demo --keep /tmp/aynig-demo
-
-See also:
-  git-aynig(1), git-aynig-init(1)";
