@@ -118,7 +118,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s C -d 'Run as if started in <PATH>' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l history -d 'Leases and renewals too'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s f -l follow -d 'Wait for more'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s f -l follow -d 'Begin with the last ones [10, or -n], then show each as it lands, oldest first'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more; repeat for more still'

@@ -164,8 +164,8 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in <PATH>]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--history[Leases and renewals too]' \
-'-f[Wait for more]' \
-'--follow[Wait for more]' \
+'-f[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
+'--follow[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \

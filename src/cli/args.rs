@@ -216,21 +216,8 @@ pub struct SetWorking {
     pub json: bool,
 }
 
-const STATUS_FORMATS: &str = "\
---porcelain prints one line a branch; its fields are separated by tabs, '-' stands for none, control \
-characters are escaped, and new fields are only ever added at the end:
-branch, commit, state, standing, command (below .aynig/), origin state, run id, runner id, seconds of lease \
-left (negative: expired so long ago), ref of the attempt that a stalled run left, hop.
-
-Standings: ready (the next tick runs its command), waits (no command: for a person, or an end), leased, \
-expired, not-trusted, left-out (by aynig.branches), unusable (its command), hop-limit, invalid-state, no-state.
-
---json prints objects with schema, branch, commit, committed, subject, state, standing, why, command, \
-origin_state, run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy.";
-
 /// `status`.
 #[derive(Debug, Args)]
-#[command(after_long_help = STATUS_FORMATS)]
 pub struct Status {
     /// Branches; without any, those whose head is a state event
     #[arg(value_name = "BRANCH")]
@@ -243,13 +230,8 @@ pub struct Status {
     pub porcelain: bool,
 }
 
-const EVENTS_FORMAT: &str = "\
---json prints objects with schema, branch, commit, committed (seconds since 1970), date, state, valid, subject, \
-body, run_id, runner_id, trigger, origin_state, hop, parents, trailers (key and value of each).";
-
 /// `events`.
 #[derive(Debug, Args)]
-#[command(after_long_help = EVENTS_FORMAT)]
 pub struct Events {
     /// The branch [default: the current one]
     pub branch: Option<OsString>,

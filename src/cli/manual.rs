@@ -123,6 +123,12 @@ Configuration:
   aynig.role           --role, over the environment's ROLE
   The others are listed in git-aynig(1).
 
+JSON format:
+  Schema aynig.tick/1, one object a branch that was evaluated: schema, branch, exit_code, result, recovered, \
+notes, and what belongs to the result. Results: idle, unusable, missing, busy, interrupted, leased, lost-race, \
+no-slot, refused, would-run, would-recover, advanced, lease-kept, own, stalled, fenced, failed. Fields are in \
+CONTRACT.md; they are added to, never renamed or removed.
+
 Examples:
   git aynig tick
   git aynig tick --dry-run
@@ -226,6 +232,29 @@ Exit status:
   0    shown
   128  a branch asked for does not exist, or something cannot be read
 
+Standings:
+  ready          the next tick runs its command
+  waits          its state has no command: it waits for a person, or is an end
+  leased         a run holds it
+  expired        a run held it, and the next tick ends that
+  not-trusted    it has a command, and nobody said that it may run
+  left-out       'aynig.branches' leaves it out
+  unusable       its command cannot be started
+  hop-limit      its chain is as long as it may get
+  invalid-state  its state cannot name a command
+  no-state       its head is no state event
+
+Porcelain format:
+  One line a branch; fields are separated by tabs, '-' stands for none, control characters are escaped, and \
+new fields are only ever added at the end: branch, commit, state, standing, command (below .aynig/), origin \
+state, run id, runner id, seconds of lease left (negative: expired so long ago), ref of the attempt that a \
+stalled run left, hop.
+
+JSON format:
+  Schema aynig.status/1, one object a branch: schema, branch, commit, committed, subject, state, standing, \
+why, command, origin_state, run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, \
+trusted, busy.
+
 Examples:
   git aynig status
   git aynig status --porcelain job
@@ -235,7 +264,8 @@ See also:
 
 /// `events`.
 pub const EVENTS: &str = "\
-Shows the state events of a branch, newest first: when, which state, by which run. Leases and renewals are \
+Shows the state events of a branch, newest first: when, which state, by which run; with --follow, the last \
+ones oldest first, and then each as it lands. Leases and renewals are \
 left out unless --history asks for them. The history is only shown; no tick ever reads it.";
 
 /// `events`, sections.
@@ -243,6 +273,12 @@ pub const EVENTS_MORE: &str = "\
 Exit status:
   0    shown
   128  no such branch, or something cannot be read
+  130, 143  a --follow that was ended by a signal
+
+JSON format:
+  Schema aynig.events/1, one object an event: schema, branch, commit, committed (seconds since 1970), date, \
+state, valid, subject, body, run_id, runner_id, trigger, origin_state, hop, parents, trailers (key and value \
+of each).
 
 Examples:
   git aynig events job
