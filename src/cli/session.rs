@@ -83,7 +83,11 @@ impl Session {
     }
 
     /// A runner for verbs that only look: it leaves nothing behind, and needs no right to write.
-    pub fn reader<'a>(&'a self, settings: &'a Settings, interrupt: &'a Interrupt) -> Result<Runner<'a>, RunnerError> {
+    pub fn reader<'a>(
+        &'a self,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Result<Runner<'a>, RunnerError> {
         let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
         self.runner_as(runner_id, settings, interrupt, &Silent)
     }
@@ -161,8 +165,10 @@ impl Session {
     pub fn place(&self) -> String {
         let dir =
             self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
-        let dir = dir.to_string_lossy();
-        shlex::try_quote(&dir).map_or_else(|_| dir.to_string(), |quoted| quoted.into_owned())
+        // What can't be shown as it is can't be pasted either: then the hint is for whoever stands here.
+        let shown = dir.to_str().filter(|dir| escape(dir.as_bytes()) == *dir);
+        let quoted = shown.and_then(|dir| shlex::try_quote(dir).ok());
+        quoted.map_or_else(|| ".".to_owned(), |quoted| quoted.into_owned())
     }
 
     /// Refuses where nobody has said what may run.
@@ -180,6 +186,8 @@ impl Session {
         if std::env::var_os("HOME").is_none() && std::env::var_os("GIT_CONFIG_GLOBAL").is_none() {
             return refusal.hint(format!("git -C {place} -c aynig.commandsFrom=branch aynig tick"));
         }
-        refusal.hint(format!("git -C {place} aynig trust"))
+        // Where no branch is current there is none to take commands from by default.
+        let source = if matches!(self.current_branch(), Ok(Some(_))) { "" } else { " --branches" };
+        refusal.hint(format!("git -C {place} aynig trust{source}"))
     }
 }

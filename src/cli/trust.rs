@@ -19,10 +19,10 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
         return list(&session);
     }
     if args.revoke {
-        let output = session.repo.git.set_global(&key(&session)?, None)?;
+        let output = session.repo.git.set_global(&key(&session), None)?;
         // 5: there was nothing to remove.
         return match output.status.code() {
-            Some(0 | 5) => Ok(0),
+            Some(0 | 5) => still_trusted(global),
             _ => Err(Failure::fatal(format!("git config failed: {}", output.message))),
         };
     }
@@ -43,6 +43,17 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
     };
     write(&session, &source)?;
     Ok(0)
+}
+
+/// After a revocation: a wider setting (every repository, a glob, the system's) may trust this one still.
+fn still_trusted(global: &Global) -> Result<i32, Failure> {
+    match Session::open(global)?.config.commands_from()? {
+        CommandsFrom::Nowhere => Ok(0),
+        CommandsFrom::Branch | CommandsFrom::Ref(_) => {
+            Err(Failure::refused("still trusted: a setting for more than this repository says so")
+                .hint("git config --show-origin --get-regexp '^aynig\\..*commandsfrom$'"))
+        }
+    }
 }
 
 /// What `trust` writes where nothing else was said: commands come from the branch that is current now, so
@@ -66,7 +77,7 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
             (name, meaning)
         }
     };
-    let output = session.repo.git.set_global(&key(session)?, Some(&value))?;
+    let output = session.repo.git.set_global(&key(session), Some(&value))?;
     if !output.status.success() {
         return Err(Failure::fatal(format!("cannot write the global configuration: {}", output.message))
             .hint(format!("git -C {} -c aynig.commandsFrom={value} aynig tick", session.place())));
@@ -75,14 +86,21 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
     Ok(())
 }
 
-fn key(session: &Session) -> Result<String, Failure> {
-    let dir = session.repo.common_dir.to_str().filter(|d| !d.contains('\n'));
-    let dir = dir.ok_or_else(|| {
-        Failure::fatal("the path of this repository is not UTF-8: git config cannot name it")
-            .hint("git config --global aynig.'<glob>'.commandsFrom branch")
-    })?;
-    // In a glob these mean something else: a path with them is matched letter for letter first.
-    Ok(format!("aynig.{dir}.commandsFrom"))
+/// The key that names this repository and no other: what is special in a glob is taken literally, and what
+/// a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
+fn key(session: &Session) -> String {
+    let mut place = String::new();
+    for chunk in session.repo.common_dir.as_os_str().as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => place.push('?'),
+                '*' | '?' | '[' | '\\' => place.extend(['\\', c]),
+                c => place.push(c),
+            }
+        }
+        place.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    format!("aynig.{place}.commandsFrom")
 }
 
 fn list(session: &Session) -> Result<i32, Failure> {

@@ -10,6 +10,7 @@ use gix::bstr::BString;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// The `git` binary for one repository.
 #[derive(Debug, Clone)]
@@ -17,11 +18,9 @@ pub struct RepoGit {
     git: Git,
     common_dir: PathBuf,
     durable: bool,
-    empty_tree: &'static str,
+    /// Keys of all filter drivers that are configured, once they were asked for.
+    drivers: Arc<OnceLock<Vec<Vec<u8>>>>,
 }
-
-const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
 fn with_value(flag: &str, value: &Path) -> OsString {
     let mut arg = OsString::from(flag);
@@ -30,9 +29,8 @@ fn with_value(flag: &str, value: &Path) -> OsString {
 }
 
 impl RepoGit {
-    pub(super) fn new(git: Git, common_dir: PathBuf, sha256: bool, durable: bool) -> Self {
-        let empty_tree = if sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE_SHA1 };
-        Self { git, common_dir, durable, empty_tree }
+    pub(super) fn new(git: Git, common_dir: PathBuf, durable: bool) -> Self {
+        Self { git, common_dir, durable, drivers: Arc::default() }
     }
 
     /// The program and environment of children.
@@ -49,13 +47,32 @@ impl RepoGit {
     }
 
     /// A child that works on a working tree, whatever its configuration says about sparseness.
-    fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> GitCommand {
+    fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> Result<GitCommand, StoreError> {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
         if no_filters {
-            // On a server nothing runs that a pushed attribute names.
-            command = command.global([format!("--attr-source={}", self.empty_tree)]);
+            // On a server nothing runs that a pushed attribute names. An empty `--attr-source` would also hide
+            // attributes that run nothing (eol, encodings), and Git before 2.41 has none.
+            command = command.settings(self.drivers()?.iter().map(|key| {
+                let value = if key.ends_with(b".required") { "false" } else { "" };
+                (OsStr::from_bytes(key), value)
+            }));
         }
-        command.global([with_value("--work-tree=", dir)])
+        Ok(command.global([with_value("--work-tree=", dir)]))
+    }
+
+    /// The keys that give filter drivers a program, or demand one.
+    fn drivers(&self) -> Result<&[Vec<u8>], StoreError> {
+        if let Some(known) = self.drivers.get() {
+            return Ok(known);
+        }
+        let command = self.here().verb("config").args(["-z", "--name-only", "--get-regexp", "^filter\\."]);
+        let output = command.output()?;
+        // 1: there is none.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(StoreError::Git { verb: "config".into(), message: output.message });
+        }
+        let keys = output.stdout.split(|b| *b == 0).filter(|key| !key.is_empty()).map(<[u8]>::to_vec);
+        Ok(self.drivers.get_or_init(|| keys.collect()))
     }
 
     /// `git config --list` with scopes, NUL-separated.
@@ -139,9 +156,9 @@ impl RepoGit {
         no_filters: bool,
     ) -> Result<(), StoreError> {
         let tree = tree.to_string();
-        let command = self.tree_command(git_dir, dir, no_filters).verb("read-tree");
+        let command = self.tree_command(git_dir, dir, no_filters)?.verb("read-tree");
         command.args(["--reset", "-u", &tree]).in_dir(dir).ok()?;
-        let command = self.tree_command(git_dir, dir, no_filters).config("clean.requireForce=false");
+        let command = self.tree_command(git_dir, dir, no_filters)?.config("clean.requireForce=false");
         command.verb("clean").args(["-ffdxq"]).in_dir(dir).ok().map(drop)
     }
 
@@ -160,7 +177,7 @@ impl RepoGit {
             paths.extend_from_slice(path);
             paths.push(0);
         }
-        let mut command = self.tree_command(git_dir, dir, no_filters).config("advice.addEmbeddedRepo=false");
+        let mut command = self.tree_command(git_dir, dir, no_filters)?.config("advice.addEmbeddedRepo=false");
         if self.durable {
             // One sync of the whole file system follows; one for each file would cost more.
             command = command.config("core.fsync=none");

@@ -206,6 +206,18 @@ impl GitCommand {
         self
     }
 
+    /// Sets configuration whose keys may hold any byte, `=` included.
+    pub fn settings<'a>(mut self, all: impl IntoIterator<Item = (&'a OsStr, &'a str)>) -> Self {
+        let mut count = 0;
+        for (key, value) in all {
+            self.inner.env(format!("GIT_CONFIG_KEY_{count}"), key);
+            self.inner.env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        self.inner.env("GIT_CONFIG_COUNT", count.to_string());
+        self
+    }
+
     /// Sets author and committer, and their moment.
     pub fn identity(mut self, by: &Signature) -> Self {
         let (name, email) = commit::clean(by);

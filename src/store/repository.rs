@@ -94,7 +94,7 @@ impl Repository {
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
         drop(config);
         let hash = gix.object_hash();
-        let git = RepoGit::new(program, common_dir.clone(), hash == gix::hash::Kind::Sha256, true);
+        let git = RepoGit::new(program, common_dir.clone(), true);
         Self {
             git_dir,
             common_dir,

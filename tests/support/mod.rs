@@ -5,6 +5,10 @@
 //! and panics with what it said. HOME is in the temporary folder, no system configuration is read.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod flow;
+pub mod life;
+pub mod world;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

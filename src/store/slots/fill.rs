@@ -8,7 +8,7 @@
 use super::super::StoreError;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
-use super::{Slot, io, scan};
+use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -75,8 +75,7 @@ impl Slot {
     fn verify(&mut self, repo: &Repository) -> Result<bool, StoreError> {
         let started = now_ns();
         let hash = repo.hash;
-        let index = scan::read_index(&self.index_copy(), hash)?;
-        let clean = scan::scan(&self.dir, &index, hash, self.record.verified_at).clean;
+        let clean = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at).clean;
         if clean {
             self.record.verified_at = started;
             self.save()?;
@@ -84,11 +83,12 @@ impl Slot {
         Ok(clean)
     }
 
-    fn restore_index(&self) -> Result<(), StoreError> {
+    fn restore_index(&mut self) -> Result<(), StoreError> {
         let (copy, index) = (self.index_copy(), self.admin.join("index"));
         let aside = self.admin.join("index.aynig");
         std::fs::copy(&copy, &aside).map_err(io("copy", &copy))?;
         std::fs::rename(&aside, &index).map_err(io("write", &index))?;
+        self.placed = FileId::of(&index);
         let _ = std::fs::remove_file(self.admin.join("index.lock"));
         Ok(())
     }
@@ -99,6 +99,8 @@ impl Slot {
         let aside = copy.with_extension("index.new");
         std::fs::copy(index, &aside).map_err(io("copy", index))?;
         std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
+        self.index = std::cell::OnceCell::new();
+        self.placed = FileId::of(index);
         self.record.tree = Some(tree.to_string());
         self.record.verified_at = now_ns();
         self.save()

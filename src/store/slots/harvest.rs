@@ -6,7 +6,7 @@
 
 use super::super::StoreError;
 use super::super::repository::Repository;
-use super::{Slot, io, scan};
+use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use gix::bstr::BString;
 use std::os::unix::fs::MetadataExt;
@@ -65,8 +65,7 @@ impl Slot {
         }
         let mut nested = Vec::new();
         if stage == Stage::All {
-            let index = scan::read_index(&self.index_copy(), hash)?;
-            let found = scan::scan(&self.dir, &index, hash, self.record.verified_at);
+            let found = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at);
             if found.clean && untouched && head == lease {
                 return Ok(Harvest { tree, head, nested });
             }
@@ -96,8 +95,7 @@ impl Slot {
             Err(HarvestError::Store(error)) => Err(error),
             Err(HarvestError::ForeignHead(_) | HarvestError::Unmerged) => {
                 let hash = repo.hash;
-                let index = scan::read_index(&self.index_copy(), hash)?;
-                let nested = scan::scan(&self.dir, &index, hash, self.record.verified_at).nested;
+                let nested = scan::scan(&self.dir, self.index(hash)?, hash, self.record.verified_at).nested;
                 let head = self.head(repo)?;
                 Ok(Harvest { tree: self.stage(repo, stage, &nested)?, head, nested })
             }
@@ -125,6 +123,9 @@ impl Slot {
     /// True where the index is still the one that the runner put there.
     fn index_is_ours(&self) -> bool {
         let (ours, theirs) = (self.index_copy(), self.admin.join("index"));
+        if self.placed.is_some() && self.placed == FileId::of(&theirs) {
+            return true;
+        }
         let sizes = (ours.metadata(), theirs.symlink_metadata());
         let (Ok(a), Ok(b)) = sizes else { return false };
         a.size() == b.size()

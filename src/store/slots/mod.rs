@@ -77,7 +77,27 @@ pub struct Slot {
     notes: PathBuf,
     admin: PathBuf,
     record: Record,
+    /// The runner's index copy, once it was read: a slot is verified before a run and read after it.
+    index: std::cell::OnceCell<gix::index::File>,
+    /// What the index file was when we put it there; a change time can't be forged.
+    placed: Option<FileId>,
     _lock: Option<Flock<File>>,
+}
+
+/// Tells a file from any other content that was ever at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl FileId {
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = path.symlink_metadata().ok().filter(|m| m.is_file())?;
+        Some(Self { inode: meta.ino(), size: meta.size(), changed: (meta.ctime(), meta.ctime_nsec()) })
+    }
 }
 
 fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
@@ -141,6 +161,8 @@ impl<'r> Pool<'r> {
             notes: self.notes.clone(),
             admin: self.repo.common_dir.join("worktrees").join(format!("{ADMIN_PREFIX}{number}")),
             record: read_record(&self.notes, number),
+            index: std::cell::OnceCell::new(),
+            placed: None,
             _lock: None,
         }
     }
@@ -189,6 +211,14 @@ impl Slot {
         self.notes.join(format!("{}.index", self.number))
     }
 
+    /// The runner's own copy of the index, read once.
+    fn index(&self, hash: gix::hash::Kind) -> Result<&gix::index::File, StoreError> {
+        if self.index.get().is_none() {
+            let _ = self.index.set(scan::read_index(&self.index_copy(), hash)?);
+        }
+        self.index.get().ok_or(StoreError::Gix { what: "read the index", message: "it is gone".into() })
+    }
+
     /// True while processes of an earlier run live in it.
     pub fn is_inhabited(&self) -> Result<bool, StoreError> {
         let path = self.hold_path();
@@ -226,6 +256,8 @@ impl Slot {
     /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.
     pub(super) fn retire(&mut self) -> Result<(), StoreError> {
         self.record.tree = None;
+        self.index = std::cell::OnceCell::new();
+        self.placed = None;
         let _ = std::fs::remove_file(self.index_copy());
         if self.dir.exists() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));

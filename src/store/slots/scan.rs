@@ -113,6 +113,7 @@ impl Walk<'_> {
             self.changed();
             return Vec::new();
         };
+        let known = self.entries_below(relative);
         let (mut below, mut count) = (Vec::new(), 0);
         let mut name = BString::default();
         for entry in entries {
@@ -120,7 +121,8 @@ impl Walk<'_> {
                 self.changed();
                 continue;
             };
-            if relative.is_empty() && entry.file_name() == ".git" {
+            let file_name = entry.file_name();
+            if relative.is_empty() && file_name == ".git" {
                 continue;
             }
             count += 1;
@@ -129,10 +131,15 @@ impl Walk<'_> {
                 name.extend_from_slice(relative);
                 name.push(b'/');
             }
-            name.extend_from_slice(entry.file_name().as_bytes());
+            name.extend_from_slice(file_name.as_bytes());
+            // In the folder's own few entries, by the part of the path that they do not share.
+            let prefix = name.len() - file_name.len();
+            let found =
+                known.binary_search_by(|e| e.path(self.index)[prefix..].as_bytes().cmp(&name[prefix..]));
+            let found = found.ok().map(|i| &known[i]);
             match entry.metadata() {
-                Ok(meta) if meta.is_dir() => self.subfolder(&entry.path(), &name, &mut below),
-                Ok(meta) => self.file(&entry.path(), name.as_bstr(), &meta),
+                Ok(meta) if meta.is_dir() => self.subfolder(&entry.path(), &name, found, &mut below),
+                Ok(meta) => self.file(|| entry.path(), found, &meta),
                 Err(_) => self.changed(),
             }
         }
@@ -142,8 +149,26 @@ impl Walk<'_> {
         below
     }
 
-    fn subfolder(&self, path: &Path, name: &BString, below: &mut Vec<BString>) {
-        let known = self.index.entry_by_path(name.as_bstr());
+    /// The index entries whose path begins with a folder's: they stand together, sorted.
+    fn entries_below(&self, relative: &BStr) -> &[gix::index::Entry] {
+        let all = self.index.entries();
+        if relative.is_empty() {
+            return all;
+        }
+        let mut prefix = relative.to_owned();
+        prefix.push(b'/');
+        let from = all.partition_point(|e| e.path(self.index) < prefix.as_bstr());
+        let length = all[from..].partition_point(|e| e.path(self.index).starts_with(&prefix));
+        &all[from..from + length]
+    }
+
+    fn subfolder(
+        &self,
+        path: &Path,
+        name: &BString,
+        known: Option<&gix::index::Entry>,
+        below: &mut Vec<BString>,
+    ) {
         if known.is_some_and(|e| e.mode == Mode::COMMIT) {
             self.matched.fetch_add(1, Ordering::Relaxed);
             let empty = std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_none());
@@ -160,12 +185,13 @@ impl Walk<'_> {
         }
     }
 
-    fn file(&self, path: &Path, name: &BStr, meta: &std::fs::Metadata) {
-        match self.index.entry_by_path(name) {
+    fn file(&self, path: impl Fn() -> PathBuf, known: Option<&gix::index::Entry>, meta: &std::fs::Metadata) {
+        match known {
             Some(entry) if same_stat(entry, meta) => {
                 self.matched.fetch_add(1, Ordering::Relaxed);
                 let changed_at = meta.ctime() as u64 * 1_000_000_000 + meta.ctime_nsec() as u64;
-                if changed_at + GRANULARITY_NS >= self.verified_at && !self.same_content(path, entry, meta) {
+                if changed_at + GRANULARITY_NS >= self.verified_at && !self.same_content(&path(), entry, meta)
+                {
                     self.changed();
                 }
             }
