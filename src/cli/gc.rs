@@ -1,9 +1,63 @@
-//! `gc`.
+//! `gc`: says what was removed, or would be. The work is `runner::gc`'s.
+
 use super::args::Gc;
 use super::fail::Failure;
-use super::session::Global;
+use super::output;
+use super::session::{Global, Session};
+use crate::protocol::text::escape;
+use crate::runner::Silent;
+use crate::runner::gc::{Collector, Expiry, Removal};
+use crate::runner::report::worst;
+use crate::supervisor::interrupt::Interrupt;
+use serde_json::json;
+
+/// The schema of a removal.
+pub const GC_SCHEMA: &str = "aynig.gc/1";
 
 /// `git aynig gc`.
-pub fn run(_: &Global, _: &Gc) -> Result<i32, Failure> {
-    Ok(0)
+pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let settings = session.settings(&Default::default())?;
+    let expiry = Expiry {
+        logs: session.config.expiry("logExpire", 30)?,
+        attempts: session.config.expiry("attemptExpire", 90)?,
+    };
+    let interrupt = Interrupt::never()?;
+    let runner = if args.dry_run {
+        session.reader(&settings, &interrupt)?
+    } else {
+        session.runner(&settings, &interrupt, &Silent)?
+    };
+    let collected = Collector::new(&runner, expiry, args.dry_run).collect();
+    for removal in &collected.removed {
+        if args.json {
+            output::line(&json(removal, args.dry_run));
+        } else if !global.quiet {
+            output::line(&text(removal, args.dry_run));
+        }
+    }
+    let mut code = 0;
+    for error in collected.failed {
+        code = worst(code, error.exit_code());
+        output::error(&Failure::from(error).render());
+    }
+    Ok(code)
+}
+
+fn text(removal: &Removal, dry: bool) -> String {
+    let what = if dry { "would remove" } else { "removed" };
+    let name = escape(removal.name.as_os_str().as_encoded_bytes());
+    let kept = removal.kept.as_ref().map(|kept| format!("; its work is kept in {}", escape(kept.as_bytes())));
+    format!("{what} {} '{name}'{}", removal.kind.name().replace('-', " "), kept.unwrap_or_default())
+}
+
+fn json(removal: &Removal, dry: bool) -> String {
+    json!({
+        "schema": GC_SCHEMA,
+        "kind": removal.kind.name(),
+        "name": removal.name.to_string_lossy(),
+        "removed": !dry,
+        "kept": removal.kept.as_ref().map(|kept| String::from_utf8_lossy(kept.as_bytes())),
+    })
+    .to_string()
 }

@@ -106,7 +106,11 @@ impl Config {
 
     /// How long logs or attempts are kept.
     pub fn expiry(&self, key: &str, days: u64) -> Result<Duration, Failure> {
-        Ok(self.duration(key, None)?.unwrap_or(Duration::from_secs(days * 24 * 3600)))
+        match self.get(key) {
+            // As Git's own expiries are switched off.
+            Some("never") => Ok(Duration::MAX),
+            Some(_) | None => Ok(self.duration(key, None)?.unwrap_or(Duration::from_secs(days * 24 * 3600))),
+        }
     }
 
     /// True where what is reported must survive power loss.

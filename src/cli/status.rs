@@ -19,6 +19,9 @@ use serde_json::{Value, json};
 /// The schema of a branch's status.
 pub const STATUS_SCHEMA: &str = "aynig.status/1";
 
+/// States that people use for an end; to the kernel they are like any other.
+const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
+
 /// `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let session = Session::open(global)?;
@@ -117,7 +120,8 @@ fn words(status: &BranchStatus, now: i64) -> String {
             let run = run_of(status).map(|r| format!("in run {}", short(r))).unwrap_or_default();
             format!("{what}{run}; waits for git aynig retry")
         }
-        Standing::Waits => "waits for a person: no command".to_owned(),
+        Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
+        Standing::Waits => "no command: waits for a person".to_owned(),
         Standing::Ready => match &status.command {
             Some(command) => format!("ready: .aynig/{}", escape(command.as_bytes())),
             None => "ready".to_owned(),

@@ -6,9 +6,11 @@
 //! Implements K6-K11, K13-K28, K43-K45 over the rooms below.
 
 pub mod change;
+pub mod checkup;
 pub mod claim;
 pub mod clock;
 pub mod finish;
+pub mod gc;
 pub mod history;
 pub mod housekeeping;
 pub mod logs;

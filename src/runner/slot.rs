@@ -89,6 +89,15 @@ impl Runner<'_> {
         Ok(true)
     }
 
+    /// True where a locked slot must be left to its run: [`Runner::settle`] without doing anything.
+    pub(super) fn is_taken(&self, slot: &Slot) -> Result<bool, RunnerError> {
+        let lives = match &slot.record().run {
+            Some(occupant) => occupant.lingering && self.lease_lives(occupant)?,
+            None => slot.is_inhabited()?,
+        };
+        Ok(lives)
+    }
+
     /// True while the occupant's lease is its branch's head and has not expired.
     fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
         let branch = occupant.branch_name();

@@ -147,6 +147,15 @@ pub fn finish_all(
     Ok(done)
 }
 
+/// Working trees that do not yet have what their branch holds, and the branch.
+pub fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
+    let Ok(entries) = std::fs::read_dir(repo.aynig_dir().join("checkouts")) else { return Vec::new() };
+    let old = entries.flatten().filter(is_old).filter_map(|entry| std::fs::read(entry.path()).ok());
+    let notes = old.filter_map(|raw| serde_json::from_slice::<Note>(&raw).ok());
+    let path = |raw| PathBuf::from(std::ffi::OsString::from_vec(raw));
+    notes.map(|note| (path(note.dir), RefName::new(note.branch))).collect()
+}
+
 /// A note younger than this may belong to a swap that is under way.
 fn is_old(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());

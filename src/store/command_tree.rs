@@ -7,7 +7,7 @@
 use super::repository::Repository;
 use super::{Store, StoreError, TreeEntry};
 use crate::protocol::id::ObjectId;
-use crate::protocol::name::{RoleName, StateName};
+use crate::protocol::name::{BadName, RoleName, StateName};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -165,6 +165,64 @@ pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<Str
     Ok(found.into_iter().collect())
 }
 
+/// What a file of a command folder is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// It can be started.
+    Usable,
+    /// It can't be, and why.
+    Unusable(&'static str),
+    /// Its name is no state.
+    BadName(BadName),
+}
+
+/// Every file below the command folders, with its path below `.aynig/`.
+pub fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
+    let mut folders = vec!["command".to_owned()];
+    if let Some((roles, _)) = walk(store, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
+        let roles = store.read_tree(roles.id)?;
+        folders.extend(roles.iter().map(|e| format!("roles/{}/command", String::from_utf8_lossy(&e.name))));
+    }
+    let mut found = Vec::new();
+    for folder in folders {
+        let at: Vec<Vec<u8>> = folder.split('/').map(|s| s.as_bytes().to_vec()).collect();
+        let Some((entry, depth)) = walk(store, tree, &at)? else { continue };
+        if entry.mode == TREE && depth == at.len() {
+            let mut files = Vec::new();
+            all_names(store, entry.id, "", 0, &mut files)?;
+            for name in files {
+                let path = format!("{folder}/{name}");
+                let entry = match (StateName::new(&name), resolve(store, tree, &path)?) {
+                    (Err(why), _) => Entry::BadName(why),
+                    (Ok(_), Lookup::Found(_)) => Entry::Usable,
+                    (Ok(_), Lookup::Missing) => Entry::Unusable("it leads nowhere"),
+                    (Ok(_), Lookup::Unusable { why, .. }) => Entry::Unusable(why),
+                };
+                found.push((path, entry));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn all_names(
+    store: &dyn Store,
+    tree: ObjectId,
+    prefix: &str,
+    depth: usize,
+    found: &mut Vec<String>,
+) -> Result<(), StoreError> {
+    for entry in store.read_tree(tree)? {
+        let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
+        if entry.mode != TREE {
+            found.push(name);
+        } else if depth < DEPTH_MAX {
+            all_names(store, entry.id, &format!("{name}/"), depth + 1, found)?;
+        }
+    }
+    Ok(())
+}
+
 fn names(
     store: &dyn Store,
     tree: ObjectId,
@@ -188,6 +246,7 @@ pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Resu
     let parent = repo.aynig_dir().join("commands");
     let place = parent.join(tree.to_string());
     if place.is_dir() {
+        mark_used(&place);
         return Ok(place);
     }
     let io = |what, path: &Path| {
@@ -208,6 +267,17 @@ pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Resu
     let _ = std::fs::set_permissions(&place, PermissionsExt::from_mode(0o555));
     super::sync_folder(&parent)?;
     Ok(place)
+}
+
+/// Notes, once a day, that a copy is in use: `gc` removes those that were not for long. Best effort.
+fn mark_used(place: &Path) {
+    let day = std::time::Duration::from_secs(24 * 3600);
+    let used = place.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+    if used.is_some_and(|age| age > day)
+        && let Ok(folder) = std::fs::File::open(place)
+    {
+        let _ = folder.set_modified(std::time::SystemTime::now());
+    }
 }
 
 fn write_tree(

@@ -105,6 +105,18 @@ impl RepoGit {
         self.git.command(git_dir).verb("update-ref").args(["--no-deref", "HEAD", &id]).ok().map(drop)
     }
 
+    /// Branches that are only another name for a ref, with that ref.
+    pub fn symbolic_branches(&self) -> Result<Vec<(RefName, RefName)>, StoreError> {
+        let args = ["--format=%(refname)%00%(symref)", "refs/heads/"];
+        let printed = self.here().verb("for-each-ref").args(args).ok()?;
+        let pairs = printed.split(|b| *b == b'\n').filter_map(|line| {
+            let nul = line.iter().position(|b| *b == 0)?;
+            Some((&line[..nul], &line[nul + 1..]))
+        });
+        let symbolic = pairs.filter(|(_, target)| !target.is_empty());
+        Ok(symbolic.map(|(name, target)| (RefName::new(name), RefName::new(target))).collect())
+    }
+
     /// The object that a name stands for.
     pub fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
         let args = ["--verify", "--quiet", "--end-of-options", name];

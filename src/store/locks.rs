@@ -241,11 +241,14 @@ pub struct FoundLock {
     pub age: Duration,
     /// True where it is one of this tool's.
     pub ours: bool,
+    /// True where it is, and its owner is dead: the next sweep removes it.
+    pub stale: bool,
 }
 
 /// Every ref lock that is there now, `packed-refs.lock` and `HEAD.lock` included.
 pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
-    let ours: Vec<_> = twins(common_dir)?.iter().filter_map(|twin| identity(twin)).collect();
+    let twins = twins(common_dir)?;
+    let ours: Vec<_> = twins.iter().filter_map(|twin| Some((identity(twin)?, twin))).collect();
     let mut paths = lock_files(common_dir)?;
     paths.extend(
         ["packed-refs.lock", "HEAD.lock"].map(|f| common_dir.join(f)).into_iter().filter(|p| p.exists()),
@@ -254,7 +257,9 @@ pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
         .into_iter()
         .filter_map(|path| {
             let identity = identity(&path)?;
-            Some(FoundLock { age: age_of(&path), ours: ours.contains(&identity), path })
+            let twin = ours.iter().find(|(of, _)| *of == identity).map(|(_, twin)| twin);
+            let stale = twin.is_some_and(|twin| flock_of_the_dead(twin).is_some());
+            Some(FoundLock { age: age_of(&path), ours: twin.is_some(), stale, path })
         })
         .collect())
 }

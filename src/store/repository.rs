@@ -8,6 +8,7 @@ use super::git_calls::RepoGit;
 use super::git_command::Git;
 use super::gix_store::{Backend, GixStore, Options, backend_for};
 use super::{Store, StoreError};
+use crate::protocol::id::ObjectId;
 use std::path::{Path, PathBuf};
 
 /// A repository and where it is.
@@ -136,6 +137,12 @@ impl Repository {
     /// True for sha256.
     pub fn is_sha256(&self) -> bool {
         self.hash == gix::hash::Kind::Sha256
+    }
+
+    /// The tree without entries, which Git knows without its object.
+    pub fn empty_tree(&self) -> Result<ObjectId, StoreError> {
+        let id = gix::ObjectId::empty_tree(self.hash);
+        super::gix_store::from_gix(&id)
     }
 
     /// The repository as gix sees it, for this thread.

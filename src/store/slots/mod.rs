@@ -142,6 +142,18 @@ impl<'r> Pool<'r> {
         numbers
     }
 
+    /// The same, and those that only Git's own list of worktrees knows.
+    pub fn registered(&self) -> Vec<usize> {
+        let mut numbers = self.known();
+        if let Ok(entries) = std::fs::read_dir(self.repo.common_dir.join("worktrees")) {
+            let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+            numbers.extend(names.filter_map(|n| n.strip_prefix(ADMIN_PREFIX)?.parse::<usize>().ok()));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
     /// Takes the slot of this number; `None` where another process has it.
     pub fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
         let path = self.notes.join(format!("{number}.lock"));
@@ -201,6 +213,10 @@ impl Slot {
     /// What is noted of it.
     pub fn record(&self) -> &Record {
         &self.record
+    }
+    /// True where anything of it is there, be it only its registration.
+    pub fn exists(&self) -> bool {
+        self.admin.exists() || self.dir.exists() || self.notes.join(format!("{}.json", self.number)).exists()
     }
     /// The file that the guardian holds locked.
     pub fn hold_path(&self) -> PathBuf {

@@ -1,0 +1,65 @@
+//! Branches that a tick would not get far with.
+
+use super::Level::{Error, Ok as Fine, Warning};
+use super::{Finding, Findings, name, quoted, shown};
+use crate::protocol::text::escape;
+use crate::runner::survey::{BranchStatus, Standing, Survey};
+use crate::runner::{Runner, RunnerError, finish};
+use crate::store::command_tree::FOLDER;
+
+/// At most so many branches are named for the same thing.
+const NAMED: usize = 20;
+
+impl Runner<'_> {
+    pub(super) fn check_branches(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let surveyed = Survey::new(self)?.all(true)?;
+        for (branch, error) in surveyed.failed.iter().take(NAMED) {
+            let text = format!("{}: {}", escape(branch.short()), finish::with_causes(error));
+            let hint = format!("git reflog show {}", escape(branch.short()));
+            found.push(Finding::new(Error, "branches", text).hint(hint));
+        }
+        for (branch, target) in self.repo.git.symbolic_branches()?.into_iter().take(NAMED) {
+            let text = format!("{} is another name for {} and is never ticked", name(&branch), name(&target));
+            found.push(Finding::new(Warning, "branches", text));
+        }
+        found.extend(surveyed.branches.iter().filter_map(judge).take(NAMED));
+        let text = format!("{} with a state event", surveyed.branches.len());
+        found.push(Finding::new(Fine, "branches", text));
+        Ok(())
+    }
+}
+
+fn judge(status: &BranchStatus) -> Option<Finding> {
+    let branch = escape(status.branch.short());
+    if let Some((busy, dir)) = &status.busy {
+        let text = format!("{branch} is skipped: it is being {busy} in '{}'", shown(dir));
+        return Some(Finding::new(Warning, "branches", text).hint(format!("git -C {} status", quoted(dir))));
+    }
+    let set = format!("git aynig set-state <state> -b {branch}");
+    let (level, text, hint) = match &status.standing {
+        Standing::Unusable(path, why) => {
+            let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));
+            (Error, text, format!("git aynig status {branch}"))
+        }
+        Standing::InvalidState(_, why) => (Warning, format!("{branch}: its state is not usable: {why}"), set),
+        Standing::HopLimit { hop, max } => {
+            (Warning, format!("{branch}: {hop} dispatches led here, the limit is {max}"), set)
+        }
+        Standing::Expired { .. } => {
+            let text = format!("{branch}: its lease has expired; the next tick recovers it");
+            (Warning, text, format!("git aynig tick {branch}"))
+        }
+        Standing::Leased { malformed: true, .. } => {
+            let text =
+                format!("{branch}: its lease has an unusable date or length, and is judged by observation");
+            (Warning, text, format!("git aynig cancel {branch}"))
+        }
+        Standing::Leased { malformed: false, .. }
+        | Standing::NoState
+        | Standing::Waits
+        | Standing::Ready
+        | Standing::NotTrusted
+        | Standing::LeftOut => return None,
+    };
+    Some(Finding::new(level, "branches", text).hint(hint))
+}

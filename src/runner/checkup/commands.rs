@@ -1,0 +1,104 @@
+//! Trust, and the commands that it is about.
+
+use super::Level::{Error, Ok as Fine, Warning};
+use super::{Finding, Findings, name};
+use crate::protocol::id::ObjectId;
+use crate::protocol::text::escape;
+use crate::runner::settings::CommandsFrom;
+use crate::runner::{Runner, RunnerError};
+use crate::store::command_tree::{self, Entry, FOLDER};
+use std::path::Path;
+
+impl Runner<'_> {
+    pub(super) fn check_trust(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let hint = "git aynig trust";
+        let (from, tree) = match &self.settings.commands_from {
+            CommandsFrom::Nowhere => {
+                let text = "not trusted: nothing runs here until you say which commands may";
+                found.push(Finding::new(Error, "trust", text).hint(hint));
+                return Ok(());
+            }
+            CommandsFrom::Branch => {
+                found.push(Finding::new(Fine, "trust", "a branch's own .aynig/ is run for it"));
+                let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}").ok();
+                ("HEAD".to_owned(), head)
+            }
+            CommandsFrom::Ref(source) => {
+                let Some(tip) = self.store.tip(source)? else {
+                    let text = format!("'{}', where commands come from, does not exist", name(source));
+                    let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists());
+                    let mend =
+                        if here { "git add .aynig && git commit" } else { "git aynig trust --ref <branch>" };
+                    found.push(Finding::new(Error, "trust", text).hint(mend));
+                    return Ok(());
+                };
+                found.push(Finding::new(Fine, "trust", format!("commands come from {}", name(source))));
+                (name(source), Some(tip))
+            }
+        };
+        let commands = match tree {
+            Some(id) => self.commands_of(id)?,
+            None => Vec::new(),
+        };
+        self.judge_commands(&from, &commands, found);
+        self.check_uncommitted(&from, &commands, found);
+        Ok(())
+    }
+
+    fn commands_of(&self, commit: ObjectId) -> Result<Vec<(String, Entry)>, RunnerError> {
+        let tree = command_tree::find(&*self.store, self.store.read_commit(commit)?.tree)?;
+        Ok(tree.map_or(Ok(Vec::new()), |tree| command_tree::entries(&*self.store, tree))?)
+    }
+
+    fn judge_commands(&self, from: &str, commands: &[(String, Entry)], found: &mut Findings) {
+        let usable = commands.iter().filter(|(_, entry)| *entry == Entry::Usable);
+        let list: Vec<String> = usable.map(|(path, _)| escape(path.as_bytes())).collect();
+        found.push(match list.is_empty() {
+            true => Finding::new(Warning, "commands", format!("{from} has none: nothing would ever run"))
+                .hint("git aynig init"),
+            false => Finding::new(Fine, "commands", format!("{} in {from}", list.join(", "))),
+        });
+        for (path, entry) in commands {
+            let path = escape(path.as_bytes());
+            let file = shlex::try_quote(&path).map_or_else(|_| path.clone(), |q| q.into_owned());
+            if let Entry::Unusable(why) = entry {
+                let hint = format!("git add --chmod=+x {FOLDER}/{file} && git commit");
+                let text = format!("{FOLDER}/{path}: {why}");
+                found.push(Finding::new(Warning, "commands", text).hint(hint));
+            } else if let Entry::BadName(why) = entry {
+                let text = format!("{FOLDER}/{path} answers no state: {why}");
+                found.push(Finding::new(Warning, "commands", text));
+            }
+        }
+    }
+
+    /// Commands that are in the main working tree only.
+    fn check_uncommitted(&self, from: &str, commands: &[(String, Entry)], found: &mut Findings) {
+        let Some(main) = &self.repo.main_dir else { return };
+        let aynig = main.join(FOLDER);
+        for path in files_below(&aynig, &aynig.join("command"), 0) {
+            if !commands.iter().any(|(known, _)| *known == path) {
+                let text =
+                    format!("{FOLDER}/{} is in the working tree, not in {from}", escape(path.as_bytes()));
+                let hint = format!("git add {FOLDER} && git commit");
+                found.push(Finding::new(Warning, "commands", text).hint(hint));
+            }
+        }
+    }
+}
+
+/// Files below a folder, relative to `root`, links not followed.
+fn files_below(root: &Path, folder: &Path, depth: usize) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|t| t.is_dir()) && depth < 8 {
+            files.extend(files_below(root, &path, depth + 1));
+        } else if let Ok(relative) = path.strip_prefix(root) {
+            files.push(relative.to_string_lossy().into_owned());
+        }
+    }
+    files.sort();
+    files
+}

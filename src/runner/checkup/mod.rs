@@ -1,0 +1,155 @@
+//! What would stop a tick in a repository: findings with the command that mends each.
+//!
+//! Looks at what a tick would use, in the order in which it would: trust, commands, signing, worktrees,
+//! disks, locks, branches, clock. Changes nothing but what a tick itself would make. An error would stop
+//! a tick or a branch's; a warning is worth knowing. Implements section 13 (`doctor`), K13, K33, K43.
+
+mod branches;
+mod commands;
+mod places;
+
+use super::{Runner, RunnerError, finish};
+use crate::protocol::text::escape;
+use crate::store::gix_store::Backend;
+use crate::store::{NewCommit, RefName};
+use nix::unistd::{AccessFlags, access};
+use std::path::{Path, PathBuf};
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// Worth knowing.
+    Warning,
+    /// It would stop a tick.
+    Error,
+}
+
+impl Level {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Ok => "ok",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+}
+
+/// One thing that was looked at. All text is safe to show.
+#[derive(Debug)]
+pub struct Finding {
+    /// How much it matters.
+    pub level: Level,
+    /// What was looked at.
+    pub subject: &'static str,
+    /// What was found.
+    pub text: String,
+    /// The command that mends it.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// A finding without a hint.
+    pub fn new(level: Level, subject: &'static str, text: impl Into<String>) -> Self {
+        Self { level, subject, text: text.into(), hint: None }
+    }
+    /// Adds the command that mends it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+use Level::{Error, Ok as Fine};
+
+fn name(name: &RefName) -> String {
+    escape(name.as_bytes())
+}
+
+fn shown(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
+}
+
+fn quoted(path: &Path) -> String {
+    let text = shown(path);
+    shlex::try_quote(&text).map_or_else(|_| text.clone(), |q| q.into_owned())
+}
+
+type Findings = Vec<Finding>;
+
+impl Runner<'_> {
+    /// Looks at everything. What can't be looked at is a finding too.
+    pub fn checkup(&self) -> Findings {
+        type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
+        let checks: [(&str, Check<'_, '_>); 9] = [
+            ("repository", Self::check_backend),
+            ("trust", Self::check_trust),
+            ("signing", Self::check_signing),
+            ("worktrees", Self::check_worktrees),
+            ("disk", Self::check_disks),
+            ("locks", Self::check_locks),
+            ("branches", Self::check_branches),
+            ("checkouts", Self::check_checkouts),
+            ("clock", Self::check_clock),
+        ];
+        let mut found = Findings::new();
+        for (subject, check) in checks {
+            if let Err(error) = check(self, &mut found) {
+                found.push(Finding::new(Error, subject, finish::with_causes(&error)));
+            }
+        }
+        found
+    }
+
+    fn check_backend(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let how = match &self.repo.backend {
+            Backend::Gix => "read in process".to_owned(),
+            Backend::Git(why) => format!("read through git: {}", escape(why.as_bytes())),
+        };
+        let bare = if self.repo.bare { "bare, " } else { "" };
+        found.push(Finding::new(
+            Fine,
+            "repository",
+            format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
+        ));
+        let own = self.repo.aynig_dir();
+        let writable = existing(&own).is_some_and(|dir| access(&dir, AccessFlags::W_OK).is_ok());
+        if !writable {
+            let text = format!("'{}' cannot be written", shown(&self.repo.common_dir));
+            let hint = format!("sudo chown -R \"$(id -un)\" {}", quoted(&self.repo.common_dir));
+            found.push(Finding::new(Error, "repository", text).hint(hint));
+        }
+        Ok(())
+    }
+
+    fn check_signing(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let (user, email) = &self.settings.identity;
+        let who = format!("{} <{}>", escape(user.as_bytes()), escape(email.as_bytes()));
+        found.push(Finding::new(Fine, "identity", format!("commits are written as {who}")));
+        if !self.settings.require_signature {
+            return Ok(());
+        }
+        let tree = self.repo.empty_tree()?;
+        let message = b"aynig: can it be signed?\n".to_vec();
+        let commit = NewCommit { tree, parents: Vec::new(), signature: self.signature(), message };
+        found.push(match self.repo.git.commit_signed(&commit) {
+            Ok(id) if self.repo.git.verify_commit(id)? => {
+                Finding::new(Fine, "signing", "what is written can be signed and verified")
+            }
+            Ok(_) => Finding::new(Error, "signing", "git verify-commit does not accept our own signature")
+                .hint("git config --get-regexp '^(gpg|user)\\.'"),
+            Err(error) => {
+                Finding::new(Error, "signing", format!("cannot sign: {}", finish::with_causes(&error)))
+                    .hint("git config --get-regexp '^(gpg|user)\\.'")
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The path, or the nearest folder above it that exists.
+fn existing(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find(|p| p.exists()).map(Path::to_owned)
+}

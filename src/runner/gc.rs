@@ -1,0 +1,347 @@
+//! Removes what is no longer needed: slots, logs, run folders, attempts, refs, copies, leftovers.
+//!
+//! Never removes work: a slot whose run ended without its runner is salvaged to an attempt first, and
+//! nothing of a run that may live is touched. Whether a run lives is asked of its locks and of the heads,
+//! never of ages alone. `dry` changes nothing. Implements K14, K16, K26, K43, K44 (the ends of them).
+
+use super::report::{Note, Report};
+use super::settings::CommandsFrom;
+use super::slot::run_ref;
+use super::{Runner, RunnerError, Tip, io, logs};
+use crate::store::{RefName, Swap, command_tree, locks, remove_tree, swap};
+use nix::fcntl::{Flock, FlockArg};
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Something that may be of a process that is at work right now is left alone this long.
+const LEFTOVER_AFTER: Duration = Duration::from_secs(3600);
+
+/// What is kept how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Expiry {
+    /// Logs, run folders, copies of commands, notes of what was seen.
+    pub logs: Duration,
+    /// Attempts.
+    pub attempts: Duration,
+}
+
+/// What kind of thing was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Slot,
+    Log,
+    RunFolder,
+    Attempt,
+    RunRef,
+    Commands,
+    Lock,
+    Leftover,
+}
+
+impl Kind {
+    /// Its name, as shown and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Slot => "slot",
+            Kind::Log => "log",
+            Kind::RunFolder => "run-folder",
+            Kind::Attempt => "attempt",
+            Kind::RunRef => "run-ref",
+            Kind::Commands => "commands",
+            Kind::Lock => "lock",
+            Kind::Leftover => "leftover",
+        }
+    }
+}
+
+/// One thing that was removed, or would be.
+#[derive(Debug)]
+pub struct Removal {
+    /// What it is.
+    pub kind: Kind,
+    /// Its path or ref.
+    pub name: PathBuf,
+    /// The attempt that its work was moved to.
+    pub kept: Option<RefName>,
+}
+
+/// Everything that a collection did.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// What was removed, or would be.
+    pub removed: Vec<Removal>,
+    /// What could not be.
+    pub failed: Vec<RunnerError>,
+}
+
+impl Collected {
+    fn removed(&mut self, kind: Kind, name: impl Into<PathBuf>) {
+        self.removed.push(Removal { kind, name: name.into(), kept: None });
+    }
+}
+
+/// Runs that a head says are under way.
+#[derive(Default)]
+struct Leased {
+    runs: HashSet<String>,
+    triggers: HashSet<String>,
+}
+
+/// One collection.
+pub struct Collector<'a> {
+    runner: &'a Runner<'a>,
+    expiry: Expiry,
+    dry: bool,
+    now: SystemTime,
+    out: Collected,
+}
+
+impl<'a> Collector<'a> {
+    /// A collection that has not begun.
+    pub fn new(runner: &'a Runner<'a>, expiry: Expiry, dry: bool) -> Self {
+        let now =
+            SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(runner.clock.now()).unwrap_or(0));
+        Self { runner, expiry, dry, now, out: Collected::default() }
+    }
+
+    /// Removes what is dead. What fails is set aside and the rest goes on.
+    pub fn collect(mut self) -> Collected {
+        let steps: [fn(&mut Self) -> Result<(), RunnerError>; 6] =
+            [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
+        for step in steps {
+            if let Err(error) = step(&mut self) {
+                self.out.failed.push(error);
+            }
+        }
+        self.out
+    }
+
+    fn is_older(&self, path: &Path, than: Duration) -> bool {
+        let changed = path.symlink_metadata().and_then(|m| m.modified());
+        changed.is_ok_and(|t| self.now.duration_since(t).unwrap_or_default() >= than)
+    }
+
+    /// Removes a file or folder, unless this is dry.
+    fn remove(&mut self, kind: Kind, path: PathBuf) {
+        if !self.dry
+            && let Err(error) = remove_tree(&path)
+        {
+            self.out.failed.push(io("remove", &path)(error));
+            return;
+        }
+        self.out.removed(kind, path);
+    }
+
+    /// Slots that nobody uses: what is in them was kept, or belongs to nobody.
+    fn slots(&mut self) -> Result<(), RunnerError> {
+        let runner = self.runner;
+        if !runner.repo.aynig_dir().exists() && !runner.repo.common_dir.join("worktrees").exists() {
+            return Ok(());
+        }
+        let pool = runner.pool()?;
+        for number in pool.registered() {
+            let Some(mut slot) = pool.lock(number)? else { continue };
+            if !slot.exists() {
+                continue;
+            }
+            let dir = slot.dir().to_owned();
+            if self.dry {
+                if !runner.is_taken(&slot)? {
+                    self.out.removed(Kind::Slot, dir);
+                }
+                continue;
+            }
+            let mut report = Report::new(&RefName::branch("slot"));
+            if !runner.settle(&mut slot, &mut report)? {
+                continue;
+            }
+            let kept = report
+                .notes
+                .into_iter()
+                .find_map(|note| if let Note::FoundAttempt(name) = note { Some(name) } else { None });
+            slot.remove()?;
+            self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept });
+        }
+        if !self.dry {
+            // Only where it is empty.
+            let _ = std::fs::remove_dir(&runner.settings.worktree_dir);
+        }
+        Ok(())
+    }
+
+    fn leased(&self) -> Result<Leased, RunnerError> {
+        let mut leased = Leased::default();
+        for (_, commit) in self.runner.store.read_heads("refs/heads/")?.heads {
+            let Some(event) = Tip::from(commit).event.filter(|e| e.is_working()) else { continue };
+            leased.runs.extend(event.run_id().map(str::to_owned));
+            leased.triggers.extend(event.trigger().map(|id| id.to_string()));
+        }
+        Ok(leased)
+    }
+
+    /// Refs, folders and logs of runs that are over.
+    fn runs(&mut self) -> Result<(), RunnerError> {
+        // Before the heads: a run that begins between is not among these.
+        let refs = self.runner.store.scan("refs/aynig/run/")?;
+        let folders = entries(&self.runner.repo.aynig_dir().join("runs"));
+        let folder = logs::folder(self.runner.repo).0;
+        let inside = self.runner.repo.aynig_dir().join("logs");
+        let mut files = entries(&folder);
+        if folder != inside {
+            files.extend(entries(&inside));
+        }
+        let leased = self.leased()?;
+        for (name, at) in refs {
+            let id = name.as_bytes().strip_prefix(b"refs/aynig/run/").unwrap_or_default();
+            let id = String::from_utf8_lossy(id).into_owned();
+            if !leased.runs.contains(&id) && self.runner.is_dead(&id) && run_ref(&id).is_some() {
+                self.delete_ref(Kind::RunRef, &name, at)?;
+            }
+        }
+        for path in folders {
+            let id = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let old = self.is_older(&path, self.expiry.logs) && newest_is_older(self, &path);
+            if old && !leased.runs.contains(&id) && self.runner.is_dead(&id) {
+                self.remove(Kind::RunFolder, path);
+            }
+        }
+        for path in files {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let ours = name.ends_with(".stdout.log") || name.ends_with(".stderr.log") || name == "hook.log";
+            let trigger = name.split('.').next().unwrap_or_default();
+            if ours && self.is_older(&path, self.expiry.logs) && !leased.triggers.contains(trigger) {
+                self.remove(Kind::Log, path);
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_ref(
+        &mut self,
+        kind: Kind,
+        name: &RefName,
+        at: crate::protocol::id::ObjectId,
+    ) -> Result<(), RunnerError> {
+        let store = &*self.runner.store;
+        let gone = self.dry || swap::delete_ref(store, name, at, &self.runner.signature())? == Swap::Won;
+        if gone {
+            self.out.removed(kind, String::from_utf8_lossy(name.as_bytes()).into_owned());
+        }
+        Ok(())
+    }
+
+    /// Attempts by the date of their commit.
+    fn attempts(&mut self) -> Result<(), RunnerError> {
+        let heads = self.runner.store.read_heads("refs/aynig/attempts/")?;
+        let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
+        for (name, commit) in heads.heads {
+            let age = commit.committed.map(|at| self.runner.clock.now().saturating_sub(at));
+            if name.is_own() && age.is_some_and(|age| age >= limit) {
+                self.delete_ref(Kind::Attempt, &name, commit.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies of commands that were not used for long; none while any command runs from one.
+    fn commands(&mut self) -> Result<(), RunnerError> {
+        let copies = entries(&self.runner.repo.aynig_dir().join("commands"));
+        if copies.is_empty() || self.runner.any_run_lives()? {
+            return Ok(());
+        }
+        let store = &*self.runner.store;
+        let current = match &self.runner.settings.commands_from {
+            CommandsFrom::Nowhere | CommandsFrom::Branch => None,
+            CommandsFrom::Ref(name) => match store.tip(name)? {
+                Some(id) => command_tree::find(store, store.read_commit(id)?.tree)?,
+                None => None,
+            },
+        };
+        let current = current.map(|id| id.to_string());
+        for path in copies {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+            let copy = name.as_ref().is_some_and(|n| !n.starts_with('.'));
+            if copy && name != current && self.is_older(&path, self.expiry.logs) {
+                self.remove(Kind::Commands, path);
+            }
+        }
+        Ok(())
+    }
+
+    fn locks(&mut self) -> Result<(), RunnerError> {
+        let common = &self.runner.repo.common_dir;
+        let stale = match self.dry {
+            false => locks::sweep_stale_locks(common)?,
+            true => locks::list_locks(common)?.into_iter().filter(|l| l.stale).map(|l| l.path).collect(),
+        };
+        stale.into_iter().for_each(|path| self.out.removed(Kind::Lock, path));
+        Ok(())
+    }
+
+    /// What a process that was killed left half done, and notes that nobody asks for any more.
+    fn leftovers(&mut self) -> Result<(), RunnerError> {
+        let aynig = self.runner.repo.aynig_dir();
+        let folders = ["", "slots", "commands", "checkouts", "seen"].map(|name| aynig.join(name));
+        for folder in folders.into_iter().chain([self.runner.settings.worktree_dir.clone()]) {
+            for path in entries(&folder) {
+                let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+                if is_leftover(&name) && self.is_older(&path, LEFTOVER_AFTER) {
+                    self.remove(Kind::Leftover, path);
+                }
+            }
+        }
+        for path in entries(&aynig.join("seen")) {
+            if self.is_older(&path, self.expiry.logs) {
+                self.remove(Kind::Leftover, path);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_leftover(name: &str) -> bool {
+    let by_a_process = |stem: &str| name.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
+    let begins = [".new-", ".retired-", ".runner-", "merge-"].iter().any(|p| name.starts_with(p));
+    begins || by_a_process(".staging-") || by_a_process(".json.")
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn newest_is_older(collector: &Collector<'_>, folder: &Path) -> bool {
+    entries(folder).iter().all(|path| collector.is_older(path, collector.expiry.logs))
+}
+
+impl Runner<'_> {
+    /// True where no process of this machine holds the run: its folder's lock can be taken, or is not there.
+    pub fn is_dead(&self, run_id: &str) -> bool {
+        match File::open(self.run_dir(run_id).join("lock")) {
+            Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
+            Err(_) => true,
+        }
+    }
+
+    /// True while any slot is locked, inhabited, or kept for a lease that lives on.
+    fn any_run_lives(&self) -> Result<bool, RunnerError> {
+        let pool = self.pool()?;
+        for number in pool.known() {
+            match pool.lock(number)? {
+                None => return Ok(true),
+                Some(slot) if self.is_taken(&slot)? => return Ok(true),
+                Some(_) => {}
+            }
+        }
+        Ok(false)
+    }
+}
