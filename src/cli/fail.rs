@@ -35,10 +35,6 @@ impl Failure {
     pub fn refused(message: impl Into<String>) -> Self {
         Self { code: 2, ..Self::usage(message) }
     }
-    /// Everything was said; only the code is left.
-    pub fn code(code: i32) -> Self {
-        Self { code, ..Self::usage("") }
-    }
     /// Adds the command that mends it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

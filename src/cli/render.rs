@@ -220,7 +220,7 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             dir.display(),
             escape(words.as_bytes())
         ),
-        Note::RenewalFailed(why) => format!("{}", escape(why.as_bytes())),
+        Note::RenewalFailed(why) => escape(why.as_bytes()),
         Note::SlotRetired(dir) => {
             format!("a worktree could not be cleared and was given up: '{}'", dir.display())
         }

@@ -99,6 +99,9 @@ pub struct Collector<'a> {
     out: Collected,
 }
 
+/// One kind of thing to remove.
+type Step<'a> = fn(&mut Collector<'a>) -> Result<(), RunnerError>;
+
 impl<'a> Collector<'a> {
     /// A collection that has not begun.
     pub fn new(runner: &'a Runner<'a>, expiry: Expiry, dry: bool) -> Self {
@@ -109,7 +112,7 @@ impl<'a> Collector<'a> {
 
     /// Removes what is dead. What fails is set aside and the rest goes on.
     pub fn collect(mut self) -> Collected {
-        let steps: [fn(&mut Self) -> Result<(), RunnerError>; 6] =
+        let steps: [Step<'a>; 6] =
             [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
         for step in steps {
             if let Err(error) = step(&mut self) {

@@ -178,7 +178,7 @@ impl Runner<'_> {
         }
         let place = command_tree::materialize(self.repo, &*self.store, command.tree)?;
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
-            return Ok(self.no_slot(branch, &tip)?);
+            return self.no_slot(branch, &tip);
         };
         if self.store.tip(branch)? != Some(tip.id()) {
             return Ok(None);

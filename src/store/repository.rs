@@ -93,7 +93,6 @@ impl Repository {
             if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
         let reftable =
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
-        drop(config);
         let hash = gix.object_hash();
         let git = RepoGit::new(program, common_dir.clone(), true);
         Self {

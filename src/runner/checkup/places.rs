@@ -77,6 +77,7 @@ impl Runner<'_> {
             }
             devices.push(meta.dev());
             let Ok(stat) = statvfs(&place) else { continue };
+            #[allow(clippy::useless_conversion, reason = "these are 32 bits wide on macOS")]
             let free = u64::from(stat.blocks_available()).saturating_mul(u64::from(stat.fragment_size()));
             let level = match free {
                 n if n < FREE_MIN => Error,

@@ -123,9 +123,9 @@ impl Slot {
             |e: gix::Error| StoreError::Gix { what: "check out the slot", message: format!("{e:?}") };
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
-        let mut index = gix.index_from_tree(&id).map_err(|e| failed(e.into()))?;
+        let mut index = gix.index_from_tree(&id).map_err(failed)?;
         let source = gix::worktree::stack::state::attributes::Source::IdMapping;
-        let mut options = gix.checkout_options(source).map_err(|e| failed(e.into()))?;
+        let mut options = gix.checkout_options(source).map_err(failed)?;
         options.destination_is_initially_empty = false;
         options.overwrite_existing = true;
         if repo.bare {
@@ -148,7 +148,7 @@ impl Slot {
             &interrupt,
             options,
         )
-        .map_err(|e| failed(e.into()))?;
+        .map_err(failed)?;
         if let Some(first) = outcome.errors.first() {
             let message = format!("'{}': {}", first.path, first.error);
             return Err(StoreError::Gix { what: "check out the slot", message });
@@ -158,7 +158,7 @@ impl Slot {
             return Err(StoreError::Gix { what: "check out the slot", message });
         }
         index.set_path(path);
-        index.write(Default::default()).map_err(|e| failed(e.into()))
+        index.write(Default::default()).map_err(failed)
     }
 }
 
