@@ -25,7 +25,7 @@ const ANYWHERE: &str = "Options of every verb";
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Run as if started in <PATH>
+    /// Run as if started in this folder
     #[arg(short = 'C', value_name = "PATH", global = true, help_heading = ANYWHERE)]
     pub directory: Vec<PathBuf>,
     /// The repository's Git directory

@@ -173,7 +173,7 @@ impl<'a> Place<'a> {
     /// What a tick must leave as it is (K45).
     fn snapshot(&self) -> BTreeMap<&'static str, Vec<u8>> {
         let mut all = BTreeMap::new();
-        let work = OsString::from(self.branch_ref());
+        let work = self.branch_ref();
         let refs = self.world.command("git", &self.dir).args(["for-each-ref"]).output().unwrap().stdout;
         let others: Vec<&[u8]> =
             refs.split(|b| *b == b'\n').filter(|line| !line.ends_with(work.as_bytes())).collect();
