@@ -296,17 +296,8 @@ pub struct Trust {
     pub list: bool,
 }
 
-const GC_FORMAT: &str = "\
-Logs and what belongs to them are kept for 'aynig.logExpire' (30 days), work that is not on a branch for \
-'aynig.attemptExpire' (90 days); 'never' keeps them. Slots that no run uses go whatever their age: the next tick \
-makes new ones.
-
---json prints objects with schema, kind (slot, log, run-folder, attempt, run-ref, commands, lock, leftover), name \
-(path or ref), removed (false with -n), kept (the ref that a slot's work was moved to).";
-
 /// `gc`.
 #[derive(Debug, Args)]
-#[command(after_long_help = GC_FORMAT)]
 pub struct Gc {
     /// Show what would be removed
     #[arg(long, short = 'n')]
@@ -316,14 +307,8 @@ pub struct Gc {
     pub json: bool,
 }
 
-const DOCTOR_FORMAT: &str = "\
-Exits 0 where nothing stops a tick, 1 where something would.
-
---json prints objects with schema, level (ok, warning, error), subject, text, hint (the command that mends it).";
-
 /// `doctor`.
 #[derive(Debug, Args)]
-#[command(after_long_help = DOCTOR_FORMAT)]
 pub struct Doctor {
     /// One JSON object a line
     #[arg(long)]

@@ -385,7 +385,8 @@ See also:
 /// `gc`.
 pub const GC: &str = "\
 Removes what nothing needs any more: slots and refs of runs that are over, logs, notes and attempts that are older than \
-configured. Never touches a branch, nor anything that it did not make.";
+configured. Slots that no run uses go whatever their age: the next tick makes new ones. Work in a dead slot is \
+kept as an attempt first. Never touches a branch, nor anything that it did not make.";
 
 /// `gc`, sections.
 pub const GC_MORE: &str = "\
@@ -395,8 +396,12 @@ Exit status:
   128  something cannot be removed
 
 Configuration:
-  aynig.logExpire      how long logs are kept (30 days)
-  aynig.attemptExpire  how long attempts are kept (90 days)
+  aynig.logExpire      how long logs and the folders of runs are kept (30 days); never keeps them
+  aynig.attemptExpire  how long attempts are kept (90 days); never keeps them
+
+JSON format:
+  Schema aynig.gc/1, one object a thing: schema, kind (slot, log, run-folder, attempt, run-ref, commands, lock, \
+leftover), name (path or ref), removed (false with --dry-run), kept (the ref that a slot's work was moved to).
 
 Examples:
   git aynig gc --dry-run
@@ -411,6 +416,14 @@ not committed, locks that are held. Names the command that mends each. Changes n
 
 /// `doctor`, sections.
 pub const DOCTOR_MORE: &str = "\
+Exit status:
+  0    nothing stops a tick
+  1    something would
+
+JSON format:
+  Schema aynig.doctor/1, one object a finding: schema, level (ok, warning, error), subject, text, hint (the \
+command that mends it).
+
 Examples:
   git aynig doctor
 
