@@ -245,10 +245,7 @@ fn every_rule_of_the_contract_is_cited_where_it_is_kept() {
 }
 
 /// Rules that no test names yet. A test that tries one names it, and then the rule leaves this list.
-const UNTRIED: &[&str] = &[
-    "K10", "K13", "K14", "K15", "K19", "K20", "K22", "K23", "K24", "K25", "K26", "K27", "K28", "K3", "K33",
-    "K34", "K35", "K36", "K4", "K44", "K45", "K4a", "K5", "K6", "K7", "K8", "K9",
-];
+const UNTRIED: &[&str] = &["K8", "K19", "K26"];
 
 #[test]
 fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
@@ -258,8 +255,10 @@ fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
             tried.extend(cited(&text));
         }
     }
-    for (_, text) in sources("src") {
-        if let Some((_, tests)) = text.split_once("#[cfg(test)]") {
+    for (path, text) in sources("src") {
+        if path.ends_with("tests.rs") {
+            tried.extend(cited(&text));
+        } else if let Some((_, tests)) = text.split_once("#[cfg(test)]") {
             tried.extend(cited(tests));
         }
     }
