@@ -19,8 +19,8 @@ _git-aynig() {
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
@@ -41,8 +41,8 @@ _arguments "${_arguments_options[@]}" : \
 '--trust[Also trust the commands of the current branch]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -69,8 +69,8 @@ only\:"Take no other"))' \
 '(-n --dry-run --tee --json)--detach[Return at once; the tick goes on in the background]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -97,8 +97,8 @@ only\:"Take no other"))' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -120,8 +120,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':state -- The state:_default' \
@@ -137,8 +137,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -151,8 +151,8 @@ _arguments "${_arguments_options[@]}" : \
 '--porcelain[Stable lines for scripts]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, those whose head is a state event:_git-aynig_branches' \
@@ -169,8 +169,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::branch -- The branch \[default\: the current one\]:_git-aynig_branches' \
@@ -186,8 +186,8 @@ _arguments "${_arguments_options[@]}" : \
 '--path[Print the file'\''s path]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::what -- A branch or a commit \[default\: the current branch\]:_git-aynig_branches' \
@@ -200,8 +200,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -214,8 +214,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -231,8 +231,8 @@ _arguments "${_arguments_options[@]}" : \
 '--list[List what is trusted]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -246,8 +246,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -259,8 +259,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -272,8 +272,8 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do too]' \
-'*--verbose[Say more\: branches with nothing to do too]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0

@@ -34,7 +34,7 @@ pub struct Cli {
     /// Say less: no progress, no notes
     #[arg(short, long, global = true, help_heading = ANYWHERE)]
     pub quiet: bool,
-    /// Say more: branches with nothing to do too
+    /// Say more: branches with nothing to do, commits in status
     #[arg(short, long, global = true, help_heading = ANYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// What to do

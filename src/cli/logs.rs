@@ -7,7 +7,7 @@ use super::args::Logs;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use crate::protocol::event::RUNNER_ID;
+use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, escape_block};
 use crate::runner::{Runner, Tip, logs};
@@ -27,6 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The run whose log is wanted.
 struct Wanted {
     trigger: ObjectId,
+    /// The run itself, if that is said.
+    run_id: Option<String>,
     /// The branch that a run of it may hold now.
     branch: Option<RefName>,
     /// Who ran it, if that is said.
@@ -88,7 +90,8 @@ fn of_tip(tip: &Tip) -> Wanted {
     let event = tip.event.as_ref();
     let trigger = event.and_then(|e| e.trigger()).unwrap_or(tip.id());
     let runner_id = event.and_then(|e| e.text(RUNNER_ID)).map(str::to_owned);
-    Wanted { trigger, branch: None, runner_id }
+    let run_id = event.and_then(|e| e.text(RUN_ID).or_else(|| e.text(STALLED_RUN))).map(str::to_owned);
+    Wanted { trigger, run_id, branch: None, runner_id }
 }
 
 /// The head where it was run itself, or the newest state event below that names what it answers.
@@ -155,7 +158,11 @@ fn find(
     loop {
         // In this order: a log that the run made before it ended is seen.
         let running = args.follow && wanted.is_running(runner)?;
-        if let Some(found) = logs::latest(&session.repo, wanted.trigger) {
+        let own = wanted.run_id.as_deref().and_then(|id| logs::of_run(&session.repo, id));
+        let other = || logs::latest(&session.repo, wanted.trigger);
+        // While the very run is under way its own log is waited for, not an earlier one shown.
+        let found = if running && wanted.run_id.is_some() { own } else { own.or_else(other) };
+        if let Some(found) = found {
             return Ok(Some(if args.stderr { found.stderr } else { found.stdout }));
         }
         if !running {

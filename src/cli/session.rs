@@ -61,11 +61,6 @@ impl Session {
         }
     }
 
-    /// True where only results are wanted.
-    pub fn is_quiet(&self) -> bool {
-        self.quiet
-    }
-
     /// Flags and configuration as a runner takes them.
     pub fn settings(&self, flags: &Flags) -> Result<Settings, Failure> {
         self.config.settings(&self.repo, flags)

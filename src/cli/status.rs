@@ -8,6 +8,7 @@ use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use crate::protocol::message::Message;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -50,7 +51,11 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     } else if args.porcelain {
         surveyed.branches.iter().all(|s| output::offer(&porcelain(s, now)));
     } else {
-        people(&session, &settings, &surveyed.branches, args.branches.is_empty(), now);
+        if surveyed.branches.is_empty() && args.branches.is_empty() && !global.quiet {
+            output::note("no branch's head is a state event");
+            output::note("hint: git aynig set-state <state> -b <branch>");
+        }
+        people(global, &session, &settings, &surveyed.branches, now);
     }
     Ok(problems(&surveyed, &missing))
 }
@@ -69,19 +74,22 @@ fn problems(surveyed: &Surveyed, missing: &[RefName]) -> i32 {
     if missing.is_empty() { code } else { 128 }
 }
 
-fn people(session: &Session, settings: &Settings, all: &[BranchStatus], unnamed: bool, now: i64) {
-    if all.is_empty() && unnamed && !session.is_quiet() {
-        output::note("no branch's head is a state event");
-        output::note("hint: git aynig set-state <state> -b <branch>");
-    }
+fn people(global: &Global, session: &Session, settings: &Settings, all: &[BranchStatus], now: i64) {
+    let more = |status: &BranchStatus| match global.verbose {
+        0 => String::new(),
+        _ => {
+            let subject = Message::parse(&status.tip.commit.message).subject;
+            format!("  ({} {})", status.tip.id().short(10), escape(&subject))
+        }
+    };
     let rows: Vec<[String; 3]> =
-        all.iter().map(|s| [escape(s.branch.short()), state(s), words(s, now)]).collect();
+        all.iter().map(|s| [escape(s.branch.short()), state(s), words(s, now) + &more(s)]).collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
     let (first, second) = (width(0), width(1));
     let shown = rows.iter().all(|[branch, state, words]| {
         output::offer(format!("{branch:<first$}  {state:<second$}  {words}").trim_end())
     });
-    if shown && settings.commands_from == CommandsFrom::Nowhere && !session.is_quiet() {
+    if shown && settings.commands_from == CommandsFrom::Nowhere && !global.quiet {
         output::note("not trusted: nothing runs here until you say which commands may");
         output::note(&format!("hint: git -C {} aynig trust", session.place()));
     }
@@ -251,7 +259,7 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
         "branch": lossy(status.branch.short()),
         "commit": status.tip.id().to_string(),
         "committed": status.tip.commit.committed,
-        "subject": lossy(&crate::protocol::message::Message::parse(&status.tip.commit.message).subject),
+        "subject": lossy(&Message::parse(&status.tip.commit.message).subject),
         "state": state,
         "standing": standing_name(&status.standing),
         "why": why,

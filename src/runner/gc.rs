@@ -99,9 +99,6 @@ pub struct Collector<'a> {
     out: Collected,
 }
 
-/// One kind of thing to remove.
-type Step<'a> = fn(&mut Collector<'a>) -> Result<(), RunnerError>;
-
 impl<'a> Collector<'a> {
     /// A collection that has not begun.
     pub fn new(runner: &'a Runner<'a>, expiry: Expiry, dry: bool) -> Self {
@@ -112,8 +109,7 @@ impl<'a> Collector<'a> {
 
     /// Removes what is dead. What fails is set aside and the rest goes on.
     pub fn collect(mut self) -> Collected {
-        let steps: [Step<'a>; 6] =
-            [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
+        let steps = [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
         for step in steps {
             if let Err(error) = step(&mut self) {
                 self.out.failed.push(error);

@@ -47,6 +47,26 @@ pub fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
     })
 }
 
+/// Notes in a run's folder which logs are its own: two branches may have the same trigger.
+pub(super) fn note(run_dir: &Path, logs: &Logs) -> Result<(), RunnerError> {
+    let name = logs.stdout.file_name().unwrap_or_default();
+    let path = run_dir.join("log");
+    std::fs::write(&path, name.as_encoded_bytes()).map_err(io("write", &path))
+}
+
+/// The logs of this very run; `None` where they, or what is known of it, are gone.
+pub fn of_run(repo: &Repository, run_id: &str) -> Option<Logs> {
+    // An id from a commit may be anything; one that names a ref names a folder.
+    super::slot::run_ref(run_id)?;
+    let name = std::fs::read_to_string(repo.aynig_dir().join("runs").join(run_id).join("log")).ok()?;
+    let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
+    [folder(repo).0, repo.aynig_dir().join("logs")].into_iter().find_map(|folder| {
+        let stdout = folder.join(&name);
+        let stderr = folder.join(format!("{stem}.stderr.log"));
+        stdout.exists().then_some(Logs { stdout, stderr })
+    })
+}
+
 impl Runner<'_> {
     /// Makes the two empty logs of a run.
     pub(super) fn create_logs(&self, trigger: ObjectId) -> Result<(Logs, bool), RunnerError> {

@@ -122,6 +122,7 @@ impl Runner<'_> {
         let message = Message::parse(&claimed.trigger.commit.message);
         std::fs::write(&body, &message.body).map_err(io("write", &body))?;
         let (logs, elsewhere) = self.create_logs(claimed.run.trigger)?;
+        super::logs::note(&dir, &logs)?;
         if elsewhere {
             report.notes.push(Note::LogsElsewhere(logs.stdout.clone()));
         }

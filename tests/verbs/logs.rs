@@ -25,6 +25,19 @@ fn after_a_retry_the_last_run_is_shown_until_the_next_one() {
 }
 
 #[test]
+fn each_of_two_branches_with_one_trigger_shows_its_own_run() {
+    let rig = Rig::new();
+    let which = "#!/bin/sh\necho \"$AYNIG_BRANCH\"\nexit 1\n";
+    rig.world.commit_files(&rig.dir, "main", &[(".aynig/command/which", which)], "which");
+    let id = rig.world.raw_commit(&rig.dir, "one", b"x\n\ndwp-state: which\n");
+    rig.git(&["branch", "two", &id]);
+    rig.aynig(&["tick"]).expect(1);
+    for branch in ["one", "two"] {
+        assert_eq!(rig.aynig(&["logs", branch]).expect(0).out, format!("{branch}\n"));
+    }
+}
+
+#[test]
 fn following_ends_with_the_run_and_misses_nothing() {
     let rig = Rig::new();
     let held = rig.hold("work");

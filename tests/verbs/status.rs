@@ -111,6 +111,14 @@ fn a_branch_that_does_not_exist_is_an_error_and_the_others_are_shown() {
 }
 
 #[test]
+fn more_is_said_where_it_is_asked_for() {
+    let rig = Rig::new();
+    let id = rig.set("work", "ok");
+    let said = rig.aynig(&["status", "-v"]).expect(0).out;
+    assert!(said.trim_end().ends_with(&format!("({} chore: set ok)", &id[..10])), "{said}");
+}
+
+#[test]
 fn a_branch_that_is_being_rebased_says_so() {
     let rig = Rig::new();
     rig.set("work", "ok");

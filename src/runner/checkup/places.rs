@@ -77,8 +77,9 @@ impl Runner<'_> {
             }
             devices.push(meta.dev());
             let Ok(stat) = statvfs(&place) else { continue };
-            #[allow(clippy::useless_conversion, reason = "these are 32 bits wide on macOS")]
-            let free = u64::from(stat.blocks_available()).saturating_mul(u64::from(stat.fragment_size()));
+            // Their types differ from system to system.
+            #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+            let free = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
             let level = match free {
                 n if n < FREE_MIN => Error,
                 n if n < FREE_MIN * 10 => Warning,

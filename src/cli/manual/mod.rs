@@ -4,6 +4,10 @@
 //! `--help` prints both as they are where no manual is installed; `tests/generated.rs` turns them
 //! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
 
+mod looking;
+
+pub use looking::*;
+
 /// `git aynig`.
 pub const AYNIG: &str = "\
 A commit whose trailers say 'dwp-state: build' is an event. 'git aynig tick' takes its branch by \
@@ -221,94 +225,6 @@ Examples:
 See also:
   git-aynig(1), git-aynig-set-state(1), git-aynig-cancel(1)";
 
-/// `status`.
-pub const STATUS: &str = "\
-Shows, for each branch, its state, the run and runner that hold it and how long the lease still lasts, and \
-whether a command exists. A state without one waits for a person. Changes nothing.";
-
-/// `status`, sections.
-pub const STATUS_MORE: &str = "\
-Exit status:
-  0    shown
-  128  a branch asked for does not exist, or something cannot be read
-
-Standings:
-  ready          the next tick runs its command
-  waits          its state has no command: it waits for a person, or is an end
-  leased         a run holds it
-  expired        a run held it, and the next tick ends that
-  not-trusted    it has a command, and nobody said that it may run
-  left-out       'aynig.branches' leaves it out
-  unusable       its command cannot be started
-  hop-limit      its chain is as long as it may get
-  invalid-state  its state cannot name a command
-  no-state       its head is no state event
-
-Porcelain format:
-  One line a branch; fields are separated by tabs, '-' stands for none, control characters are escaped, and \
-new fields are only ever added at the end: branch, commit, state, standing, command (below .aynig/), origin \
-state, run id, runner id, seconds of lease left (negative: expired so long ago), ref of the attempt that a \
-stalled run left, hop.
-
-JSON format:
-  Schema aynig.status/1, one object a branch: schema, branch, commit, committed, subject, state, standing, \
-why, command, origin_state, run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, \
-trusted, busy.
-
-Examples:
-  git aynig status
-  git aynig status --porcelain job
-
-See also:
-  git-aynig(1), git-aynig-events(1), git-aynig-logs(1)";
-
-/// `events`.
-pub const EVENTS: &str = "\
-Shows the state events of a branch, newest first: when, which state, by which run; with --follow, the last \
-ones oldest first, and then each as it lands. Leases and renewals are \
-left out unless --history asks for them. The history is only shown; no tick ever reads it.";
-
-/// `events`, sections.
-pub const EVENTS_MORE: &str = "\
-Exit status:
-  0    shown
-  128  no such branch, or something cannot be read
-  130, 143  a --follow that was ended by a signal
-
-JSON format:
-  Schema aynig.events/1, one object an event: schema, branch, commit, committed (seconds since 1970), date, \
-state, valid, subject, body, run_id, runner_id, trigger, origin_state, hop, parents, trailers (key and value \
-of each).
-
-Examples:
-  git aynig events job
-  git aynig events --history -n 20 --json job
-
-See also:
-  git-aynig(1), git-aynig-status(1), git-log(1)";
-
-/// `logs`.
-pub const LOGS: &str = "\
-Shows what the command of a run printed. A branch means its latest run; a commit means the run that answered it, \
-or that wrote it. Control characters are shown as they are only where the output is no terminal.";
-
-/// `logs`, sections.
-pub const LOGS_MORE: &str = "\
-Exit status:
-  0    shown
-  128  no such branch or commit, or no log of it is here
-
-Configuration:
-  aynig.logMaxBytes  most bytes of each log (64m); beyond it head and tail are kept
-  aynig.logExpire    how long logs are kept by gc (30 days)
-
-Examples:
-  git aynig logs -f job
-  git aynig logs --stderr job
-
-See also:
-  git-aynig(1), git-aynig-status(1)";
-
 /// `cancel`.
 pub const CANCEL: &str = "\
 Writes 'canceled' over a lease. The run that held it can no longer write to the branch, wherever its runner is; a \
@@ -381,64 +297,3 @@ Examples:
 
 See also:
   git-aynig(1), git-aynig-tick(1), git-config(1)";
-
-/// `gc`.
-pub const GC: &str = "\
-Removes what nothing needs any more: slots and refs of runs that are over, logs, notes and attempts that are older than \
-configured. Slots that no run uses go whatever their age: the next tick makes new ones. Work in a dead slot is \
-kept as an attempt first. Never touches a branch, nor anything that it did not make.";
-
-/// `gc`, sections.
-pub const GC_MORE: &str = "\
-Exit status:
-  0    done
-  75   something is in use; try again later
-  128  something cannot be removed
-
-Configuration:
-  aynig.logExpire      how long logs and the folders of runs are kept (30 days); never keeps them
-  aynig.attemptExpire  how long attempts are kept (90 days); never keeps them
-
-JSON format:
-  Schema aynig.gc/1, one object a thing: schema, kind (slot, log, run-folder, attempt, run-ref, commands, lock, \
-leftover), name (path or ref), removed (false with --dry-run), kept (the ref that a slot's work was moved to).
-
-Examples:
-  git aynig gc --dry-run
-
-See also:
-  git-aynig(1), git-gc(1)";
-
-/// `doctor`.
-pub const DOCTOR: &str = "\
-Looks for what would stop a tick here: trust, configuration that does not count, commands that are not executable or \
-not committed, locks that are held. Names the command that mends each. Changes nothing.";
-
-/// `doctor`, sections.
-pub const DOCTOR_MORE: &str = "\
-Exit status:
-  0    nothing stops a tick
-  1    something would
-
-JSON format:
-  Schema aynig.doctor/1, one object a finding: schema, level (ok, warning, error), subject, text, hint (the \
-command that mends it).
-
-Examples:
-  git aynig doctor
-
-See also:
-  git-aynig(1), git-aynig-trust(1), git-aynig-tick(1)";
-
-/// `demo`.
-pub const DEMO: &str = "\
-Makes a throwaway repository, plays a workflow of three states in it and shows its history. Touches \
-nothing else: neither the repository you stand in nor your configuration.";
-
-/// `demo`, sections.
-pub const DEMO_MORE: &str = "\
-Examples:
-  git aynig demo --keep /tmp/aynig-demo
-
-See also:
-  git-aynig(1), git-aynig-init(1)";

@@ -1,0 +1,162 @@
+//! Manual pages of the verbs that look and clean up.
+
+/// `status`.
+pub const STATUS: &str = "\
+Shows, for each branch, its state, the run and runner that hold it and how long the lease still lasts, and \
+whether a command exists. A state without one waits for a person. Changes nothing.";
+
+/// `status`, sections.
+pub const STATUS_MORE: &str = "\
+Porcelain:
+One line a branch. Its fields are separated by tabs, '-' stands for none, control characters are escaped, and new \
+fields are only ever added at the end.
+  1   branch
+  2   commit
+  3   state
+  4   standing
+  5   command, below .aynig/
+  6   state that the run answers
+  7   run id: the lease's, or of the run that ended so
+  8   runner id
+  9   seconds of lease left; negative since it expired
+  10  ref of the work that a stalled run left
+  11  hop: how many dispatches led here
+
+Standings:
+  ready          the next tick runs its command
+  waits          no command: it waits for a person, or is an end
+  leased         a run holds it
+  expired        a run held it; the next tick recovers it
+  not-trusted    it has a command, but nobody has said what may run
+  left-out       aynig.branches leaves it out
+  unusable       its command cannot be started
+  hop-limit      more than aynig.maxHops dispatches led here
+  invalid-state  its state can name no command
+  no-state       its head is no state event
+
+JSON:
+Objects with schema (aynig.status/1), branch, commit, committed, subject, state, standing, why, command, origin_state, \
+run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy.
+
+Exit status:
+  0    shown
+  128  a branch asked for does not exist, or something cannot be read
+
+Examples:
+  git aynig status
+  git aynig status --porcelain job
+
+See also:
+  git-aynig(1), git-aynig-events(1), git-aynig-logs(1)";
+
+/// `events`.
+pub const EVENTS: &str = "\
+Shows the state events of a branch, newest first: when, which state, by which run. Leases and renewals are \
+left out unless --history asks for them. The history is only shown; no tick ever reads it.";
+
+/// `events`, sections.
+pub const EVENTS_MORE: &str = "\
+JSON:
+Objects with schema (aynig.events/1), branch, commit, committed (seconds since 1970), date, state, valid, subject, \
+body, run_id, runner_id, trigger, origin_state, hop, parents, trailers (each with key and value).
+
+Exit status:
+  0    shown, or nobody reads it any more
+  128  no such branch, or something cannot be read
+  130  ended by an interrupt while following
+
+Examples:
+  git aynig events job
+  git aynig events --history -n 20 --json job
+
+See also:
+  git-aynig(1), git-aynig-status(1), git-log(1)";
+
+/// `logs`.
+pub const LOGS: &str = "\
+Shows what the command of a run printed. A branch means its latest run; a commit means the run that answered it, \
+or that wrote it. Control characters are shown as they are only where the output is no terminal.";
+
+/// `logs`, sections.
+pub const LOGS_MORE: &str = "\
+Exit status:
+  0    shown, or nobody reads it any more
+  128  no such branch or commit, or no log of it is here
+  130  ended by an interrupt while following
+
+Configuration:
+  aynig.logMaxBytes  most bytes of each log (64m); beyond it head and tail are kept
+  aynig.logExpire    how long logs are kept by gc (30 days)
+
+Examples:
+  git aynig logs -f job
+  git aynig logs --stderr job
+
+See also:
+  git-aynig(1), git-aynig-status(1)";
+
+/// `gc`.
+pub const GC: &str = "\
+Removes what nothing needs any more: slots and refs of runs that are over, logs, notes and attempts that are older than \
+configured. Slots that no run uses go whatever their age: the next tick makes new ones, and work that is still in one is \
+kept under refs/aynig/attempts/ first. Never touches a branch, nor anything that it did not make.";
+
+/// `gc`, sections.
+pub const GC_MORE: &str = "\
+JSON:
+Objects with schema (aynig.gc/1), kind (slot, log, run-folder, attempt, run-ref, commands, lock, leftover), name (a path \
+or ref), removed (false with --dry-run), kept (the ref that a slot's work was moved to).
+
+Exit status:
+  0    done
+  75   something is in use; try again later
+  128  something cannot be removed
+
+Configuration:
+  aynig.logExpire      how long logs and what belongs to their runs are kept (30 days, or never)
+  aynig.attemptExpire  how long attempts are kept (90 days, or never)
+
+Examples:
+  git aynig gc --dry-run
+
+See also:
+  git-aynig(1), git-gc(1)";
+
+/// `doctor`.
+pub const DOCTOR: &str = "\
+Looks for what would stop a tick here: trust, configuration that does not count, commands that are not executable or \
+not committed, locks that are held. Names the command that mends each. Changes nothing.";
+
+/// `doctor`, sections.
+pub const DOCTOR_MORE: &str = "\
+JSON:
+Objects with schema (aynig.doctor/1), level (ok, warning, error), subject, text, hint (the command that mends it).
+
+Exit status:
+  0    nothing stops a tick
+  1    something would
+
+Examples:
+  git aynig doctor
+
+See also:
+  git-aynig(1), git-aynig-trust(1), git-aynig-tick(1)";
+
+/// `demo`.
+pub const DEMO: &str = "\
+Makes a throwaway repository, plays a workflow of three states in it and shows its history. Touches \
+nothing else: neither the repository you stand in nor your configuration. Every step is a real command, shown as \
+typed.";
+
+/// `demo`, sections.
+pub const DEMO_MORE: &str = "\
+Exit status:
+  0    every step did what it should
+  1    one did not
+  128  the folder or git cannot be used
+
+Examples:
+  git aynig demo --keep /tmp/aynig-demo
+
+See also:
+  git-aynig(1), git-aynig-init(1)";
