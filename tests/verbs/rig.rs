@@ -53,8 +53,7 @@ impl Rig {
 
     /// A state event on a branch that is made for it.
     pub fn set(&self, branch: &str, state: &str) -> String {
-        // The branch is in the message: the same event in the same second would be the same commit.
-        self.aynig(&["set-state", state, "-b", branch, "-m", &format!("{state} on {branch}")]).expect(0);
+        self.aynig(&["set-state", state, "-b", branch]).expect(0);
         self.git(&["rev-parse", branch])
     }
 
