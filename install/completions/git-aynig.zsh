@@ -15,12 +15,12 @@ _git-aynig() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
@@ -36,13 +36,13 @@ _git-aynig() {
         case $line[1] in
             (init)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--trust[Also trust the commands of the current branch]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -59,7 +59,7 @@ only\:"Take no other"))' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--log-level=[The LOG_LEVEL that commands are given]:LEVEL:_default' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-n[Show what would be done, and do nothing]' \
 '--dry-run[Show what would be done, and do nothing]' \
@@ -69,8 +69,8 @@ only\:"Take no other"))' \
 '(-n --dry-run --tee --json)--detach[Return at once; the tick goes on in the background]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -89,7 +89,7 @@ only\:"Take no other"))' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--log-level=[The LOG_LEVEL that commands are given]:LEVEL:_default' \
 '--every=[Look again after this long, until stopped]:DURATION:_default' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-n[Show what would be done, and do nothing]' \
 '--dry-run[Show what would be done, and do nothing]' \
@@ -97,8 +97,8 @@ only\:"Take no other"))' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -113,15 +113,15 @@ _arguments "${_arguments_options[@]}" : \
 '(-m --message)-F+[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
 '(-m --message)--file=[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
 '*--trailer=[Add a trailer]:KEY: VALUE:_default' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--keep-trailers[Copy the head'\''s dwp-* trailers]' \
 '(-b --branch)--emit[Print the SET_STATE line instead of writing a commit]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':state -- The state:_default' \
@@ -132,27 +132,27 @@ _arguments "${_arguments_options[@]}" : \
 '-b+[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--lease=[How long the lease holds \[default\: 5m\]]:DURATION:_default' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '(--porcelain)--json[One JSON object a line]' \
 '--porcelain[Stable lines for scripts]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, those whose head is a state event:_git-aynig_branches' \
@@ -161,7 +161,7 @@ _arguments "${_arguments_options[@]}" : \
 (events)
 _arguments "${_arguments_options[@]}" : \
 '-n+[At most this many]:N:_default' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--history[Leases and renewals too]' \
 '-f[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
@@ -169,8 +169,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::branch -- The branch \[default\: the current one\]:_git-aynig_branches' \
@@ -178,7 +178,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (logs)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-f[Wait for more while the command runs]' \
 '--follow[Wait for more while the command runs]' \
@@ -186,8 +186,8 @@ _arguments "${_arguments_options[@]}" : \
 '--path[Print the file'\''s path]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::what -- A branch or a commit \[default\: the current branch\]:_git-aynig_branches' \
@@ -195,13 +195,13 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -209,13 +209,13 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (retry)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -224,43 +224,43 @@ _arguments "${_arguments_options[@]}" : \
 (trust)
 _arguments "${_arguments_options[@]}" : \
 '(--branches --revoke --list)--ref=[Commands come from this ref, whatever a branch holds \[default\: the current branch\]]:REF:_git-aynig_branches' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '(--revoke --list)--branches[Commands come from the branch that asks for them]' \
 '(--list)--revoke[Trust this repository no longer]' \
 '--list[List what is trusted]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (gc)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-n[Show what would be removed]' \
 '--dry-run[Show what would be removed]' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (doctor)
 _arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -268,12 +268,12 @@ _arguments "${_arguments_options[@]}" : \
 (demo)
 _arguments "${_arguments_options[@]}" : \
 '--keep=[Keep the repository, here]:DIR:_files' \
-'*-C+[Run as if started in <PATH>]:PATH:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more; repeat for more still]' \
-'*--verbose[Say more; repeat for more still]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0

@@ -25,7 +25,7 @@ const ANYWHERE: &str = "Options of every verb";
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Run as if started in <PATH>
+    /// Run as if started in this folder
     #[arg(short = 'C', value_name = "PATH", global = true, help_heading = ANYWHERE)]
     pub directory: Vec<PathBuf>,
     /// The repository's Git directory
@@ -34,7 +34,7 @@ pub struct Cli {
     /// Say less: no progress, no notes
     #[arg(short, long, global = true, help_heading = ANYWHERE)]
     pub quiet: bool,
-    /// Say more; repeat for more still
+    /// Say more: branches with nothing to do, commits in status
     #[arg(short, long, global = true, help_heading = ANYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// What to do

@@ -49,6 +49,8 @@ struct Calling<'a> {
     dry: bool,
     json: bool,
     quiet: bool,
+    /// Say the branches with nothing to do too.
+    verbose: bool,
 }
 
 /// `git aynig tick`.
@@ -153,6 +155,7 @@ fn calling<'a>(
         dry: args.dry_run,
         json: args.json,
         quiet: global.quiet,
+        verbose: global.verbose > 0,
     })
 }
 
@@ -211,8 +214,9 @@ impl Calling<'_> {
             )
             || !report.notes.is_empty()
             || !report.recovered.is_empty();
-        if said || self.json {
-            render::print(report, named, self.json, self.quiet);
+        if said || self.json || self.verbose {
+            // JSON says what a caller's exit code is, which only names decide.
+            render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
         }
     }
 }

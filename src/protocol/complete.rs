@@ -156,6 +156,7 @@ mod tests {
         vec![Declared::Nothing, Declared::State(valid), Declared::BadResult(Invalid::NoState)]
     }
 
+    /// K20-K24.
     #[test]
     fn every_cell_of_the_table() {
         for exit in exits() {

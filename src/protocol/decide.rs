@@ -185,12 +185,14 @@ mod tests {
         decide(Head { event: Some(event), committed }, seen, now, p)
     }
 
+    /// K6.
     #[test]
     fn a_plain_commit_is_nothing_to_do() {
         let d = decide(Head { event: None, committed: Some(1) }, None, 2, policy(Takeover::Date));
         assert_eq!(d, Decision::Nothing(Idle::NoState));
     }
 
+    /// K6, K5.
     #[test]
     fn a_state_with_a_command_is_dispatched_and_one_without_waits() {
         let e = event(&[("dwp-state", "build")]);
@@ -207,6 +209,7 @@ mod tests {
         assert!(matches!(d, Decision::Nothing(Idle::InvalidState { raw, .. }) if raw == b"../x"));
     }
 
+    /// K7.
     #[test]
     fn a_lease_ends_one_second_after_date_plus_length_plus_grace() {
         let e = lease("300");
@@ -241,6 +244,7 @@ mod tests {
         assert!(matches!(judge(&lease("10"), Some(1), Some(5000), 5000, ours), Decision::Expired { .. }));
     }
 
+    /// K9.
     #[test]
     fn the_hop_limit_stops_a_chain_and_a_forged_count_does_not_free_it() {
         let p = policy(Takeover::Date);

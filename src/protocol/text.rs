@@ -67,6 +67,7 @@ pub fn tail_block(raw: &[u8], limit: usize) -> String {
 mod tests {
     use super::*;
 
+    /// K36.
     #[test]
     fn no_control_byte_gets_through() {
         let all: Vec<u8> = (0..=255).collect();

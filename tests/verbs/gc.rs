@@ -102,7 +102,8 @@ fn work_of_a_killed_runner_is_kept_before_its_slot_goes() {
 fn old_logs_go_with_their_run_folders() {
     let rig = Rig::new();
     for branch in ["old", "new"] {
-        rig.set(branch, "ok");
+        // Said differently: the same event in the same second would be one commit for both.
+        rig.aynig(&["set-state", "ok", "-b", branch, "-m", branch]).expect(0);
         rig.aynig(&["tick", branch]).expect(0);
     }
     let path = |args: &[&str]| PathBuf::from(rig.aynig(args).expect(0).out.trim_end());

@@ -127,6 +127,12 @@ Configuration:
   aynig.role           --role, over the environment's ROLE
   The others are listed in git-aynig(1).
 
+JSON format:
+  Schema aynig.tick/1, one object a branch that was evaluated: schema, branch, exit_code, result, recovered, \
+notes, and what belongs to the result. Results: idle, unusable, missing, busy, interrupted, leased, lost-race, \
+no-slot, refused, would-run, would-recover, advanced, lease-kept, own, stalled, fenced, failed. Fields are in \
+CONTRACT.md; they are added to, never renamed or removed.
+
 Examples:
   git aynig tick
   git aynig tick --dry-run

@@ -35,6 +35,7 @@ fn the_first_paragraph_is_never_trailers() {
     assert_eq!(shown("\n \ndwp-state: build\nkey: v\n"), "");
 }
 
+/// K3, K1.
 #[test]
 fn the_last_value_wins_and_keys_are_case_sensitive() {
     let m = read("s\n\nk: 1\nK: 2\nk: 3\n");
@@ -204,6 +205,7 @@ fn errors_are_said_in_gits_way() {
     assert_eq!(said, "cannot write message: the body has a NUL");
 }
 
+/// K4a.
 #[test]
 fn managed_keys_are_managed_in_any_case() {
     assert!(MANAGED_KEYS.iter().all(|key| is_managed_key(key)));

@@ -1,0 +1,279 @@
+//! The rooms of the house, checked from the sources: who may use whom, and who owns each dangerous thing.
+//!
+//! Rooms, lowest first: protocol, supervisor, store, runner, cli. CONTRIBUTING.md says what each holds.
+//! Also: files stay small, and every rule of CONTRACT.md is cited where it is kept and where it is tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// A room, and the rooms that it may use besides itself.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("protocol", &[]),
+    ("supervisor", &[]),
+    ("store", &["protocol", "supervisor"]),
+    ("runner", &["protocol", "store", "supervisor"]),
+    ("cli", &["protocol", "store", "supervisor", "runner"]),
+];
+
+/// Words that only some rooms may write, and who may.
+const OWNED: &[(&str, &[&str])] = &[
+    ("gix::", &["store"]),
+    ("Command::new(\"git\")", &["store"]),
+    ("std::fs", &["store", "supervisor", "runner", "cli"]),
+    ("std::process", &["store", "supervisor", "cli"]),
+    ("SystemTime", &["store", "supervisor", "runner", "cli"]),
+    // The store asks which configuration Git would see; the guardian passes on what it was started with.
+    ("std::env", &["store", "supervisor", "cli"]),
+    ("println!", &["cli"]),
+    ("eprint!", &["cli"]),
+    ("eprintln!", &["cli", "supervisor"]),
+    ("unsafe ", &[]),
+];
+
+/// Files above the limit, each with its reason.
+const LONG: &[(&str, &str)] = &[
+    ("runner/change.rs", "four verbs that share one shape; reads as one page"),
+    ("runner/finish.rs", "the table of completions, row by row"),
+    ("store/binary.rs", "the whole store trait over one git child"),
+];
+const LINES_MAX: usize = 400;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The room of a file below `src/`; `None` for `lib.rs` and `main.rs`.
+fn room(path: &Path) -> Option<String> {
+    let below = path.strip_prefix("src").ok()?;
+    (below.components().count() > 1).then(|| below.iter().next().unwrap().to_string_lossy().into_owned())
+}
+
+/// A source's code: comments gone, and everything from the first `#[cfg(test)]` on, which ends a file here.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The words that follow each `crate::`, groups in braces included.
+fn crate_words(code: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => words.push(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()),
+            Some(group) => {
+                let (mut depth, mut word, mut first) = (0, String::new(), true);
+                for c in group.chars() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => {
+                            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+                            first = true;
+                        }
+                        ':' if depth == 0 => first = false,
+                        c if depth == 0 && first && (c.is_alphanumeric() || c == '_') => word.push(c),
+                        _ => {}
+                    }
+                }
+                words.extend((!word.is_empty()).then_some(word));
+            }
+        }
+    }
+    words
+}
+
+/// How many `super::` in a row a file may write before it leaves its room.
+fn depth(path: &Path) -> usize {
+    let below = path.strip_prefix("src").unwrap();
+    let modules = below.components().count();
+    if below.file_stem().is_some_and(|s| s == "mod") { modules - 2 } else { modules - 1 }
+}
+
+#[test]
+fn rooms_use_only_the_rooms_below_them() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources("src") {
+        let Some(room) = room(&path) else { continue };
+        let Some((_, may)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+            wrong.push(format!("{}: '{room}' is no room of this house", path.display()));
+            continue;
+        };
+        let code = code(&text);
+        for word in crate_words(&code) {
+            if word != room && !may.contains(&word.as_str()) {
+                wrong.push(format!("{}: {room} uses crate::{word}", path.display()));
+            }
+        }
+        if code.contains(&"super::".repeat(depth(&path) + 1)) {
+            wrong.push(format!("{}: 'super::' leaves the room", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn one_room_owns_each_dangerous_thing() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources("src") {
+        let Some(room) = room(&path) else { continue };
+        for (line, text) in code(&text).lines().enumerate() {
+            for (word, may) in OWNED {
+                let at = text.find(word);
+                // `println!` is in `eprintln!` too.
+                let whole =
+                    at.is_some_and(|at| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+                if whole && !may.contains(&room.as_str()) {
+                    wrong.push(format!("{}:{}: {room} says '{word}'", path.display(), line + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_file_is_longer_than_a_reader_has_patience_for() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources("src") {
+        let lines = text.lines().count();
+        let name = path.strip_prefix("src").unwrap().to_string_lossy().into_owned();
+        let listed = LONG.iter().any(|(known, _)| *known == name);
+        if lines > LINES_MAX && !listed {
+            wrong.push(format!(
+                "{name}: {lines} lines, more than {LINES_MAX}: divide it, or list it with a reason"
+            ));
+        }
+        if lines <= LINES_MAX && listed {
+            wrong.push(format!("{name}: {lines} lines: no longer an exception"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_file_opens_with_what_it_promises() {
+    // A part of a test is described where it is put together.
+    let whole =
+        |path: &Path| path.components().count() == 2 || path.ends_with("main.rs") || path.ends_with("mod.rs");
+    let tests = sources("tests").into_iter().filter(|(path, _)| whole(path));
+    for (path, text) in sources("src").into_iter().chain(tests) {
+        assert!(text.starts_with("//!"), "{} does not open with a //! block", path.display());
+    }
+}
+
+/// `K7`, and every number between the ends of `K10-K12`.
+fn cited(text: &str) -> BTreeSet<String> {
+    let mut rules = BTreeSet::new();
+    let mut last: Option<(u32, usize)> = None;
+    for (at, _) in text.match_indices('K') {
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = &text[at + 1..];
+        let digits = rest.chars().take_while(char::is_ascii_digit).count();
+        if digits == 0 || digits > 2 {
+            continue;
+        }
+        let number: u32 = rest[..digits].parse().unwrap();
+        let letter = rest[digits..].starts_with('a');
+        let end = at + 1 + digits + usize::from(letter);
+        if text[end..].starts_with(|c: char| c.is_alphanumeric()) {
+            continue;
+        }
+        if let Some((first, ended)) = last
+            && ended + 1 == at
+            && text[ended..].starts_with('-')
+        {
+            rules.extend((first..number).map(|n| format!("K{n}")));
+        }
+        rules.insert(format!("K{number}{}", if letter { "a" } else { "" }));
+        last = Some((number, end));
+    }
+    rules
+}
+
+/// The rules of CONTRACT.md that hold now: headings or items that begin with `**K7`.
+fn rules() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("CONTRACT.md")).unwrap();
+    let mut rules = BTreeSet::new();
+    for (at, _) in text.match_indices("**K") {
+        let name: String = text[at + 2..].chars().take_while(|c| c.is_alphanumeric()).collect();
+        rules.insert(name);
+    }
+    rules
+}
+
+#[test]
+fn every_rule_of_the_contract_is_cited_where_it_is_kept() {
+    let mut cited_in: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for (path, text) in sources("src").into_iter().chain(sources("tests")) {
+        if path == Path::new("tests/house.rs") {
+            continue;
+        }
+        for rule in cited(&text) {
+            cited_in.entry(rule).or_default().push(path.clone());
+        }
+    }
+    let rules = rules();
+    assert!(rules.len() > 30, "{rules:?}");
+    let missing: Vec<_> = rules.iter().filter(|rule| !cited_in.contains_key(*rule)).collect();
+    assert!(missing.is_empty(), "no source and no test cites {missing:?}");
+    let unknown: Vec<_> = cited_in.keys().filter(|rule| !rules.contains(*rule)).collect();
+    assert!(unknown.is_empty(), "cited, but no rule of CONTRACT.md: {unknown:?}");
+}
+
+/// Rules that no test names yet. A test that tries one names it, and then the rule leaves this list.
+const UNTRIED: &[&str] = &["K8", "K19", "K26"];
+
+#[test]
+fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
+    let mut tried = BTreeSet::new();
+    for (path, text) in sources("tests") {
+        if path != Path::new("tests/house.rs") {
+            tried.extend(cited(&text));
+        }
+    }
+    for (path, text) in sources("src") {
+        if path.ends_with("tests.rs") {
+            tried.extend(cited(&text));
+        } else if let Some((_, tests)) = text.split_once("#[cfg(test)]") {
+            tried.extend(cited(tests));
+        }
+    }
+    let missing: Vec<_> = rules().into_iter().filter(|rule| !tried.contains(rule)).collect();
+    let new: Vec<_> = missing.iter().filter(|rule| !UNTRIED.contains(&rule.as_str())).collect();
+    assert!(new.is_empty(), "no test names {new:?}");
+    let gone: Vec<_> = UNTRIED.iter().filter(|rule| !missing.iter().any(|m| m == *rule)).collect();
+    if !gone.is_empty() {
+        eprintln!("tests name {gone:?} now: take them off the list");
+    }
+}
+
+#[test]
+fn citations_are_read_with_their_ranges() {
+    let read = cited("Implements K10-K12, K4a (and K7). OK9 K100 K2x");
+    let read: Vec<&str> = read.iter().map(String::as_str).collect();
+    assert_eq!(read, ["K10", "K11", "K12", "K4a", "K7"]);
+    assert_eq!(crate_words("use crate::{a, b::{c, d}, e}; crate::f::g"), ["a", "b", "e", "f"]);
+}
