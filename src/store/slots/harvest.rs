@@ -136,7 +136,7 @@ impl Slot {
         nested: &[BString],
         head: ObjectId,
     ) -> Result<ObjectId, StoreError> {
-        self.register(repo)?;
+        self.register(repo, head)?;
         self.detach(repo, head)?;
         super::super::make_readable(&self.dir);
         let staged = repo.git.add_all(&self.admin, &self.dir, &self.staging(), nested, repo.bare);

@@ -228,6 +228,7 @@ impl Slot {
     fn is_folder(&self) -> bool {
         self.dir.symlink_metadata().is_ok_and(|m| m.is_dir())
     }
+
     /// True where anything of it is there, be it only its registration.
     pub fn exists(&self) -> bool {
         self.admin.exists() || self.dir.exists() || self.notes.join(format!("{}.json", self.number)).exists()
