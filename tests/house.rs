@@ -30,12 +30,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("unsafe ", &[]),
 ];
 
-/// Files above the limit, each with its reason.
-const LONG: &[(&str, &str)] = &[
-    ("runner/change.rs", "four verbs that share one shape; reads as one page"),
-    ("runner/finish.rs", "the table of completions, row by row"),
-    ("store/binary.rs", "the whole store trait over one git child"),
-];
+/// Most lines of a source file.
 const LINES_MAX: usize = 400;
 
 fn root() -> &'static Path {
@@ -157,14 +152,8 @@ fn no_file_is_longer_than_a_reader_has_patience_for() {
     for (path, text) in sources("src") {
         let lines = text.lines().count();
         let name = path.strip_prefix("src").unwrap().to_string_lossy().into_owned();
-        let listed = LONG.iter().any(|(known, _)| *known == name);
-        if lines > LINES_MAX && !listed {
-            wrong.push(format!(
-                "{name}: {lines} lines, more than {LINES_MAX}: divide it, or list it with a reason"
-            ));
-        }
-        if lines <= LINES_MAX && listed {
-            wrong.push(format!("{name}: {lines} lines: no longer an exception"));
+        if lines > LINES_MAX {
+            wrong.push(format!("{name}: {lines} lines, more than {LINES_MAX}: divide it"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -243,9 +232,6 @@ fn every_rule_of_the_contract_is_cited_where_it_is_kept() {
     assert!(unknown.is_empty(), "cited, but no rule of CONTRACT.md: {unknown:?}");
 }
 
-/// Rules that no test names yet. A test that tries one names it, and then the rule leaves this list.
-const UNTRIED: &[&str] = &["K8", "K19", "K26"];
-
 #[test]
 fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
     let mut tried = BTreeSet::new();
@@ -262,12 +248,7 @@ fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
         }
     }
     let missing: Vec<_> = rules().into_iter().filter(|rule| !tried.contains(rule)).collect();
-    let new: Vec<_> = missing.iter().filter(|rule| !UNTRIED.contains(&rule.as_str())).collect();
-    assert!(new.is_empty(), "no test names {new:?}");
-    let gone: Vec<_> = UNTRIED.iter().filter(|rule| !missing.iter().any(|m| m == *rule)).collect();
-    if !gone.is_empty() {
-        eprintln!("tests name {gone:?} now: take them off the list");
-    }
+    assert!(missing.is_empty(), "no test names {missing:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //!
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
+use super::batch::{ASK_AHEAD, Answer, Batch};
 use super::git_command::Git;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
@@ -16,14 +17,9 @@ use super::{
 use crate::protocol::id::ObjectId;
 use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
-
-/// How many objects are asked for before their answers are read: both pipes hold this many.
-const ASK_AHEAD: usize = 200;
 
 /// A repository by way of `git`.
 pub struct GitStore {
@@ -34,35 +30,6 @@ pub struct GitStore {
     durable: bool,
     retry_for: Duration,
     batch: RefCell<Option<Batch>>,
-}
-
-/// A running `git cat-file --batch`.
-struct Batch {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        // The end of its input ends it.
-        self.input = None;
-        let _ = self.child.wait();
-    }
-}
-
-/// Why a batch child gave no object.
-enum BatchError {
-    /// The child is gone or talks nonsense: a new one may do better.
-    Broken,
-    /// It answered that there is no such commit.
-    Absent(String),
-}
-
-impl From<std::io::Error> for BatchError {
-    fn from(_: std::io::Error) -> Self {
-        Self::Broken
-    }
 }
 
 impl GitStore {
@@ -222,12 +189,7 @@ impl GitStore {
     fn with_batch<T>(&self, f: impl FnOnce(&mut Batch) -> (T, bool)) -> Result<T, StoreError> {
         let mut slot = self.batch.borrow_mut();
         if slot.is_none() {
-            let mut child = self.git.command(&self.common_dir).verb("cat-file").args(["--batch"]).spawn()?;
-            let (input, output) = (child.stdin.take(), child.stdout.take());
-            let Some(output) = output else {
-                return Err(StoreError::Git { verb: "cat-file".to_owned(), message: "no pipe".to_owned() });
-            };
-            *slot = Some(Batch { child, input, output: BufReader::new(output) });
+            *slot = Some(Batch::start(&self.git, &self.common_dir)?);
         }
         let Some(batch) = slot.as_mut() else {
             return Err(StoreError::Git { verb: "cat-file".to_owned(), message: "no child".to_owned() });
@@ -245,57 +207,9 @@ struct Listing {
     said: String,
 }
 
-type Answer = Result<Vec<u8>, String>;
-
 fn parsed(id: ObjectId, raw: &Answer) -> Result<Commit, StoreError> {
     let read = raw.as_deref().map_err(String::as_str).and_then(|raw| commit::parse(id, raw));
     read.map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
-}
-
-impl Batch {
-    /// Answers in the order of the questions, as far as the child lived; and whether it still does.
-    fn ask(&mut self, ids: &[ObjectId]) -> (Vec<(ObjectId, Answer)>, bool) {
-        let mut answers = Vec::with_capacity(ids.len());
-        let questions: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let sent = match &mut self.input {
-            Some(input) => input.write_all(questions.as_bytes()).and_then(|()| input.flush()),
-            None => return (answers, false),
-        };
-        if sent.is_err() {
-            return (answers, false);
-        }
-        for id in ids {
-            match self.answer(*id) {
-                Ok(raw) => answers.push((*id, Ok(raw))),
-                Err(BatchError::Absent(cause)) => answers.push((*id, Err(cause))),
-                Err(BatchError::Broken) => return (answers, false),
-            }
-        }
-        (answers, true)
-    }
-
-    fn answer(&mut self, id: ObjectId) -> Result<Vec<u8>, BatchError> {
-        let mut header = String::new();
-        self.output.read_line(&mut header)?;
-        let words: Vec<&str> = header.split_whitespace().collect();
-        match words.as_slice() {
-            [found, kind, size] if *found == id.to_string() => {
-                let size: usize = size.parse().map_err(|_| BatchError::Broken)?;
-                let mut content = vec![0; size + 1];
-                self.output.read_exact(&mut content)?;
-                content.pop();
-                if *kind == "commit" {
-                    Ok(content)
-                } else {
-                    Err(BatchError::Absent(format!("it is a {kind}")))
-                }
-            }
-            [found, "missing"] if *found == id.to_string() => {
-                Err(BatchError::Absent("it is missing".to_owned()))
-            }
-            _ => Err(BatchError::Broken),
-        }
-    }
 }
 
 impl Store for GitStore {

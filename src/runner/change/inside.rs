@@ -1,0 +1,154 @@
+//! What a run writes on its own branch: the outcome and a renewal, by its command or what outlives it.
+//!
+//! The commit carries the run's id and takes what the slot holds. Only a renewal of the same run that came
+//! between makes it try again; any other head means that the lease is gone. Implements K21, K22.
+
+use super::super::land::Moved;
+use super::super::report::Note;
+use super::super::{Runner, RunnerError, Tip};
+use super::{ChangeError, Inside, RENEWALS, Written, blocked_notes, working, written};
+use crate::protocol::declaration::{Declaration, travelling};
+use crate::protocol::event::{Event, RUNNER_ID};
+use crate::protocol::id::ObjectId;
+use crate::protocol::transition::Run;
+use crate::store::slots::Occupant;
+use crate::store::slots::harvest::HarvestError;
+use crate::store::{RefName, Swap};
+
+/// How often, and how far apart, a slot that somebody looks at is tried again.
+const SLOT_TRIES: usize = 50;
+const SLOT_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
+impl Runner<'_> {
+    /// The outcome of the run that we are inside of, written by its command (K22) or by a process that
+    /// outlived it (K21).
+    pub(super) fn set_state_inside(
+        &self,
+        branch: &RefName,
+        next: &Declaration,
+        inside: &Inside,
+    ) -> Result<Written, ChangeError> {
+        for _ in 0..RENEWALS {
+            let (tip, lease, run) = self.own_lease(branch, inside)?;
+            let mut own = run.trailers();
+            if next.keep_trailers {
+                own.extend(travelling(&lease.message));
+            }
+            let mut notes = Vec::new();
+            let (tree, parents, slot) = self.inside_tree(inside, &tip, &mut notes)?;
+            let commit = self.write_declared(next, &own, tree, parents)?;
+            let log = format!("aynig: {} -> {}", run.state, next.state);
+            match self.move_branch(branch, tip.id(), commit, &log)? {
+                Moved::Won(finished) => {
+                    self.settle_inside(slot, inside, commit)?;
+                    notes.extend(blocked_notes(finished));
+                    return Ok(Written { notes, ..written(branch, commit, &next.state) });
+                }
+                Moved::Lost => {}
+                Moved::Blocked(words) => return Err(ChangeError::Blocked(branch.clone(), words)),
+            }
+        }
+        Err(ChangeError::Raced(branch.clone()))
+    }
+
+    /// The head, if it is a lease of this run.
+    fn own_lease(&self, branch: &RefName, inside: &Inside) -> Result<(Tip, Event, Run), ChangeError> {
+        let lost = || ChangeError::LeaseLost(branch.clone(), inside.run_id.clone());
+        let tip = self.read_tip(branch)?.ok_or_else(lost)?;
+        let lease = tip.event.clone().filter(|e| e.is_working() && e.run_id() == Some(&*inside.run_id));
+        let lease = lease.ok_or_else(lost)?;
+        let (Some(state), Some(trigger)) = (lease.origin_state(), lease.trigger()) else {
+            return Err(lost());
+        };
+        let run = Run {
+            id: inside.run_id.clone(),
+            runner_id: lease.text(RUNNER_ID).unwrap_or_default().to_owned(),
+            state,
+            trigger,
+            hop: lease.hop(),
+            lease_seconds: lease.lease_seconds().unwrap_or(self.settings.lease),
+            remote: None,
+        };
+        Ok((tip, lease, run))
+    }
+
+    /// The tree and parents of a commit from inside a run: what its slot holds.
+    fn inside_tree(
+        &self,
+        inside: &Inside,
+        tip: &Tip,
+        notes: &mut Vec<Note>,
+    ) -> Result<(ObjectId, Vec<ObjectId>, Option<usize>), ChangeError> {
+        let pool = self.pool()?;
+        for number in pool.known() {
+            let slot = pool.borrow(number);
+            let Some(occupant) = slot.record().run.clone().filter(|r| r.run_id == inside.run_id) else {
+                continue;
+            };
+            let Some(first) = occupant.lease_id() else { continue };
+            let base = self.store.read_commit(first)?.tree;
+            let found = match slot.harvest(self.repo, self.settings.stage, first, base) {
+                Ok(found) => found,
+                Err(HarvestError::Store(error)) => return Err(error.into()),
+                Err(error @ (HarvestError::ForeignHead(_) | HarvestError::Unmerged)) => {
+                    return Err(ChangeError::Slot(error.to_string()));
+                }
+            };
+            if !found.nested.is_empty() {
+                let names = found.nested.iter().map(|n| crate::protocol::text::escape(n)).collect();
+                notes.push(Note::NestedRepositories(names));
+            }
+            let mut parents = vec![tip.id()];
+            if found.head != first && found.head != tip.id() {
+                parents.push(found.head);
+            }
+            return Ok((found.tree, parents, occupant.lingering.then_some(number)));
+        }
+        Ok((tip.commit.tree, vec![tip.id()], None))
+    }
+
+    /// Notes in a lingering run's slot that its outcome is written: the slot is free for whoever needs it,
+    /// who ends what still lives there and keeps what was changed beyond the outcome.
+    fn settle_inside(
+        &self,
+        slot: Option<usize>,
+        inside: &Inside,
+        outcome: ObjectId,
+    ) -> Result<(), ChangeError> {
+        let Some(number) = slot else { return Ok(()) };
+        let pool = self.pool()?;
+        self.unfollow(&inside.run_id);
+        for _ in 0..SLOT_TRIES {
+            if let Some(mut slot) = pool.lock(number)? {
+                let occupant = slot.record().run.clone().filter(|r| r.run_id == inside.run_id);
+                if let Some(occupant) = occupant {
+                    slot.occupy(Some(Occupant { outcome: Some(outcome.to_string()), ..occupant }))?;
+                }
+                return Ok(());
+            }
+            // Somebody who needs a slot looks at it, which takes no time.
+            self.interrupt.pause(SLOT_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Renews the lease of the run that we are inside of.
+    pub(super) fn renew_inside(&self, branch: &RefName, inside: &Inside) -> Result<Written, ChangeError> {
+        for _ in 0..RENEWALS {
+            let (tip, lease, _) = self.own_lease(branch, inside)?;
+            let commit = self.write(tip.commit.tree, vec![tip.id()], &lease.message)?;
+            match self.advance(branch, tip.id(), commit, "aynig: renew")? {
+                Swap::Won => {
+                    self.follow(&inside.run_id, commit);
+                    let written = written(branch, commit, &working()?);
+                    return Ok(Written { run_id: Some(inside.run_id.clone()), ..written });
+                }
+                Swap::Lost { .. } => {}
+                Swap::Unknown { cause } => {
+                    return Err(RunnerError::Unknown { branch: branch.clone(), cause }.into());
+                }
+            }
+        }
+        Err(ChangeError::Raced(branch.clone()))
+    }
+}

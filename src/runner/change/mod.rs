@@ -1,0 +1,280 @@
+//! State events that people and commands write by hand: set-state, set-working, cancel, retry.
+//!
+//! Each is one commit and one compare-and-swap. `inside` has what a run writes on its own branch, `retry`
+//! what becomes of a stalled one. Implements K9 (by hand), K20, and the verbs of section 13.
+
+mod inside;
+mod retry;
+
+use super::report::Note;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::declaration::{Declaration, travelling};
+use crate::protocol::event::{Event, HOP, STATE};
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::{Message, Trailer};
+use crate::protocol::name::StateName;
+use crate::protocol::transition::{self, Run};
+use crate::store::checkout::Finished;
+use crate::store::{Expected, RefName, StoreError, Swap, swap};
+
+/// The run that we are inside of, as its environment says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inside {
+    /// The run.
+    pub run_id: String,
+    /// Its branch.
+    pub branch: RefName,
+    /// The hop that its lease carries.
+    pub hop: u32,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Written {
+    /// The branch.
+    pub branch: RefName,
+    /// Its new head.
+    pub commit: ObjectId,
+    /// The state that it has now.
+    pub state: StateName,
+    /// The run that was taken, by `set-working`.
+    pub run_id: Option<String>,
+    /// True where the branch was made.
+    pub created: bool,
+    /// Things worth saying.
+    pub notes: Vec<Note>,
+    /// Paths where both sides had changed the same lines, by `retry` of a blocked checkout.
+    pub overruled: Vec<String>,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The branch does not exist.
+    #[error("branch '{0}' does not exist")]
+    NoBranch(RefName),
+    /// HEAD is unborn, so no branch can be made there.
+    #[error("cannot create branch '{0}': HEAD has no commit yet")]
+    Unborn(RefName),
+    /// Somebody holds the branch.
+    #[error("'{0}' is leased by run {1}")]
+    Leased(RefName, String),
+    /// The run's lease is gone.
+    #[error("run {1} no longer holds '{0}'")]
+    LeaseLost(RefName, String),
+    /// Somebody else moved the branch meanwhile.
+    #[error("'{0}' was moved by somebody else meanwhile")]
+    Raced(RefName),
+    /// The head is no lease.
+    #[error("'{0}' is not leased: nothing to cancel")]
+    NotLeased(RefName),
+    /// The head is not stalled.
+    #[error("'{0}' is not stalled: nothing to retry")]
+    NotStalled(RefName),
+    /// The trigger can't be found.
+    #[error("cannot find what '{0}' answered: {1}")]
+    NoTrigger(RefName, String),
+    /// The message can't be written.
+    #[error("cannot write the commit message: {0}")]
+    Message(String),
+    /// Local changes are in the way.
+    #[error("local changes in the working tree of '{0}' are in the way")]
+    Blocked(RefName, String),
+    /// What the slot holds can't be an outcome.
+    #[error("the worktree of the run is not ready: {0}")]
+    Slot(String),
+    /// Anything below.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+}
+
+impl From<StoreError> for ChangeError {
+    fn from(error: StoreError) -> Self {
+        ChangeError::Runner(RunnerError::Store(error))
+    }
+}
+
+impl ChangeError {
+    /// The exit code of the verb.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => 3,
+            ChangeError::Blocked(..) => 1,
+            ChangeError::Runner(error) => error.exit_code(),
+            ChangeError::NoBranch(_)
+            | ChangeError::Unborn(_)
+            | ChangeError::NotLeased(_)
+            | ChangeError::NotStalled(_)
+            | ChangeError::NoTrigger(..)
+            | ChangeError::Message(_)
+            | ChangeError::Slot(_) => 128,
+        }
+    }
+}
+
+/// How often a swap inside a run is tried again over renewals.
+const RENEWALS: usize = 20;
+
+impl Runner<'_> {
+    /// Writes a state event: `set-state`.
+    pub fn set_state(
+        &self,
+        branch: &RefName,
+        next: &Declaration,
+        inside: Option<&Inside>,
+    ) -> Result<Written, ChangeError> {
+        if let Some(inside) = inside
+            && inside.branch == *branch
+        {
+            return self.set_state_inside(branch, next, inside);
+        }
+        let own: Vec<Trailer> = inside.map(|i| hop(i.hop.saturating_add(1))).into_iter().collect();
+        let Some(tip) = self.read_tip(branch)? else {
+            return self.create_branch(branch, next, &own);
+        };
+        refuse_leased(branch, &tip)?;
+        let mut own = own;
+        if next.keep_trailers {
+            own.extend(travelling(&Message::parse(&tip.commit.message)));
+        }
+        let commit = self.write_declared(next, &own, tip.commit.tree, vec![tip.id()])?;
+        let log = format!("aynig: set {}", next.state);
+        match self.advance(branch, tip.id(), commit, &log)? {
+            Swap::Won => Ok(written(branch, commit, &next.state)),
+            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+        }
+    }
+
+    fn write_declared(
+        &self,
+        next: &Declaration,
+        own: &[Trailer],
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+    ) -> Result<ObjectId, ChangeError> {
+        self.write(tree, parents, &next.message(own)).map_err(|error| match error {
+            RunnerError::Message { cause } => ChangeError::Message(cause),
+            other => ChangeError::Runner(other),
+        })
+    }
+
+    fn create_branch(
+        &self,
+        branch: &RefName,
+        next: &Declaration,
+        own: &[Trailer],
+    ) -> Result<Written, ChangeError> {
+        let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
+        let head = head.map_err(|_| ChangeError::Unborn(branch.clone()))?;
+        let tree = self.store.read_commit(head)?.tree;
+        let commit = self.write_declared(next, own, tree, vec![head])?;
+        let log = format!("aynig: set {}", next.state);
+        let by = self.signature();
+        match swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)? {
+            Swap::Won => Ok(Written { created: true, ..written(branch, commit, &next.state) }),
+            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+        }
+    }
+
+    /// Takes or renews a lease by hand: `set-working`.
+    pub fn set_working(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
+        if let Some(inside) = inside
+            && inside.branch == *branch
+        {
+            return self.renew_inside(branch, inside);
+        }
+        let tip = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        refuse_leased(branch, &tip)?;
+        let event = tip.event.as_ref();
+        let state = event.and_then(|e| e.state_name().cloned());
+        let state =
+            state.ok_or_else(|| ChangeError::NoTrigger(branch.clone(), "its head has no state".into()))?;
+        let run = Run {
+            id: uuid::Uuid::new_v4().to_string(),
+            runner_id: self.runner_id.clone(),
+            state,
+            trigger: tip.id(),
+            hop: event.map_or(0, Event::hop).saturating_add(1),
+            lease_seconds: self.settings.lease,
+            remote: None,
+        };
+        let message = run.lease(&Message::parse(&tip.commit.message));
+        let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
+        match self.advance(branch, tip.id(), commit, "aynig: set working")? {
+            Swap::Won => {
+                let written = written(branch, commit, &working()?);
+                Ok(Written { run_id: Some(run.id), ..written })
+            }
+            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+        }
+    }
+
+    /// Takes a lease away: `cancel`.
+    pub fn cancel(&self, branch: &RefName) -> Result<Written, ChangeError> {
+        for _ in 0..RENEWALS {
+            let tip = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+            let lease = tip.event.as_ref().filter(|e| e.is_working());
+            let lease = lease.ok_or_else(|| ChangeError::NotLeased(branch.clone()))?;
+            let run_id = lease.run_id().unwrap_or("unknown").to_owned();
+            let details = format!("Run {} was canceled.", crate::protocol::text::escape(run_id.as_bytes()));
+            let id = uuid::Uuid::new_v4().to_string();
+            let message = transition::canceled(lease, &id, &details);
+            let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
+            match self.advance(branch, tip.id(), commit, "aynig: cancel")? {
+                Swap::Won => {
+                    let state = StateName::new(crate::protocol::name::CANCELED);
+                    let state = state.map_err(|e| ChangeError::Message(e.to_string()))?;
+                    return Ok(Written { run_id: Some(run_id), ..written(branch, commit, &state) });
+                }
+                Swap::Lost { .. } => {}
+                Swap::Unknown { cause } => {
+                    return Err(RunnerError::Unknown { branch: branch.clone(), cause }.into());
+                }
+            }
+        }
+        Err(ChangeError::Raced(branch.clone()))
+    }
+}
+
+fn refuse_leased(branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
+    match &tip.event {
+        Some(event) if event.is_working() => {
+            let run = crate::protocol::text::escape(event.run_id().unwrap_or("unknown").as_bytes());
+            Err(ChangeError::Leased(branch.clone(), run))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn hop(hop: u32) -> Trailer {
+    Trailer { key: HOP.into(), value: hop.to_string().into_bytes() }
+}
+
+fn working() -> Result<StateName, ChangeError> {
+    StateName::new(crate::protocol::name::WORKING).map_err(|e| ChangeError::Message(format!("{STATE}: {e}")))
+}
+
+fn written(branch: &RefName, commit: ObjectId, state: &StateName) -> Written {
+    Written {
+        branch: branch.clone(),
+        commit,
+        state: state.clone(),
+        run_id: None,
+        created: false,
+        notes: Vec::new(),
+        overruled: Vec::new(),
+    }
+}
+
+fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
+    finished
+        .into_iter()
+        .filter_map(|done| match done {
+            Finished::Blocked(dir, words) => Some(Note::CheckoutBlocked(dir, words)),
+            Finished::Arrived(_) | Finished::Moot(_) => None,
+        })
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! `retry`: a stalled branch's trigger again, or its finished outcome that local changes were in the way of.
+//!
+//! Which of both is in the commits: an attempt that is itself a state event of the stalled run is a whole
+//! outcome, and is landed without running anything. Implements K28 (landing an attempt).
+
+use super::super::land::Moved;
+use super::super::slot::attempt_ref;
+use super::super::{Runner, RunnerError, Tip, recover};
+use super::{ChangeError, Inside, Written, blocked_notes, written};
+use crate::protocol::event::{Event, RUN_ID};
+use crate::protocol::message::Message;
+use crate::protocol::name::STALLED;
+use crate::protocol::transition;
+use crate::store::{RefName, Swap, swap};
+
+impl Runner<'_> {
+    /// Asks for a stalled branch's trigger again, or lands its finished outcome: `retry`.
+    pub fn retry(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
+        let head = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let stalled = self.stalled_below(branch, &head)?;
+        let event = stalled.event.as_ref().ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
+        if let Some(attempt) = self.finished_attempt(event)? {
+            return self.land_attempt(branch, &head, &stalled, attempt);
+        }
+        let missing = |why: &str| ChangeError::NoTrigger(branch.clone(), why.to_owned());
+        let trigger = event.trigger().ok_or_else(|| missing("the stalled commit names no trigger"))?;
+        let trigger = self.store.read_commit(trigger).map_err(|e| missing(&e.to_string()))?;
+        let trigger = Event::of(Message::parse(&trigger.message));
+        let trigger = trigger.ok_or_else(|| missing("the trigger is no state event"))?;
+        let state = trigger.state_name().ok_or_else(|| missing("the trigger's state is not usable"))?;
+        let hop = inside.map(|i| i.hop.saturating_add(1));
+        let message = transition::retried(state, &trigger.message, hop);
+        let commit = self.write(head.commit.tree, vec![head.id()], &message)?;
+        match self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))? {
+            Swap::Won => Ok(written(branch, commit, state)),
+            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+        }
+    }
+
+    /// The newest state event at or below the head, if it is `stalled`: a user may have committed the
+    /// local changes that were in the way.
+    fn stalled_below(&self, branch: &RefName, head: &Tip) -> Result<Tip, ChangeError> {
+        let mut tip = head.clone();
+        for _ in 0..1000 {
+            match &tip.event {
+                Some(event) if event.state_name().is_some_and(|s| s.as_str() == STALLED) => {
+                    return Ok(tip);
+                }
+                Some(_) => break,
+                None => {}
+            }
+            let Some(parent) = tip.commit.parents.first().copied() else { break };
+            tip = self.store.read_commit(parent)?.into();
+        }
+        Err(ChangeError::NotStalled(branch.clone()))
+    }
+
+    /// The attempt of a stalled run that is a whole outcome.
+    fn finished_attempt(&self, stalled: &Event) -> Result<Option<Tip>, ChangeError> {
+        let Some(run_id) = recover::stalled_run(stalled) else { return Ok(None) };
+        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
+        let Some(attempt) = self.read_tip(&name)? else { return Ok(None) };
+        let whole = attempt
+            .event
+            .as_ref()
+            .is_some_and(|e| !e.is_working() && e.state_name().is_some() && e.run_id() == Some(run_id));
+        Ok(whole.then_some(attempt))
+    }
+
+    /// Lands a finished outcome whose checkout was blocked; runs nothing (K28).
+    fn land_attempt(
+        &self,
+        branch: &RefName,
+        head: &Tip,
+        stalled: &Tip,
+        attempt: Tip,
+    ) -> Result<Written, ChangeError> {
+        let message = Message::parse(&attempt.commit.message);
+        let mut parents = vec![head.id()];
+        parents.extend(attempt.commit.parents.iter().skip(1));
+        let (mut tree, mut overruled) = (attempt.commit.tree, Vec::new());
+        if head.commit.tree != stalled.commit.tree {
+            (tree, overruled) = self.repo.git.merge_trees(stalled.commit.tree, head.commit.tree, tree)?;
+        }
+        let commit = self.write(tree, parents, &message)?;
+        match self.move_branch(branch, head.id(), commit, "aynig: land attempt")? {
+            Moved::Won(finished) => {
+                let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());
+                let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
+                let notes = blocked_notes(finished);
+                if let Some(name) =
+                    message.last(RUN_ID).and_then(|id| attempt_ref(&String::from_utf8_lossy(id)))
+                {
+                    swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature())?;
+                }
+                Ok(Written { notes, overruled, ..written(branch, commit, &state) })
+            }
+            Moved::Lost => Err(ChangeError::Raced(branch.clone())),
+            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What can go wrong in the store, each situation by its name, and what it is called when told.
+
+use super::{Expected, RefName};
+use crate::protocol::id::ObjectId;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What went wrong in the store. Losing a race is no error: see [`Swap`](super::Swap).
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody holds the lock of a ref.
+    #[error("cannot lock '{name}': '{}' is held (age {}s)", path.display(), age.as_secs())]
+    LockHeld {
+        /// The ref.
+        name: RefName,
+        /// The lock file.
+        path: PathBuf,
+        /// Its age.
+        age: Duration,
+    },
+    /// A ref's content is no object id and no symbolic ref.
+    #[error("cannot read '{name}': {cause}")]
+    UnreadableRef {
+        /// The ref.
+        name: RefName,
+        /// What was found.
+        cause: String,
+    },
+    /// A branch that is only another name for a ref.
+    #[error("'{name}' is a symbolic ref to '{target}'")]
+    SymbolicRef {
+        /// The branch.
+        name: RefName,
+        /// What it points to.
+        target: RefName,
+    },
+    /// An object is missing or of another kind.
+    #[error("cannot read object {id}: {cause}")]
+    Object {
+        /// The object.
+        id: ObjectId,
+        /// Why.
+        cause: String,
+    },
+    /// A file operation failed.
+    #[error("cannot {what} '{}'", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The ref did not hold what the swap expected. Whether that is a lost race, [`swap`](super::swap) finds out.
+    #[error("cannot move '{name}': it {}, expected {}", found_text(found), expected_text(expected))]
+    Moved {
+        /// The ref.
+        name: RefName,
+        /// What the caller expected.
+        expected: Expected,
+        /// What it held; `None`: nothing.
+        found: Option<ObjectId>,
+    },
+    /// A new ref's name would be a folder of another, or the other way round.
+    #[error("cannot create '{name}': '{other}' is in the way")]
+    NameConflict {
+        /// The new ref.
+        name: RefName,
+        /// The one that exists.
+        other: RefName,
+    },
+    /// A ref that Git would not accept, or one that is not ours to delete.
+    #[error("cannot use ref '{name}': {cause}")]
+    RefusedName {
+        /// The ref.
+        name: RefName,
+        /// Why.
+        cause: &'static str,
+    },
+    /// A commit that Git would not accept.
+    #[error("cannot write the commit: {cause}")]
+    RefusedCommit {
+        /// Why.
+        cause: &'static str,
+    },
+    /// A repository that this store can't serve, though another can.
+    #[error("cannot open '{}': {cause}", path.display())]
+    Unsupported {
+        /// Its Git directory.
+        path: PathBuf,
+        /// What it uses.
+        cause: String,
+    },
+    /// A `git` child ended badly.
+    #[error("git {verb} failed: {message}")]
+    Git {
+        /// The subcommand.
+        verb: String,
+        /// What it said, one line.
+        message: String,
+    },
+    /// gix could not do it.
+    #[error("cannot {what}: {message}")]
+    Gix {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// Its report.
+        message: String,
+    },
+}
+
+fn found_text(found: &Option<ObjectId>) -> String {
+    match found {
+        Some(id) => format!("is at {id}"),
+        None => "does not exist".to_owned(),
+    }
+}
+
+fn expected_text(expected: &Expected) -> String {
+    match expected {
+        Expected::At(id) => id.to_string(),
+        Expected::Missing => "none".to_owned(),
+    }
+}
+
+/// Wraps an I/O error with what was tried on which path.
+pub(super) fn io_error(
+    what: &'static str,
+    path: &std::path::Path,
+) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { what, path, source }
+}
