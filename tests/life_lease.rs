@@ -231,3 +231,37 @@ fn an_interrupted_pass_starts_nothing_more() {
     let stalled = ["a", "b", "c"].iter().filter(|b| life.state(b) == "stalled").count();
     assert_eq!(stalled, 1);
 }
+
+/// K17: what ends a run is waited for, until somebody asks twice; its work stays where it is.
+#[test]
+fn a_second_interrupt_ends_the_git_child_that_hangs() {
+    let life = Life::new(&[("build", "echo work >new; echo 'SET_STATE {\"state\":\"next\"}'")]);
+    life.write(".gitattributes", "new filter=hangs\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "a filter"]);
+    let told = life.shared().join("filter");
+    let filter = format!("echo $$ >'{}'; exec sleep 600", told.display());
+    life.git(&["config", "filter.hangs.clean", &filter]);
+    life.event("work", "build", "");
+    let mut tick = life.start_tick(&["--jobs", "1", "--json"]);
+    let pid = life.hear("filter");
+    tick.signal(Signal::SIGINT);
+    // The runner is given the time to make the mistake.
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!tick.is_over() && lives(&pid));
+    tick.signal(Signal::SIGINT);
+    let report = tick.done().expect(130).json();
+    assert_eq!(report["result"].as_str(), Some("stalled"));
+    eventually("the filter is gone", || (!lives(&pid)).then_some(()));
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    assert_eq!(std::fs::read_to_string(life.slot(0).join("new")).unwrap(), "work\n");
+    // Whoever wants the slot keeps what is in it first.
+    life.git(&["config", "--unset", "filter.hangs.clean"]);
+    life.run(&["retry", "work"]).expect(0);
+    life.tick(&["--jobs", "1", "work"]).expect(0);
+    assert_eq!(life.state("work"), "next");
+    let attempts = life.attempts();
+    assert_eq!(attempts.len(), 1, "{attempts:?}");
+    assert_eq!(life.show(&attempts[0], "new"), "work");
+    life.repo.assert_sound();
+}

@@ -58,12 +58,14 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     if switched_off() {
         return Ok(0);
     }
-    let session = Session::open(global)?;
+    let mut session = Session::open(global)?;
     if args.detach {
         return detach(&session);
     }
     let (settings, selection) = prepare(&session, &args.ticking)?;
-    let calling = calling(global, &session, &settings, selection, &args.ticking)?;
+    let interrupt = Interrupt::by_signals()?;
+    session.repo.ended_by(interrupt.insistence());
+    let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
     Ok(signal_code(&calling, calling.pass(args.chain)?.exit_code(&calling.selection)))
 }
 
@@ -72,7 +74,7 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     if switched_off() {
         return Ok(0);
     }
-    let session = Session::open(global)?;
+    let mut session = Session::open(global)?;
     let every = match &args.every {
         None => None,
         Some(text) => Some(
@@ -82,7 +84,9 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
         ),
     };
     let (settings, selection) = prepare(&session, &args.ticking)?;
-    let calling = calling(global, &session, &settings, selection, &args.ticking)?;
+    let interrupt = Interrupt::by_signals()?;
+    session.repo.ended_by(interrupt.insistence());
+    let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
     let mut code = 0;
     loop {
         let mut last;
@@ -144,19 +148,20 @@ fn calling<'a>(
     session: &'a Session,
     settings: &'a Settings,
     selection: Selection,
+    interrupt: Interrupt,
     args: &Ticking,
-) -> Result<Calling<'a>, Failure> {
-    Ok(Calling {
+) -> Calling<'a> {
+    Calling {
         session,
         settings,
         selection,
-        interrupt: Interrupt::by_signals()?,
+        interrupt,
         display: Display::new(global.quiet || args.json, args.tee),
         dry: args.dry_run,
         json: args.json,
         quiet: global.quiet,
         verbose: global.verbose > 0,
-    })
+    }
 }
 
 impl Calling<'_> {

@@ -6,6 +6,7 @@
 use super::git_command::{Git, GitCommand, GitOutput};
 use super::{NewCommit, RefName, StoreError, commit};
 use crate::protocol::id::ObjectId;
+use crate::supervisor::interrupt::Insistence;
 use gix::bstr::BString;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -36,6 +37,10 @@ impl RepoGit {
     /// The program and environment of children.
     pub fn git(&self) -> &Git {
         &self.git
+    }
+
+    pub(super) fn ended_by(&mut self, insistence: Insistence) {
+        self.git.ended_by(insistence);
     }
 
     pub(super) fn set_durable(&mut self, durable: bool) {

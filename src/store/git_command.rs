@@ -11,8 +11,10 @@
 
 use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
+use crate::supervisor::SupervisorError;
+use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
+use crate::supervisor::interrupt::Insistence;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -65,7 +67,11 @@ pub fn is_passed_on(name: &OsStr) -> bool {
 pub struct Git {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
+    insistence: Insistence,
 }
+
+/// Most of what a child says that is kept, in bytes.
+const SAID_MAX: usize = 64 << 10;
 
 /// How a child ended and what it printed.
 #[derive(Debug)]
@@ -94,12 +100,17 @@ impl Git {
         let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
         // A git that was found there may need it to find its own parts.
         env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
-        Ok(Self { program, env })
+        Ok(Self { program, env, insistence: Insistence::default() })
     }
 
     /// Finds `git` in the environment of this process.
     pub fn find_here() -> Result<Self, StoreError> {
         Self::find(std::env::vars_os())
+    }
+
+    /// Has children end when somebody insists.
+    pub fn ended_by(&mut self, insistence: Insistence) {
+        self.insistence = insistence;
     }
 
     /// The program.
@@ -116,10 +127,8 @@ impl Git {
         // What was hashed counts, not what `refs/replace` shows instead.
         inner.env("GIT_NO_REPLACE_OBJECTS", "1");
         inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
-        // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
-        inner.process_group(0);
         let git_dir = Some(git_dir.to_owned());
-        let mut command = GitCommand { inner, git_dir, verb: String::new(), stdin: None };
+        let mut command = self.child(inner, git_dir);
         for pin in PINNED {
             command = command.config(pin);
         }
@@ -134,8 +143,13 @@ impl Git {
         if let Some(git_dir) = git_dir {
             inner.arg(joined("--git-dir=", git_dir.as_os_str()));
         }
-        inner.process_group(0);
-        GitCommand { inner, git_dir: git_dir.map(Path::to_owned), verb: String::new(), stdin: None }
+        self.child(inner, git_dir.map(Path::to_owned))
+    }
+
+    fn child(&self, inner: Command, git_dir: Option<PathBuf>) -> GitCommand {
+        let insistence = self.insistence.clone();
+        // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
+        GitCommand { inner, git_dir, verb: String::new(), stdin: None, own_group: true, insistence }
     }
 
     /// Deletes a ref that may be packed too, if it holds `old`.
@@ -163,6 +177,8 @@ pub struct GitCommand {
     git_dir: Option<PathBuf>,
     verb: String,
     stdin: Option<Vec<u8>>,
+    own_group: bool,
+    insistence: Insistence,
 }
 
 impl GitCommand {
@@ -241,8 +257,7 @@ impl GitCommand {
     /// Keeps the child in the terminal's foreground group and lets it prompt: network children only.
     pub fn foreground(mut self) -> Self {
         self.inner.env_remove("GIT_TERMINAL_PROMPT");
-        // The group of this process.
-        self.inner.process_group(nix::unistd::getpgrp().as_raw());
+        self.own_group = false;
         self
     }
 
@@ -273,25 +288,35 @@ impl GitCommand {
     pub fn spawn(mut self) -> Result<Child, StoreError> {
         self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let program = PathBuf::from(self.inner.get_program());
+        if self.own_group {
+            self.inner.process_group(0);
+        }
         self.inner.spawn().map_err(io_error("start", &program))
     }
 }
 
-/// The one place where a child is run to its end; deadlines belong here.
-fn run(mut command: GitCommand) -> Result<GitOutput, StoreError> {
+/// The one place where a child is run to its end. It feels no first Ctrl-C: what it does is the end of a
+/// run, or the start of one that is then given up in order. A second one ends it.
+fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     let program = PathBuf::from(command.inner.get_program());
-    command.inner.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-    command.inner.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.inner.spawn().map_err(io_error("start", &program))?;
-    let feeder = child.stdin.take().zip(command.stdin).map(|(mut pipe, input)| {
-        // A child that ends without reading is judged by its exit status.
-        std::thread::spawn(move || drop(pipe.write_all(&input)))
-    });
-    let output = child.wait_with_output().map_err(io_error("wait for", &program))?;
-    if let Some(feeder) = feeder {
-        let _ = feeder.join();
+    let asked = || command.insistence.asked();
+    let mut child = Bounded::new(command.inner);
+    child.own_group = command.own_group;
+    child.stdout = Output::Capture(usize::MAX);
+    child.stderr = Output::Capture(SAID_MAX);
+    child.interrupt = Some(&asked);
+    if let Some(input) = command.stdin {
+        child.input = Input::Bytes(input);
     }
-    Ok(GitOutput { status: output.status, stdout: output.stdout, message: one_line(&output.stderr) })
+    let ended = child.run().map_err(|error| match error {
+        SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),
+        other => io_error("wait for", &program)(std::io::Error::other(other)),
+    })?;
+    let message = match ended.verdict {
+        Verdict::Interrupted { .. } => "it was interrupted".to_owned(),
+        Verdict::Ended | Verdict::Deadline { .. } => one_line(&ended.stderr.bytes),
+    };
+    Ok(GitOutput { status: ended.status, stdout: ended.stdout.bytes, message })
 }
 
 fn one_line(stderr: &[u8]) -> String {

@@ -9,6 +9,7 @@ use super::git_command::Git;
 use super::gix_store::{Backend, GixStore, Options, backend_for};
 use super::{Store, StoreError};
 use crate::protocol::id::ObjectId;
+use crate::supervisor::interrupt::Insistence;
 use std::path::{Path, PathBuf};
 
 /// A repository and where it is.
@@ -114,6 +115,11 @@ impl Repository {
     pub fn set_durable(&mut self, durable: bool) {
         self.durable = durable;
         self.git.set_durable(durable);
+    }
+
+    /// Has `git` children end when somebody insists (K17).
+    pub fn ended_by(&mut self, insistence: Insistence) {
+        self.git.ended_by(insistence);
     }
 
     /// Opens refs and objects. `durable` decides whether what it reports survives power loss.

@@ -6,13 +6,13 @@
 //! `Bounded::new(command)`, set fields, `run`. Implements K17.
 
 use super::SupervisorError;
-use super::client::{patience, readable_now, ready};
+use super::client::{patience, ready};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -41,7 +41,6 @@ pub enum Output {
 }
 
 /// A helper and its bounds.
-#[derive(Debug)]
 pub struct Bounded<'a> {
     /// Program, arguments, environment, working directory. Its stdio is set by the fields below.
     pub command: Command,
@@ -53,8 +52,8 @@ pub struct Bounded<'a> {
     pub stderr: Output,
     /// When it is ended.
     pub deadline: Option<Instant>,
-    /// It is ended as soon as this is readable.
-    pub interrupt: Option<BorrowedFd<'a>>,
+    /// It is ended as soon as this says so; asked every 20 ms.
+    pub interrupt: Option<&'a dyn Fn() -> bool>,
     /// SIGTERM to SIGKILL; 5 s by default.
     pub term_grace: Duration,
     /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
@@ -72,7 +71,7 @@ pub enum Verdict {
         /// SIGTERM was not enough.
         killed: bool,
     },
-    /// The interrupt became readable.
+    /// The interrupt said so.
     Interrupted {
         /// SIGTERM was not enough.
         killed: bool,
@@ -181,7 +180,7 @@ struct Running<'a> {
     written: usize,
     outputs: [Capture; 2],
     deadline: Option<Instant>,
-    interrupt: Option<BorrowedFd<'a>>,
+    interrupt: Option<&'a dyn Fn() -> bool>,
     term_grace: Duration,
     own_group: bool,
     cause: Option<Cause>,
@@ -274,7 +273,7 @@ impl<'a> Running<'a> {
     fn enforce(&mut self) {
         if self.cause.is_none() {
             let late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
-            self.cause = match (self.interrupt.is_some_and(readable_now), late) {
+            self.cause = match (self.interrupt.is_some_and(|asked| asked()), late) {
                 (true, _) => Some(Cause::Interrupt),
                 (false, true) => Some(Cause::Deadline),
                 (false, false) => return,
@@ -302,12 +301,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits for a pipe, the interrupt or `until`, and serves what is ready; true if bytes moved.
+    /// Waits for a pipe or `until`, and serves what is ready; true if bytes moved.
     fn poll_once(&mut self, until: Instant, dead: bool) -> Result<bool, SupervisorError> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
         let reads = self.outputs.iter().map(|output| output.pipe.as_ref().map(AsFd::as_fd));
-        let interrupt = self.interrupt.filter(|_| self.cause.is_none() && !dead);
-        fds.extend(reads.chain([interrupt]).flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        fds.extend(reads.flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let stdin = self.stdin.as_ref().filter(|_| !dead);
         fds.extend(stdin.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)));
         match poll(&mut fds, patience(Some(until))) {

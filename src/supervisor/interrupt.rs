@@ -1,11 +1,13 @@
 //! Requests to stop, as something that any number of threads can wait for.
 //!
 //! SIGINT, SIGTERM and SIGHUP write one byte into a pipe that nobody reads: from then on every wait
-//! returns at once. Implements K17 (the runner's own signals).
+//! returns at once. The last steps of a run go on all the same; a second SIGINT ([`Insistence`]) ends what
+//! they wait for. Implements K17 (the runner's own signals).
 
 use super::SupervisorError;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::io::{PipeReader, pipe};
+use std::io::{PipeReader, Read, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +22,7 @@ pub const SIGNALS: [i32; 3] =
 pub struct Interrupt {
     reader: PipeReader,
     signal: Arc<AtomicUsize>,
+    insistence: Insistence,
     _keep: Option<std::io::PipeWriter>,
 }
 
@@ -33,19 +36,29 @@ impl Interrupt {
                 .and_then(|_| signal_hook::low_level::pipe::register(number, writer.try_clone()?));
             registered.map_err(SupervisorError::system("catch signals"))?;
         }
-        Ok(Self { reader, signal, _keep: Some(writer) })
+        let (again, ctrl_c) = pipe().map_err(SupervisorError::system("make pipe"))?;
+        fcntl(&again, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+            .map_err(|errno| SupervisorError::system("set pipe non-blocking")(errno.into()))?;
+        signal_hook::low_level::pipe::register(signal_hook::consts::SIGINT, ctrl_c)
+            .map_err(SupervisorError::system("catch signals"))?;
+        Ok(Self { reader, signal, insistence: Insistence::counting(again), _keep: Some(writer) })
     }
 
     /// One that is never told.
     pub fn never() -> Result<Self, SupervisorError> {
         let (reader, writer) = pipe().map_err(SupervisorError::system("make pipe"))?;
-        Ok(Self { reader, signal: Arc::default(), _keep: Some(writer) })
+        Ok(Self { reader, signal: Arc::default(), insistence: Insistence::default(), _keep: Some(writer) })
     }
 
     /// The signal that asked; `None` while nobody did.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::SeqCst) as i32;
         (number != 0).then_some(number)
+    }
+
+    /// Whether somebody asks again.
+    pub fn insistence(&self) -> Insistence {
+        self.insistence.clone()
     }
 
     /// Readable once a stop was asked for.
@@ -63,5 +76,25 @@ impl Interrupt {
     /// Waits this long even where a stop was asked for: a swap's verdict is worth it.
     pub fn pause(&self, how_long: Duration) {
         std::thread::sleep(how_long);
+    }
+}
+
+/// Whether SIGINT came twice: somebody at a terminal does not want to wait for what the first one let go on.
+/// Other signals do not count: a terminal that closes sends two of its own accord.
+#[derive(Debug, Clone, Default)]
+pub struct Insistence(Option<Arc<(PipeReader, AtomicUsize)>>);
+
+impl Insistence {
+    fn counting(reader: PipeReader) -> Self {
+        Self(Some(Arc::new((reader, AtomicUsize::new(0)))))
+    }
+
+    /// True from the second SIGINT on.
+    pub fn asked(&self) -> bool {
+        let Some(counter) = &self.0 else { return false };
+        let (mut reader, count) = (&counter.0, &counter.1);
+        let mut bytes = [0; 16];
+        let new = reader.read(&mut bytes).unwrap_or(0);
+        count.fetch_add(new, Ordering::SeqCst) + new >= 2
     }
 }
