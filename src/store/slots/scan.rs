@@ -8,6 +8,11 @@
 use super::super::StoreError;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
+use nix::dir::Dir;
+use nix::fcntl::{AtFlags, OFlag};
+use nix::sys::stat::{FileStat, SFlag, fstat, fstatat};
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +23,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const GRANULARITY_NS: u64 = 20_000_000;
 /// Below this many files a second thread costs more than it brings.
 const PARALLEL_FROM: usize = 3000;
+
+/// How folders are opened: as what they are, never through a link.
+const FOLDER: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
 /// What a walk found.
 #[derive(Debug, Default)]
@@ -30,6 +39,8 @@ pub struct Scan {
 
 struct Walk<'a> {
     dir: &'a Path,
+    root: OwnedFd,
+    submodules: bool,
     index: &'a gix::index::State,
     hash: gix::hash::Kind,
     verified_at: u64,
@@ -56,8 +67,12 @@ pub fn scan(
     verified_at: u64,
     folder_mode: Option<u32>,
 ) -> Scan {
+    let opened = nix::fcntl::open(dir, FOLDER, nix::sys::stat::Mode::empty());
+    let Ok(root) = opened else { return Scan::default() };
     let walk = Walk {
         dir,
+        root,
+        submodules: index.entries().iter().any(|e| e.mode == Mode::COMMIT),
         index,
         hash,
         verified_at,
@@ -68,7 +83,10 @@ pub fn scan(
         dirty: AtomicBool::new(false),
         nested: Mutex::new(Vec::new()),
     };
-    walk.mode(dir.symlink_metadata().ok().as_ref());
+    match fstat(&walk.root) {
+        Ok(raw) => walk.mode(Stat::from(&raw).permissions),
+        Err(_) => walk.changed(),
+    }
     if index.entries().len() < PARALLEL_FROM {
         walk.work();
     } else {
@@ -85,6 +103,7 @@ pub fn scan(
 impl Walk<'_> {
     /// Takes folders until none is left and nobody else is in one.
     fn work(&self) {
+        let mut seen = Vec::new();
         loop {
             let folder = {
                 let Ok(mut pending) = self.pending.lock() else { return };
@@ -103,7 +122,7 @@ impl Walk<'_> {
                     }
                 }
             };
-            let below = self.folder(folder.as_bstr());
+            let below = self.folder(folder.as_bstr(), &mut seen);
             if let Ok(mut pending) = self.pending.lock() {
                 pending.0.extend(below);
                 pending.1 -= 1;
@@ -117,56 +136,75 @@ impl Walk<'_> {
     }
 
     /// A folder that can't be written to is as changed as a file.
-    fn mode(&self, meta: Option<&std::fs::Metadata>) {
-        if self.folder_mode.is_some() && meta.map(folder_mode) != self.folder_mode {
+    fn mode(&self, permissions: u32) {
+        if self.folder_mode.is_some_and(|mode| mode != permissions) {
             self.changed();
         }
     }
 
-    /// Looks at one folder; says which folders are below it.
-    fn folder(&self, relative: &BStr) -> Vec<BString> {
-        let path = self.dir.join(std::ffi::OsStr::from_bytes(relative));
-        let Ok(entries) = std::fs::read_dir(&path) else {
+    /// Looks at one folder; says which folders are below it. `seen` is room for its names.
+    ///
+    /// Everything is asked for relative to an open folder, in the order of the index: on large slots most of
+    /// the time goes into the system's walk along paths, and it has together what was made together.
+    fn folder(&self, relative: &BStr, seen: &mut Vec<u8>) -> Vec<BString> {
+        let path = if relative.is_empty() { b".".as_bstr() } else { relative };
+        let Some(folder) = self.names(path, seen) else { return Vec::new() };
+        let mut names: Vec<&CStr> = seen
+            .split_inclusive(|byte| *byte == 0)
+            .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
+            .collect();
+        names.sort_unstable();
+        if relative.is_empty() {
+            names.retain(|name| name.to_bytes() != b".git");
+        } else if names.binary_search(&c".git").is_ok() {
+            // A repository that the index does not know. What is in it is its own.
             self.changed();
+            if let Ok(mut nested) = self.nested.lock() {
+                nested.push(relative.to_owned());
+            }
             return Vec::new();
-        };
-        let known = self.entries_below(relative);
-        let (mut below, mut count) = (Vec::new(), 0);
-        let mut name = BString::default();
-        for entry in entries {
-            let Ok(entry) = entry else {
-                self.changed();
-                continue;
+        } else if names.is_empty() {
+            self.changed();
+        }
+        let prefix = if relative.is_empty() { 0 } else { relative.len() + 1 };
+        let mut known = Known { index: self.index, rest: self.entries_below(relative), prefix };
+        let mut below = Vec::new();
+        for name in names {
+            let full = || {
+                let mut full = relative.to_owned();
+                full.extend_from_slice(if relative.is_empty() { b"" } else { b"/" });
+                full.extend_from_slice(name.to_bytes());
+                full
             };
-            let file_name = entry.file_name();
-            if relative.is_empty() && file_name == ".git" {
-                continue;
-            }
-            count += 1;
-            name.clear();
-            if !relative.is_empty() {
-                name.extend_from_slice(relative);
-                name.push(b'/');
-            }
-            name.extend_from_slice(file_name.as_bytes());
-            // In the folder's own few entries, by the part of the path that they do not share.
-            let prefix = name.len() - file_name.len();
-            let found =
-                known.binary_search_by(|e| e.path(self.index)[prefix..].as_bytes().cmp(&name[prefix..]));
-            let found = found.ok().map(|i| &known[i]);
-            match entry.metadata() {
-                Ok(meta) if meta.is_dir() => {
-                    self.mode(Some(&meta));
-                    self.subfolder(&entry.path(), &name, found, &mut below);
+            match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|raw| Stat::from(&raw)) {
+                Ok(stat) if stat.kind == SFlag::S_IFDIR => {
+                    self.mode(stat.permissions);
+                    if self.submodules && known.find(name).is_some_and(|e| e.mode == Mode::COMMIT) {
+                        self.submodule(&folder, name);
+                    } else {
+                        below.push(full());
+                    }
                 }
-                Ok(meta) => self.file(|| entry.path(), found, &meta),
+                Ok(stat) => self.file(|| self.dir.join(full().to_path_lossy()), known.find(name), &stat),
                 Err(_) => self.changed(),
             }
         }
-        if count == 0 && !relative.is_empty() {
-            self.changed();
-        }
         below
+    }
+
+    /// Opens a folder and lists what is in it, each name with its NUL.
+    fn names(&self, path: &BStr, seen: &mut Vec<u8>) -> Option<Dir> {
+        seen.clear();
+        let opened = Dir::openat(&self.root, path.as_bytes(), FOLDER, nix::sys::stat::Mode::empty());
+        let mut folder = opened.map_err(|_| self.changed()).ok()?;
+        for entry in folder.iter() {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Ok(entry) => seen.extend_from_slice(entry.file_name().to_bytes_with_nul()),
+                Err(_) => self.changed(),
+            }
+        }
+        Some(folder)
     }
 
     /// The index entries whose path begins with a folder's: they stand together, sorted.
@@ -182,35 +220,23 @@ impl Walk<'_> {
         &all[from..from + length]
     }
 
-    fn subfolder(
-        &self,
-        path: &Path,
-        name: &BString,
-        known: Option<&gix::index::Entry>,
-        below: &mut Vec<BString>,
-    ) {
-        if known.is_some_and(|e| e.mode == Mode::COMMIT) {
-            self.matched.fetch_add(1, Ordering::Relaxed);
-            let empty = std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_none());
-            if !empty {
-                self.changed();
-            }
-        } else if path.join(".git").symlink_metadata().is_ok() {
+    /// A submodule is an empty folder: its repository is not ours to fill.
+    fn submodule(&self, parent: &Dir, name: &CStr) {
+        self.matched.fetch_add(1, Ordering::Relaxed);
+        let empty = Dir::openat(parent, name, FOLDER, nix::sys::stat::Mode::empty()).is_ok_and(|mut d| {
+            d.iter().all(|e| e.is_ok_and(|e| matches!(e.file_name().to_bytes(), b"." | b"..")))
+        });
+        if !empty {
             self.changed();
-            if let Ok(mut nested) = self.nested.lock() {
-                nested.push(name.clone());
-            }
-        } else {
-            below.push(name.clone());
         }
     }
 
-    fn file(&self, path: impl Fn() -> PathBuf, known: Option<&gix::index::Entry>, meta: &std::fs::Metadata) {
+    fn file(&self, path: impl Fn() -> PathBuf, known: Option<&gix::index::Entry>, stat: &Stat) {
         match known {
-            Some(entry) if same_stat(entry, meta) => {
+            Some(entry) if stat.is_of(entry) => {
                 self.matched.fetch_add(1, Ordering::Relaxed);
-                let changed_at = meta.ctime() as u64 * 1_000_000_000 + meta.ctime_nsec() as u64;
-                if changed_at + GRANULARITY_NS >= self.verified_at && !self.same_content(&path(), entry, meta)
+                let changed_at = stat.ctime.0 as u64 * 1_000_000_000 + stat.ctime.1 as u64;
+                if changed_at + GRANULARITY_NS >= self.verified_at && !self.same_content(&path(), entry, stat)
                 {
                     self.changed();
                 }
@@ -219,8 +245,8 @@ impl Walk<'_> {
         }
     }
 
-    fn same_content(&self, path: &Path, entry: &gix::index::Entry, meta: &std::fs::Metadata) -> bool {
-        let content = if meta.is_symlink() {
+    fn same_content(&self, path: &Path, entry: &gix::index::Entry, stat: &Stat) -> bool {
+        let content = if stat.kind == SFlag::S_IFLNK {
             std::fs::read_link(path).map(|target| PathBuf::into_os_string(target).as_bytes().to_vec())
         } else {
             std::fs::read(path)
@@ -230,25 +256,68 @@ impl Walk<'_> {
     }
 }
 
+/// A folder's entries of the index, asked for in their order.
+struct Known<'a> {
+    index: &'a gix::index::State,
+    rest: &'a [gix::index::Entry],
+    /// Length of the part of the path that they share.
+    prefix: usize,
+}
+
+impl<'a> Known<'a> {
+    fn find(&mut self, name: &CStr) -> Option<&'a gix::index::Entry> {
+        let order = |e: &gix::index::Entry| e.path(self.index)[self.prefix..].as_bytes().cmp(name.to_bytes());
+        // As a rule it is the next.
+        if self.rest.first().is_some_and(|e| order(e).is_lt()) {
+            let skipped = self.rest.partition_point(|e| order(e).is_lt());
+            self.rest = &self.rest[skipped..];
+        }
+        self.rest.first().filter(|e| order(e).is_eq())
+    }
+}
+
 /// The permissions of a folder, special bits included.
 pub fn folder_mode(meta: &std::fs::Metadata) -> u32 {
     meta.mode() & 0o7777
 }
 
-fn same_stat(entry: &gix::index::Entry, meta: &std::fs::Metadata) -> bool {
-    let stat = &entry.stat;
-    let kind = if meta.is_symlink() {
-        entry.mode == Mode::SYMLINK
-    } else if meta.is_file() {
-        let executable = meta.mode() & 0o100 != 0;
-        entry.mode == if executable { Mode::FILE_EXECUTABLE } else { Mode::FILE }
-    } else {
-        false
-    };
-    kind && stat.size == meta.size() as u32
-        && stat.ino == meta.ino() as u32
-        && stat.mtime.secs == meta.mtime() as u32
-        && stat.mtime.nsecs == meta.mtime_nsec() as u32
-        && stat.ctime.secs == meta.ctime() as u32
-        && stat.ctime.nsecs == meta.ctime_nsec() as u32
+/// What of a file's metadata counts. Systems differ in how wide the fields are.
+struct Stat {
+    kind: SFlag,
+    permissions: u32,
+    size: u64,
+    ino: u64,
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+#[allow(clippy::unnecessary_cast)]
+impl From<&FileStat> for Stat {
+    fn from(raw: &FileStat) -> Self {
+        Self {
+            kind: SFlag::from_bits_truncate(raw.st_mode & SFlag::S_IFMT.bits()),
+            permissions: raw.st_mode as u32 & 0o7777,
+            size: raw.st_size as u64,
+            ino: raw.st_ino as u64,
+            mtime: (raw.st_mtime as i64, raw.st_mtime_nsec as i64),
+            ctime: (raw.st_ctime as i64, raw.st_ctime_nsec as i64),
+        }
+    }
+}
+
+impl Stat {
+    /// True where it is what the index noted; the index keeps the low 32 bits of each.
+    fn is_of(&self, entry: &gix::index::Entry) -> bool {
+        let kind = match self.kind {
+            SFlag::S_IFLNK => entry.mode == Mode::SYMLINK,
+            SFlag::S_IFREG if self.permissions & 0o100 != 0 => entry.mode == Mode::FILE_EXECUTABLE,
+            SFlag::S_IFREG => entry.mode == Mode::FILE,
+            _ => false,
+        };
+        let stat = &entry.stat;
+        kind && stat.size == self.size as u32
+            && stat.ino == self.ino as u32
+            && (stat.mtime.secs, stat.mtime.nsecs) == (self.mtime.0 as u32, self.mtime.1 as u32)
+            && (stat.ctime.secs, stat.ctime.nsecs) == (self.ctime.0 as u32, self.ctime.1 as u32)
+    }
 }
