@@ -114,6 +114,9 @@ pub struct Ticking {
     /// Branches; without any, every local branch
     #[arg(value_name = "BRANCH")]
     pub branches: Vec<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Prefer commands of this role
     #[arg(long, value_name = "ROLE")]
     pub role: Option<String>,
@@ -179,6 +182,9 @@ pub struct SetState {
     /// The branch; made at HEAD if missing [default: the current one]
     #[arg(short, long, value_name = "BRANCH")]
     pub branch: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// The message: the first gives the subject, further ones paragraphs of the body
     #[arg(short, long, value_name = "MSG")]
     pub message: Vec<String>,
@@ -191,6 +197,9 @@ pub struct SetState {
     /// Copy the head's dwp-* trailers
     #[arg(long)]
     pub keep_trailers: bool,
+    /// Push the branch to its remote afterwards
+    #[arg(long, conflicts_with_all = ["remote", "emit"])]
+    pub push: bool,
     /// Start no chain, whatever hooks are installed
     #[arg(long, hide = true)]
     pub no_tick: bool,
@@ -208,6 +217,9 @@ pub struct SetWorking {
     /// The branch [default: the current one]
     #[arg(short, long, value_name = "BRANCH")]
     pub branch: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// How long the lease holds [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub lease: Option<String>,
@@ -222,6 +234,9 @@ pub struct Status {
     /// Branches; without any, those whose head is a state event
     #[arg(value_name = "BRANCH")]
     pub branches: Vec<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// One JSON object a line
     #[arg(long, conflicts_with = "porcelain")]
     pub json: bool,
@@ -235,6 +250,9 @@ pub struct Status {
 pub struct Events {
     /// The branch [default: the current one]
     pub branch: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Leases and renewals too
     #[arg(long)]
     pub history: bool,
@@ -271,6 +289,9 @@ pub struct Logs {
 pub struct OneBranch {
     /// The branch
     pub branch: OsString,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Start no chain, whatever hooks are installed
     #[arg(long, hide = true)]
     pub no_tick: bool,

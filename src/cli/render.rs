@@ -239,6 +239,13 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         Note::WorkNotKept(why) => {
             format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
         }
+        Note::OutcomeKept(name) => format!(
+            "its outcome is kept in {}; once the run is stalled, git aynig retry lands it",
+            full(name)
+        ),
+        Note::NotPublished(name, why) => {
+            format!("its work is kept here alone, in {}: {}", full(name), escape(why.as_bytes()))
+        }
         Note::SlotRetired(dir) => {
             format!("a worktree could not be cleared and was given up: '{}'", place(dir))
         }

@@ -7,6 +7,7 @@ use super::args::Status;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
+use super::settings::Flags;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::message::Message;
 use crate::protocol::text::escape;
@@ -26,9 +27,10 @@ const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 /// `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let session = Session::open(global)?;
-    let settings = session.settings(&Default::default())?;
+    let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
+    runner.store.refresh()?;
     let survey = Survey::new(&runner)?;
     let mut missing = Vec::new();
     let surveyed = if args.branches.is_empty() {

@@ -85,6 +85,8 @@ pub enum Stall {
     Slot(String),
     /// The outcome would clobber local changes of a working tree that has the branch checked out.
     Checkout(String),
+    /// The remote refused the outcome's commit.
+    Declined(String),
     /// The outcome can't be written as Git reads it back.
     Unrenderable(String),
 }
@@ -98,6 +100,7 @@ impl fmt::Display for Stall {
             Stall::Unmerged => f.write_str("the worktree's index has unmerged paths"),
             Stall::Slot(why) => write!(f, "worktree: {why}"),
             Stall::Checkout(_) => f.write_str("checkout: local changes are in the way"),
+            Stall::Declined(why) => write!(f, "the remote declined the outcome: {why}"),
             Stall::Unrenderable(why) => write!(f, "the outcome cannot be written: {why}"),
         }
     }

@@ -18,10 +18,11 @@ use crate::protocol::text::{escape, tail_block};
 use crate::store::checkout::Finished;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError};
-use crate::store::{RefName, Swap};
+use crate::store::{RefName, RemoteFailure, StoreError, Swap, swap};
 use crate::supervisor::Supervised;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
@@ -107,6 +108,7 @@ impl Runner<'_> {
         live.slot.occupy(Some(Occupant {
             run_id: claimed.run.id.clone(),
             branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
+            remote: self.settings.remote.clone(),
             lease: claimed.first.to_string(),
             lingering: true,
             guardian: guardian.as_ref().map(Supervised::guardian_pid),
@@ -142,19 +144,66 @@ impl Runner<'_> {
             Err(error) => return Err(error),
         };
         let log = format!("aynig: {} -> {}", live.claimed.run.state, next.state);
-        match self.land(branch, base, commit, &log, report)? {
+        // Before the remote has it nobody else can know of it.
+        let kept = match self.settings.remote {
+            Some(_) => self.keep_outcome(live, commit)?,
+            None => None,
+        };
+        let landed = match self.land(branch, base, commit, &log, live.lease_ends(), report) {
+            Ok(landed) => landed,
+            Err(error) => return self.not_landed(branch, live, exit, error, kept, report),
+        };
+        match landed {
             Landed::Won(commit) => {
+                self.drop_outcome(kept, commit)?;
                 self.release(live)?;
                 let outcome = Outcome::Advanced { state: next.state, commit };
                 Ok(Some(ran(live, Some(exit), outcome, None)))
             }
             Landed::Lost => Ok(None),
             Landed::Blocked(commit, words) => {
-                let Some(name) = attempt_ref(&live.claimed.run.id) else { return Ok(None) };
-                self.keep(&name, commit)?;
-                self.try_stall(branch, live, Some(exit), Stall::Checkout(words), Some(name), report)
+                let kept = self.keep_outcome(live, commit)?;
+                self.try_stall(branch, live, Some(exit), Stall::Checkout(words), kept, report)
             }
         }
+    }
+
+    /// Keeps a whole outcome as the run's attempt, which `retry` can land.
+    fn keep_outcome(&self, live: &Live, commit: ObjectId) -> Result<Option<RefName>, RunnerError> {
+        let Some(name) = attempt_ref(&live.claimed.run.id) else { return Ok(None) };
+        self.keep(&name, commit)?;
+        Ok(Some(name))
+    }
+
+    fn drop_outcome(&self, kept: Option<RefName>, commit: ObjectId) -> Result<(), RunnerError> {
+        if let Some(name) = kept {
+            swap::delete_ref(&*self.store, &name, commit, &self.signature())?;
+        }
+        Ok(())
+    }
+
+    /// An outcome that the remote refused, or that could not be brought there while the lease held (K31).
+    fn not_landed(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        exit: &Exit,
+        error: RunnerError,
+        kept: Option<RefName>,
+        report: &mut Report,
+    ) -> Result<Option<Ran>, RunnerError> {
+        if let RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, message, .. }) =
+            &error
+            && kept.is_some()
+        {
+            let why = Stall::Declined(message.clone());
+            return self.try_stall(branch, live, Some(exit), why, kept, report);
+        }
+        if let Some(name) = kept {
+            report.notes.push(Note::OutcomeKept(name));
+            self.release(live)?;
+        }
+        Err(error)
     }
 
     fn harvest(&self, live: &Live, report: &mut Report) -> Result<Result<Harvest, Stall>, RunnerError> {
@@ -196,9 +245,10 @@ impl Runner<'_> {
         old: ObjectId,
         new: ObjectId,
         log: &str,
+        until: Duration,
         report: &mut Report,
     ) -> Result<Landed, RunnerError> {
-        match self.move_branch(branch, old, new, log)? {
+        match self.move_branch(branch, old, new, log, until)? {
             Moved::Won(finished) => {
                 for done in finished {
                     if let Finished::Blocked(dir, words) = done {
@@ -286,7 +336,10 @@ impl Runner<'_> {
         let message = claimed.run.stalled(&why, &details);
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claimed.run.state);
-        match self.advance(branch, claimed.lease.id, commit, &log)? {
+        if let Some(name) = &attempt {
+            self.publish(name, report);
+        }
+        match self.advance_until(branch, claimed.lease.id, commit, &log, live.lease_ends())? {
             Swap::Won => {
                 if saved {
                     self.release(live)?;
@@ -328,6 +381,17 @@ impl Runner<'_> {
             );
         }
         text
+    }
+
+    /// Puts an attempt where the branch is, so that whoever looks there can have it. Here it is kept anyway.
+    pub(super) fn publish(&self, name: &RefName, report: &mut Report) {
+        let published = self.store.tip(name).and_then(|id| match id {
+            Some(id) => self.store.publish(name, id),
+            None => Ok(()),
+        });
+        if let Err(error) = published {
+            report.notes.push(Note::NotPublished(name.clone(), with_causes(&error)));
+        }
     }
 
     /// Lets go of slot and run ref: the run is over.

@@ -54,7 +54,9 @@ pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
 
 impl Runner<'_> {
     fn seen_path(&self, branch: &RefName) -> PathBuf {
-        let name: String = branch.as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+        let place = self.settings.remote.as_ref().map(|remote| format!("{remote}:")).unwrap_or_default();
+        let whole = place.as_bytes().iter().chain(branch.as_bytes());
+        let name: String = whole.map(|b| format!("{b:02x}")).collect();
         // File names end at 255 bytes; a longer branch shares a note, which then only restarts the wait.
         self.repo.aynig_dir().join("seen").join(&name[..name.len().min(240)])
     }

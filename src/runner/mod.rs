@@ -190,12 +190,47 @@ pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std:
 }
 
 impl Runner<'_> {
-    /// Reads a branch's head; `None` where the branch does not exist.
+    /// Reads a branch's head as it was last heard of; `None` where the branch does not exist. A swap that
+    /// follows names it, so a remote need not be asked once more.
     pub fn read_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
+        match self.store.known_tip(branch)? {
+            Some(id) => Ok(Some(self.store.read_commit(id)?.into())),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a branch's head as it is now.
+    pub fn fresh_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
         match self.store.tip(branch)? {
             Some(id) => Ok(Some(self.store.read_commit(id)?.into())),
             None => Ok(None),
         }
+    }
+
+    /// A runner like this one on the branches of that remote, or on the local ones.
+    pub(crate) fn elsewhere<T>(
+        &self,
+        remote: Option<&str>,
+        work: impl FnOnce(&Runner<'_>) -> Result<T, RunnerError>,
+    ) -> Result<T, RunnerError> {
+        let settings = self.settings.on_remote(remote);
+        let store = match remote {
+            Some(name) => self.repo.open_remote(name, self.repo.durable)?,
+            None => self.repo.open_store(self.repo.durable)?,
+        };
+        let runner = Runner {
+            repo: self.repo,
+            store,
+            scratch: self.repo.open_store(false)?,
+            settings: &settings,
+            runner_id: self.runner_id.clone(),
+            clock: self.clock,
+            interrupt: self.interrupt,
+            observer: self.observer,
+            program: self.program.clone(),
+            environment: self.environment.clone(),
+        };
+        work(&runner)
     }
 
     /// Author and committer of what this runner writes now.

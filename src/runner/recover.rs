@@ -33,6 +33,9 @@ impl Runner<'_> {
         if let Some(attempt) = &attempt {
             details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
         }
+        if let Some(attempt) = &attempt {
+            self.publish(attempt, report);
+        }
         let recovery_id = uuid::Uuid::new_v4().to_string();
         let message = recovered(lease, &recovery_id, &details);
         let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;

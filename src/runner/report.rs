@@ -204,6 +204,10 @@ pub enum Note {
     SlotRetired(PathBuf),
     /// A lease whose date or length is not believed.
     MalformedLease,
+    /// An outcome that could not be brought to the remote, and where it is kept.
+    OutcomeKept(RefName),
+    /// Work that is kept here but could not be published, and why.
+    NotPublished(RefName, String),
     /// Work of an earlier run that was found in a slot and kept.
     FoundAttempt(RefName),
 }
@@ -271,7 +275,7 @@ pub fn is_full(error: &std::io::Error) -> bool {
 impl RunnerError {
     /// 75 where trying again later may help, 2 where the policy is in the way, 128 elsewhere.
     pub fn exit_code(&self) -> i32 {
-        use crate::store::StoreError;
+        use crate::store::{RemoteFailure, StoreError};
         let transient = |source: &std::io::Error| {
             let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
             is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
@@ -282,6 +286,14 @@ impl RunnerError {
                 if transient(source) { 75 } else { 128 }
             }
             RunnerError::Signing { .. } => 2,
+            RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
+                RemoteFailure::Declined => 2,
+                RemoteFailure::Denied | RemoteFailure::Unknown => 128,
+                RemoteFailure::Unreachable
+                | RemoteFailure::TooLate
+                | RemoteFailure::Busy
+                | RemoteFailure::Other => 75,
+            },
             RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => 128,
         }
     }

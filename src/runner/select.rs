@@ -58,6 +58,7 @@ impl Runner<'_> {
     /// The branches to evaluate: those named, or those whose head is a state event.
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
         let mut pass = Pass::default();
+        self.store.refresh()?;
         if !selection.named.is_empty() {
             let named: Vec<RefName> =
                 selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();

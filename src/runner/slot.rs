@@ -68,7 +68,7 @@ impl Runner<'_> {
                 told = true;
             }
             self.interrupt.wait(LOOK_EVERY);
-            if self.interrupt.signal().is_some() || self.store.tip(branch)? != Some(tip.id()) {
+            if self.interrupt.signal().is_some() || self.store.known_tip(branch)? != Some(tip.id()) {
                 return Ok(None);
             }
         }
@@ -106,8 +106,12 @@ impl Runner<'_> {
 
     /// True while the occupant's lease is its branch's head and has not expired.
     fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
+        if occupant.remote != self.settings.remote {
+            return self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
+        }
         let branch = occupant.branch_name();
-        let Some(tip) = self.read_tip(&branch)? else { return Ok(false) };
+        // As it is now: whoever lives there may have renewed its lease since we last heard.
+        let Some(tip) = self.fresh_tip(&branch)? else { return Ok(false) };
         let own = tip.event.as_ref().and_then(Event::run_id) == Some(&*occupant.run_id);
         let seen = self.first_seen(&branch, tip.id());
         let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));

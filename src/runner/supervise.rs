@@ -24,8 +24,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the branch is looked at.
+/// How often a branch that is here is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Longest time between two looks at a remote's branch.
+const REMOTE_LOOK_MAX: Duration = Duration::from_secs(30);
+/// Longest network call while a command runs; the lease may ask for less.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How soon a renewal that failed is tried again.
 const RENEW_AGAIN: Duration = Duration::from_millis(500);
 
@@ -42,6 +46,13 @@ pub(super) struct Live {
     /// The signal that the runner was asked to stop with.
     pub interrupted: Option<i32>,
     _alive: Option<Flock<File>>,
+}
+
+impl Live {
+    /// When the lease ends, on the clock that counts suspend.
+    pub fn lease_ends(&self) -> Duration {
+        self.claimed.lease.born + Duration::from_secs(self.claimed.run.lease_seconds)
+    }
 }
 
 /// How the command ended, with the guardian that still waits for word.
@@ -73,6 +84,7 @@ impl Runner<'_> {
         slot.occupy(Some(Occupant {
             run_id: claimed.run.id.clone(),
             branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
+            remote: self.settings.remote.clone(),
             lease: claimed.first.to_string(),
             lingering: false,
             guardian: None,
@@ -178,7 +190,8 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
         let mut stopped: Option<Exit> = None;
-        let mut look = Instant::now() + LOOK_EVERY;
+        let look_every = self.look_every(live.claimed.run.lease_seconds);
+        let mut look = Instant::now() + look_every;
         let mut renew_not_before = Duration::ZERO;
         loop {
             let moments = self.moments(&live.claimed.lease, live.claimed.run.lease_seconds);
@@ -209,7 +222,9 @@ impl Runner<'_> {
                 continue;
             }
             if Instant::now() >= look {
-                look = Instant::now() + LOOK_EVERY;
+                look = Instant::now() + look_every;
+                // No call may hold up the moment at which the lease is given up.
+                self.store.set_patience(PATIENCE.min(moments.give_up.saturating_sub(self.clock.elapsed())));
                 match self.still_holds(branch, live) {
                     Ok(true) => {}
                     Ok(false) => {
@@ -233,6 +248,13 @@ impl Runner<'_> {
                 }
                 renew_not_before = self.clock.elapsed() + RENEW_AGAIN;
             }
+        }
+    }
+
+    fn look_every(&self, lease_seconds: u64) -> Duration {
+        match self.settings.remote {
+            Some(_) => (Duration::from_secs(lease_seconds) / 10).clamp(LOOK_EVERY, REMOTE_LOOK_MAX),
+            None => LOOK_EVERY,
         }
     }
 
@@ -284,9 +306,10 @@ impl Runner<'_> {
     /// Swaps a fresh `working` commit in; false where the lease is no longer the head.
     pub(super) fn renew(&self, branch: &RefName, live: &mut Live) -> Result<bool, RunnerError> {
         let claimed = &mut live.claimed;
+        let until = self.moments(&claimed.lease, claimed.run.lease_seconds).give_up;
         let born = self.clock.elapsed();
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
-        match self.advance(branch, claimed.lease.id, commit, "aynig: renew")? {
+        match self.advance_until(branch, claimed.lease.id, commit, "aynig: renew", until)? {
             Swap::Won => {
                 claimed.lease = Lease { id: commit, message: claimed.lease.message.clone(), born };
                 self.follow(&claimed.run.id, commit);

@@ -38,7 +38,7 @@ impl Runner<'_> {
             let (tree, parents, slot) = self.inside_tree(inside, &tip, &mut notes)?;
             let commit = self.write_declared(next, &own, tree, parents)?;
             let log = format!("aynig: {} -> {}", run.state, next.state);
-            match self.move_branch(branch, tip.id(), commit, &log)? {
+            match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
                 Moved::Won(finished) => {
                     self.settle_inside(slot, inside, commit)?;
                     notes.extend(blocked_notes(finished));
@@ -54,7 +54,7 @@ impl Runner<'_> {
     /// The head, if it is a lease of this run.
     fn own_lease(&self, branch: &RefName, inside: &Inside) -> Result<(Tip, Event, Run), ChangeError> {
         let lost = || ChangeError::LeaseLost(branch.clone(), inside.run_id.clone());
-        let tip = self.read_tip(branch)?.ok_or_else(lost)?;
+        let tip = self.fresh_tip(branch)?.ok_or_else(lost)?;
         let lease = tip.event.clone().filter(|e| e.is_working() && e.run_id() == Some(&*inside.run_id));
         let lease = lease.ok_or_else(lost)?;
         let (Some(state), Some(trigger)) = (lease.origin_state(), lease.trigger()) else {
@@ -67,7 +67,7 @@ impl Runner<'_> {
             trigger,
             hop: lease.hop(),
             lease_seconds: lease.lease_seconds().unwrap_or(self.settings.lease),
-            remote: None,
+            remote: self.settings.remote.clone(),
         };
         Ok((tip, lease, run))
     }

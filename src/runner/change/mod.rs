@@ -24,6 +24,8 @@ pub struct Inside {
     pub run_id: String,
     /// Its branch.
     pub branch: RefName,
+    /// The remote whose branch it is; `None`: the local one.
+    pub remote: Option<String>,
     /// The hop that its lease carries.
     pub hop: u32,
 }
@@ -112,6 +114,9 @@ impl ChangeError {
     }
 }
 
+/// How long a swap by hand is tried where it may pass.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// How often a swap inside a run is tried again over renewals.
 const RENEWALS: usize = 20;
 
@@ -124,12 +129,12 @@ impl Runner<'_> {
         inside: Option<&Inside>,
     ) -> Result<Written, ChangeError> {
         if let Some(inside) = inside
-            && inside.branch == *branch
+            && self.is_of(inside, branch)
         {
             return self.set_state_inside(branch, next, inside);
         }
         let own: Vec<Trailer> = inside.map(|i| hop(i.hop.saturating_add(1))).into_iter().collect();
-        let Some(tip) = self.read_tip(branch)? else {
+        let Some(tip) = self.fresh_tip(branch)? else {
             return self.create_branch(branch, next, &own);
         };
         refuse_leased(branch, &tip)?;
@@ -144,6 +149,16 @@ impl Runner<'_> {
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
             Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
         }
+    }
+
+    /// True for the branch that the run is about.
+    fn is_of(&self, inside: &Inside, branch: &RefName) -> bool {
+        inside.branch == *branch && inside.remote == self.settings.remote
+    }
+
+    /// Until when a swap by hand is tried.
+    pub(super) fn soon(&self) -> std::time::Duration {
+        self.clock.elapsed() + PATIENCE
     }
 
     fn write_declared(
@@ -181,11 +196,11 @@ impl Runner<'_> {
     /// Takes or renews a lease by hand: `set-working`.
     pub fn set_working(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
         if let Some(inside) = inside
-            && inside.branch == *branch
+            && self.is_of(inside, branch)
         {
             return self.renew_inside(branch, inside);
         }
-        let tip = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         refuse_leased(branch, &tip)?;
         let event = tip.event.as_ref();
         let state = event.and_then(|e| e.state_name().cloned());
@@ -198,7 +213,7 @@ impl Runner<'_> {
             trigger: tip.id(),
             hop: event.map_or(0, Event::hop).saturating_add(1),
             lease_seconds: self.settings.lease,
-            remote: None,
+            remote: self.settings.remote.clone(),
         };
         let message = run.lease(&Message::parse(&tip.commit.message));
         let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
@@ -215,7 +230,7 @@ impl Runner<'_> {
     /// Takes a lease away: `cancel`.
     pub fn cancel(&self, branch: &RefName) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
-            let tip = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+            let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
             let lease = tip.event.as_ref().filter(|e| e.is_working());
             let lease = lease.ok_or_else(|| ChangeError::NotLeased(branch.clone()))?;
             let run_id = lease.run_id().unwrap_or("unknown").to_owned();

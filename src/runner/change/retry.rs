@@ -16,7 +16,7 @@ use crate::store::{RefName, Swap, swap};
 impl Runner<'_> {
     /// Asks for a stalled branch's trigger again, or lands its finished outcome: `retry`.
     pub fn retry(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
-        let head = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let head = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         let stalled = self.stalled_below(branch, &head)?;
         let event = stalled.event.as_ref().ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
         if let Some(attempt) = self.finished_attempt(event)? {
@@ -60,7 +60,8 @@ impl Runner<'_> {
     fn finished_attempt(&self, stalled: &Event) -> Result<Option<Tip>, ChangeError> {
         let Some(run_id) = recover::stalled_run(stalled) else { return Ok(None) };
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
-        let Some(attempt) = self.read_tip(&name)? else { return Ok(None) };
+        let Some(attempt) = self.store.obtain(&name)? else { return Ok(None) };
+        let attempt: Tip = self.store.read_commit(attempt)?.into();
         let whole = attempt
             .event
             .as_ref()
@@ -84,7 +85,7 @@ impl Runner<'_> {
             (tree, overruled) = self.repo.git.merge_trees(stalled.commit.tree, head.commit.tree, tree)?;
         }
         let commit = self.write(tree, parents, &message)?;
-        match self.move_branch(branch, head.id(), commit, "aynig: land attempt")? {
+        match self.move_branch(branch, head.id(), commit, "aynig: land attempt", self.soon())? {
             Moved::Won(finished) => {
                 let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());
                 let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
