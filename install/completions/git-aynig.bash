@@ -87,12 +87,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__cancel)
-            opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -157,12 +161,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__events)
-            opts="-n -f -C -q -v -h --history --follow --json --git-dir --quiet --verbose --help"
+            opts="-n -f -C -q -v -h --remote --history --follow --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -n)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -249,12 +257,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__retry)
-            opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -271,12 +283,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__run)
-            opts="-j -n -C -q -v -h --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --git-dir --quiet --verbose --help"
+            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --role)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -329,7 +345,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__state)
-            opts="-b -m -F -C -q -v -h --branch --message --file --trailer --keep-trailers --emit --json --git-dir --quiet --verbose --help"
+            opts="-b -m -F -C -q -v -h --branch --remote --message --file --trailer --keep-trailers --push --emit --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -340,6 +356,10 @@ _git__aynig() {
                     return 0
                     ;;
                 -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -379,7 +399,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__working)
-            opts="-b -C -q -v -h --branch --lease --json --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --remote --lease --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -390,6 +410,10 @@ _git__aynig() {
                     return 0
                     ;;
                 -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -413,12 +437,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__status)
-            opts="-C -q -v -h --json --porcelain --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --porcelain --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -435,12 +463,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__tick)
-            opts="-j -n -C -q -v -h --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --git-dir --quiet --verbose --help"
+            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --role)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
