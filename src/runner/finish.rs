@@ -58,7 +58,14 @@ impl Runner<'_> {
         let declared = self.declared(&live);
         self.note_declarations(&live, report);
         loop {
-            let relation = match (self.relate(branch, &mut live)?, live.own_event) {
+            let found = match self.relate(branch, &mut live) {
+                // Nobody could say who moved it: the swap names the lease, and finds out.
+                Err(RunnerError::Store(StoreError::Remote { failure, .. })) if failure.may_pass() => {
+                    Relation::Lease
+                }
+                found => found?,
+            };
+            let relation = match (found, live.own_event) {
                 (Relation::Other, Some(id)) => Relation::OwnEvent(id),
                 (relation, _) => relation,
             };
