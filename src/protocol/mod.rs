@@ -10,6 +10,7 @@ pub mod declaration;
 pub mod environment;
 pub mod event;
 pub mod id;
+pub mod invariants;
 pub mod message;
 pub mod name;
 pub mod text;

@@ -7,8 +7,8 @@ use super::super::land::Moved;
 use super::super::slot::attempt_ref;
 use super::super::{Runner, RunnerError, Tip, recover};
 use super::{ChangeError, Inside, Written, blocked_notes, written};
-use crate::protocol::event::{Event, RUN_ID};
-use crate::protocol::message::Message;
+use crate::protocol::event::{Event, RECOVERY_ID, RUN_ID};
+use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::STALLED;
 use crate::protocol::transition;
 use crate::store::{RefName, Swap, swap};
@@ -77,7 +77,10 @@ impl Runner<'_> {
         stalled: &Tip,
         attempt: Tip,
     ) -> Result<Written, ChangeError> {
-        let message = Message::parse(&attempt.commit.message);
+        let mut message = Message::parse(&attempt.commit.message);
+        // Whoever reads the history sees that it was brought there, and two that land it don't write the same.
+        let id = uuid::Uuid::new_v4().to_string().into_bytes();
+        message.trailers.push(Trailer { key: RECOVERY_ID.into(), value: id });
         let mut parents = vec![head.id()];
         parents.extend(attempt.commit.parents.iter().skip(1));
         let (mut tree, mut overruled) = (attempt.commit.tree, Vec::new());
