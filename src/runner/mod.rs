@@ -15,6 +15,7 @@ pub mod gc;
 pub mod history;
 pub mod housekeeping;
 mod land;
+mod last_words;
 pub mod logs;
 pub mod recover;
 mod relate;
