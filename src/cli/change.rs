@@ -7,6 +7,7 @@ use super::render;
 use super::session::{Global, Session};
 use super::settings::Flags;
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
+use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
 use crate::protocol::text::escape;
 use crate::runner::Silent;
@@ -50,7 +51,7 @@ fn declaration(args: &SetState) -> Result<Declaration, Failure> {
     let body = body.trim_matches('\n').to_owned();
     let declaration = Declaration { state, subject, body, keep_trailers: args.keep_trailers, trailers };
     declaration
-        .message(&[])
+        .message(Dialect::Dwp, &[])
         .render()
         .map_err(|why| Failure::usage(format!("cannot write the commit message: {why}")))?;
     Ok(declaration)
@@ -65,7 +66,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     }
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
-        Ok(runner.set_state(&branch, &declaration, inside)?)
+        Ok(runner.set_state(&branch, &declaration, None, inside)?)
     };
     change(global, &Flags::default(), args.json, write)
 }

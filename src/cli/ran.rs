@@ -20,6 +20,14 @@ pub fn line(branch: &str, ran: &Ran) -> String {
                 "{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})"
             )
         }
+        Outcome::LeaseLeft { failed, .. } => {
+            let exit = ran.exit.as_deref().unwrap_or("its command was not started");
+            let how = if *failed { "failed" } else { "ended" };
+            format!(
+                "{branch}: {state} {how} without a next state: its lease lives until it expires ({}, {took})",
+                escape(exit.as_bytes())
+            )
+        }
         Outcome::Own { commit, state: next } => {
             let next = next.as_ref().map_or("?", |s| s.as_str());
             let exit = ran.exit.as_deref().unwrap_or("");
@@ -53,6 +61,10 @@ pub fn notes(branch: &str, ran: &Ran) -> Vec<String> {
             notes.push(format!("hint: git aynig logs --stderr {branch}"));
             notes.push(format!("hint: git aynig retry {branch}"));
         }
+        Outcome::LeaseLeft { .. } => {
+            notes.push(format!("hint: git aynig logs --stderr {branch}"));
+            notes.push(format!("hint: git aynig cancel {branch}"));
+        }
         Outcome::Fenced => notes.push(format!("hint: git aynig events {branch}")),
         Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. } => {}
     }
@@ -64,6 +76,7 @@ pub fn json(ran: &Ran) -> Vec<(&'static str, Value)> {
     let (result, next, commit, why) = match &ran.outcome {
         Outcome::Advanced { state, commit } => ("advanced", Some(state.to_string()), Some(commit), None),
         Outcome::KeptLease { commit } => ("lease-kept", None, Some(commit), None),
+        Outcome::LeaseLeft { commit, .. } => ("lease-left", None, Some(commit), None),
         Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
         Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),
         Outcome::Fenced => ("fenced", None, None, None),

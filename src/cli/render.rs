@@ -9,7 +9,7 @@ use super::ran;
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
-use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Verdict};
+use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
 use crate::runner::{RunnerError, change::Written};
 use crate::store::RefName;
 use serde_json::{Map, Value, json};
@@ -197,8 +197,29 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             "its lease has an unusable date or length and is judged by observation".to_owned()
         }
         Note::FoundAttempt(name) => format!("work of an earlier run was found and is kept in {}", full(name)),
+        Note::DeclarationIgnored => {
+            "what its command declared is ignored: in the aynig dialect the command commits the next state itself"
+                .to_owned()
+        }
+        Note::NotForwarded(id, why) => {
+            format!("commit {} of the command did not become the head: {}", id.short(8), unforwarded(why))
+        }
+        Note::NotPrepared(why) => format!("its command was not started: {}", escape(why.as_bytes())),
     };
     Some(format!("{branch}: {text}"))
+}
+
+fn unforwarded(why: &Unforwarded) -> String {
+    match why {
+        Unforwarded::ForeignHead => "it does not descend from the lease".to_owned(),
+        Unforwarded::ForeignLease => "it says 'working' without the run's id".to_owned(),
+        Unforwarded::ForeignEvent => "it carries the id of another run, or of a recovery".to_owned(),
+        Unforwarded::OtherDialect => "it is a state event of the dwp dialect".to_owned(),
+        Unforwarded::Checkout(words) => {
+            format!("local changes are in the way: {}\nhint: commit or stash", escape(words.as_bytes()))
+        }
+        Unforwarded::Unreadable(why) => escape(why.as_bytes()),
+    }
 }
 
 /// A report for programs.

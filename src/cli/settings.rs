@@ -24,6 +24,9 @@ const PROTECTED: &[&str] =
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
+/// How long a lease that only its command renews still counts, unless it is configured (K29).
+const AYNIG_GRACE: Duration = Duration::from_secs(30);
+
 /// The configuration of one repository, narrowed to what counts.
 pub struct Config {
     entries: Vec<(String, Option<String>)>,
@@ -141,9 +144,11 @@ impl Config {
         if jobs == 0 {
             return Err(Failure::usage("'--jobs' must be at least 1"));
         }
+        let grace = self.duration("leaseGrace", flags.grace.as_deref())?;
         Ok(Settings {
             lease: self.lease(flags.lease.as_deref())?,
-            grace: self.duration("leaseGrace", flags.grace.as_deref())?.unwrap_or_default().as_secs(),
+            grace: grace.unwrap_or_default().as_secs(),
+            aynig_grace: grace.unwrap_or(AYNIG_GRACE).as_secs(),
             observe: match self.get("takeover") {
                 None | Some("date") => false,
                 Some("observe") => true,

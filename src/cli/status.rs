@@ -7,7 +7,7 @@ use super::args::Status;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::message::Message;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
@@ -104,7 +104,7 @@ fn state(status: &BranchStatus) -> String {
     }
 }
 
-fn field(event: Option<&Event>, key: &str) -> Option<String> {
+fn field(event: Option<&Event>, key: Key) -> Option<String> {
     event.and_then(|e| e.text(key)).map(|v| escape(v.as_bytes()))
 }
 

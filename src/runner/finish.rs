@@ -1,8 +1,9 @@
 //! Completing a run: what the head is now, what is written, and where work goes that is not on the branch.
 //!
 //! The judgement is `complete`'s; here it is carried out. A swap that is lost on the way is judged again
-//! from the new head. Implements K20-K28.
+//! from the new head. Implements K20-K29.
 
+use super::claim::Claimed;
 use super::land::Moved;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
@@ -11,6 +12,7 @@ use super::supervise::{Ended, Live};
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall, complete};
 use crate::protocol::declaration::Declaration;
+use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
@@ -18,7 +20,7 @@ use crate::protocol::text::escape;
 use crate::store::checkout::Finished;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError};
-use crate::store::{RefName, Swap};
+use crate::store::{Commit, RefName, Swap};
 use crate::supervisor::Supervised;
 
 /// What was tried with an outcome.
@@ -52,7 +54,7 @@ impl Runner<'_> {
         let declared = self.declared(&live);
         self.note_declarations(&live, report);
         loop {
-            let relation = match (self.relate(branch, &mut live)?, live.own_event) {
+            let relation = match (self.look(branch, &mut live, Some(&exit), report)?, live.own_event) {
                 (Relation::Other, Some(id)) => Relation::OwnEvent(id),
                 (relation, _) => relation,
             };
@@ -62,7 +64,7 @@ impl Runner<'_> {
                 Relation::SlotHead => HeadIs::SlotHead,
                 Relation::Other => HeadIs::Other,
             };
-            let done = match (complete(&exit, declared.clone(), head), relation) {
+            let done = match (complete(live.claimed.run.dialect, &exit, declared.clone(), head), relation) {
                 (Completion::KeepLease, _) => self.keep_lease(branch, &mut live, &exit, &mut guardian)?,
                 (Completion::Outcome(next), _) => {
                     end(&mut guardian)?;
@@ -72,13 +74,17 @@ impl Runner<'_> {
                     end(&mut guardian)?;
                     self.try_stall(branch, &mut live, Some(&exit), why, None, report)?
                 }
+                (Completion::LeaveLease, _) => {
+                    end(&mut guardian)?;
+                    Some(self.finish_left(branch, &mut live, Some(&exit), report)?)
+                }
                 (Completion::AlreadyWritten, Relation::OwnEvent(id)) => {
                     end(&mut guardian)?;
-                    Some(self.finish_own(&mut live, &exit, id)?)
+                    Some(self.finish_own(branch, &mut live, &exit, id)?)
                 }
                 (Completion::AlreadyWritten | Completion::Fenced, _) => {
                     end(&mut guardian)?;
-                    Some(self.finish_fenced(&mut live, &exit, &declared)?)
+                    Some(self.finish_fenced(branch, &mut live, &exit, &declared)?)
                 }
             };
             if let Some(ran) = done {
@@ -195,11 +201,7 @@ impl Runner<'_> {
     ) -> Result<Landed, RunnerError> {
         match self.move_branch(branch, old, new, log)? {
             Moved::Won(finished) => {
-                for done in finished {
-                    if let Finished::Blocked(dir, words) = done {
-                        report.notes.push(Note::CheckoutBlocked(dir, words));
-                    }
-                }
+                report.notes.extend(blocked_notes(finished));
                 Ok(Landed::Won(new))
             }
             Moved::Lost => Ok(Landed::Lost),
@@ -208,19 +210,29 @@ impl Runner<'_> {
     }
 
     /// The command wrote the outcome itself; what the slot holds beyond it becomes an attempt (K22).
-    fn finish_own(&self, live: &mut Live, exit: &Exit, id: ObjectId) -> Result<Ran, RunnerError> {
+    fn finish_own(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        exit: &Exit,
+        id: ObjectId,
+    ) -> Result<Ran, RunnerError> {
         let commit = self.store.read_commit(id)?;
         let event = Event::of(crate::protocol::message::Message::parse(&commit.message));
         let state: Option<StateName> = event.and_then(|e| e.state_name().cloned());
-        let claimed = &live.claimed;
-        let attempt =
-            self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, Some(commit.tree))?;
+        let attempt = self.keep_rest(branch, live, Some(&commit))?;
         self.release(live)?;
         Ok(ran(live, Some(exit), Outcome::Own { commit: id, state }, attempt))
     }
 
     /// The lease was lost: nothing on the branch, the work is kept (K24, K26).
-    fn finish_fenced(&self, live: &mut Live, exit: &Exit, declared: &Declared) -> Result<Ran, RunnerError> {
+    fn finish_fenced(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        exit: &Exit,
+        declared: &Declared,
+    ) -> Result<Ran, RunnerError> {
         let claimed = &live.claimed;
         let mut attempt = None;
         if let (Exit::Code(0), Declared::State(next)) = (exit, declared)
@@ -232,10 +244,26 @@ impl Runner<'_> {
             attempt = Some(name);
         }
         if attempt.is_none() {
-            attempt = self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None)?;
+            attempt = self.keep_rest(branch, live, None)?;
         }
         self.release(live)?;
         Ok(ran(live, Some(exit), Outcome::Fenced, attempt))
+    }
+
+    /// Keeps what the slot holds beyond an outcome that its command wrote, or all of it.
+    fn keep_rest(
+        &self,
+        branch: &RefName,
+        live: &Live,
+        outcome: Option<&Commit>,
+    ) -> Result<Option<RefName>, RunnerError> {
+        let Claimed { run, first, tree, .. } = &live.claimed;
+        match run.dialect.writer() {
+            Writer::Runner => {
+                self.keep_attempt(&live.slot, &run.id, *first, *tree, outcome.map(|commit| commit.tree))
+            }
+            Writer::Command => self.keep_beyond(&live.slot, &run.id, branch, *first, outcome),
+        }
     }
 
     /// Ends a run `stalled` whatever its command did.
@@ -294,13 +322,24 @@ impl Runner<'_> {
     }
 
     /// Lets go of slot and run ref: the run is over.
-    fn release(&self, live: &mut Live) -> Result<(), RunnerError> {
+    pub(super) fn release(&self, live: &mut Live) -> Result<(), RunnerError> {
         self.unfollow(&live.claimed.run.id);
         // What can't be cleaned now is met, and reported, where the slot is filled again.
         let _ = live.slot.leave(self.repo, live.claimed.first);
         live.slot.occupy(None)?;
         Ok(())
     }
+}
+
+/// What is said of working trees that could not follow yet.
+pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
+    finished
+        .into_iter()
+        .filter_map(|done| match done {
+            Finished::Blocked(dir, words) => Some(Note::CheckoutBlocked(dir, words)),
+            Finished::Arrived(_) | Finished::Moot(_) => None,
+        })
+        .collect()
 }
 
 fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {
@@ -310,7 +349,7 @@ fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {
     Ok(())
 }
 
-fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
+pub(super) fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
     Ran {
         run_id: live.claimed.run.id.clone(),
         state: live.claimed.run.state.clone(),

@@ -38,6 +38,8 @@ pub struct Settings {
     pub lease: u64,
     /// Added before a lease counts as expired, in seconds.
     pub grace: u64,
+    /// The same for leases of the `aynig` dialect.
+    pub aynig_grace: u64,
     /// Judge foreign leases by observation.
     pub observe: bool,
     /// Ends a command that runs longer.
