@@ -329,7 +329,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__state)
-            opts="-b -m -F -C -q -v -h --branch --message --file --trailer --keep-trailers --emit --json --git-dir --quiet --verbose --help"
+            opts="-b -m -F -C -q -v -h --branch --message --file --trailer --keep-trailers --dialect --emit --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -361,6 +361,10 @@ _git__aynig() {
                     ;;
                 --trailer)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dialect)
+                    COMPREPLY=($(compgen -W "dwp aynig" -- "${cur}"))
                     return 0
                     ;;
                 -C)

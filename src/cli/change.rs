@@ -1,6 +1,6 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
 
-use super::args::{OneBranch, SetState, SetWorking};
+use super::args::{DialectArg, OneBranch, SetState, SetWorking};
 use super::fail::Failure;
 use super::output;
 use super::render;
@@ -64,9 +64,13 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }
+    let asked = args.dialect.map(|dialect| match dialect {
+        DialectArg::Dwp => Dialect::Dwp,
+        DialectArg::Aynig => Dialect::Aynig,
+    });
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
-        Ok(runner.set_state(&branch, &declaration, None, inside)?)
+        Ok(runner.set_state(&branch, &declaration, asked, inside)?)
     };
     change(global, &Flags::default(), args.json, write)
 }

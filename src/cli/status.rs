@@ -272,6 +272,7 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
         "malformed": lease.is_some_and(|(_, malformed)| malformed),
         "attempt": status.attempt.as_ref().map(|name| lossy(name.as_bytes())),
         "hop": event.map(Event::hop),
+        "dialect": event.map(|e| e.dialect.name()),
         "max_hops": settings.max_hops,
         "trusted": settings.commands_from != CommandsFrom::Nowhere,
         "busy": status.busy.as_ref().map(|(busy, _)| busy.to_string()),

@@ -140,7 +140,7 @@ fn the_hop_limit_holds_for_commits_that_do_not_say_their_hop() {
     assert_eq!(told, (Some("hop-limit"), Some(5), Some(5)));
     let status: serde_json::Value =
         serde_json::from_str(&life.run(&["status", "--json", "work"]).stdout).unwrap();
-    assert_eq!(status["hop"].as_u64(), Some(5));
+    assert_eq!((status["hop"].as_u64(), status["dialect"].as_str()), (Some(5), Some("aynig")));
     // A person's own event begins anew.
     life.run(&["set-state", "ping", "-b", "work"]).expect(0);
     assert_eq!(life.trailer("work", "aynig-state").as_deref(), Some("ping"));

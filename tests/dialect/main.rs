@@ -9,6 +9,7 @@ mod flow;
 mod own;
 mod pure;
 mod support_of;
+mod verbs;
 
 #[path = "../support/mod.rs"]
 mod support;
