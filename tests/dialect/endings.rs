@@ -215,3 +215,30 @@ fn a_command_that_could_not_start_leaves_its_lease() {
     assert!(note_with(&ran.1, "its command was not started").is_some(), "{ran:?}");
     assert_eq!((states(&life, "work"), life.attempts()), (vec!["working".into(), "build".into()], vec![]));
 }
+
+/// K29, K24, K28: a runner that slept past its lease forwards nothing to a branch that was recovered; what its
+/// command committed meanwhile is kept whole, and `retry` lands it without running anything.
+#[test]
+fn a_runner_that_slept_past_its_lease_forwards_nothing() {
+    let life = asked(
+        "echo x >>\"$T/runs\"; echo $$ >\"$T/up\"; read x <\"$T/a\"; echo w >>file; git add file; state done\n\
+         echo made >\"$T/made\"; read x <\"$T/b\"",
+    );
+    let (mut a, _b) = (life.gate("a"), life.gate("b"));
+    let tick = life.start_tick(&["--json", "--lease", "1s", "work"]);
+    let pid = life.hear("up");
+    tick.signal(Signal::SIGSTOP);
+    a.open();
+    life.hear("made");
+    recovered(&life);
+    let stalled = life.rev("work");
+    tick.signal(Signal::SIGCONT);
+    let report = tick.done().expect(3).json();
+    assert_eq!((report["result"].as_str(), life.rev("work")), (Some("fenced"), stalled), "{report}");
+    assert!(!lives(&pid));
+    let attempt = report["attempt"].as_str().unwrap();
+    assert_eq!(life.trailer(attempt, "aynig-state").as_deref(), Some("done"));
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!(states(&life, "work"), ["done", "stalled", "working", "build"]);
+    assert_eq!((life.show("work", "file"), life.said("runs")), ("one\nw".into(), "x\n".into()));
+}

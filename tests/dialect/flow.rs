@@ -179,3 +179,17 @@ fn it_is_the_same_in_every_kind_of_repository() {
         life.repo.assert_sound();
     }
 }
+
+/// K29, K37: in a bare repository too, where nobody has anything checked out.
+#[test]
+fn a_bare_repository_forwards_as_well() {
+    let life = asked("echo w >>file; git commit -qam plain; git aynig set-working >/dev/null; state done");
+    let bare = life.repo.home().join("bare.git");
+    let bare = bare.to_str().unwrap();
+    life.git(&["clone", "-q", "--bare", ".", bare]);
+    life.run(&["-C", bare, "tick", "work"]).expect(0);
+    assert_eq!(life.git(&["-C", bare, "show", "work:file"]), "one\nw");
+    let subjects = life.git(&["-C", bare, "log", "--format=%s", "main..work"]);
+    assert_eq!(subjects, "to done\naynig: working on build\nplain\naynig: working on build\ngo");
+    assert_eq!(life.git(&["-C", bare, "for-each-ref", "refs/aynig"]), "");
+}
