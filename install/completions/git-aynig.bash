@@ -345,7 +345,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__state)
-            opts="-b -m -F -C -q -v -h --branch --remote --message --file --trailer --keep-trailers --push --emit --json --git-dir --quiet --verbose --help"
+            opts="-b -m -F -C -q -v -h --branch --remote --message --file --trailer --keep-trailers --push --dialect --emit --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -381,6 +381,10 @@ _git__aynig() {
                     ;;
                 --trailer)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dialect)
+                    COMPREPLY=($(compgen -W "dwp aynig" -- "${cur}"))
                     return 0
                     ;;
                 -C)

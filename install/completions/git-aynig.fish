@@ -56,7 +56,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l current-bra
 include\t'Treat it as any other'
 only\t'Take no other'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0; 30s in the aynig dialect]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l log-level -d 'The LOG_LEVEL that commands are given' -r
@@ -76,7 +76,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l current-bran
 include\t'Treat it as any other'
 only\t'Take no other'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0; 30s in the aynig dialect]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l log-level -d 'The LOG_LEVEL that commands are given' -r
@@ -94,9 +94,11 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l remote
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s m -l message -d 'The message: the first gives the subject, further ones paragraphs of the body' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s F -l file -d 'Read the message from a file, \'-\' for standard input' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l trailer -d 'Add a trailer' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l dialect -d 'Which trailers [default: those of the branch\'s newest state event, else dwp]' -r -f -a "dwp\t'The runner writes what comes of it'
+aynig\t'Its command writes what comes of it'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers (or aynig-*, in that dialect)'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l push -d 'Push the branch to its remote afterwards'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l emit -d 'Print the SET_STATE line instead of writing a commit'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l json -d 'One JSON object'

@@ -55,7 +55,7 @@ _arguments "${_arguments_options[@]}" : \
 include\:"Treat it as any other"
 only\:"Take no other"))' \
 '--lease=[How long a lease holds without renewal \[default\: 5m\]]:DURATION:_default' \
-'--grace=[How long after its end a lease still counts \[default\: 0\]]:DURATION:_default' \
+'--grace=[How long after its end a lease still counts \[default\: 0; 30s in the aynig dialect\]]:DURATION:_default' \
 '--timeout=[End a command that runs longer]:DURATION:_default' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
@@ -85,7 +85,7 @@ _arguments "${_arguments_options[@]}" : \
 include\:"Treat it as any other"
 only\:"Take no other"))' \
 '--lease=[How long a lease holds without renewal \[default\: 5m\]]:DURATION:_default' \
-'--grace=[How long after its end a lease still counts \[default\: 0\]]:DURATION:_default' \
+'--grace=[How long after its end a lease still counts \[default\: 0; 30s in the aynig dialect\]]:DURATION:_default' \
 '--timeout=[End a command that runs longer]:DURATION:_default' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
@@ -116,9 +116,11 @@ _arguments "${_arguments_options[@]}" : \
 '(-m --message)-F+[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
 '(-m --message)--file=[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
 '*--trailer=[Add a trailer]:KEY: VALUE:_default' \
+'(--emit)--dialect=[Which trailers \[default\: those of the branch'\''s newest state event, else dwp\]]:DIALECT:((dwp\:"The runner writes what comes of it"
+aynig\:"Its command writes what comes of it"))' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--keep-trailers[Copy the head'\''s dwp-* trailers]' \
+'--keep-trailers[Copy the head'\''s dwp-* trailers (or aynig-*, in that dialect)]' \
 '(--remote --emit)--push[Push the branch to its remote afterwards]' \
 '(-b --branch)--emit[Print the SET_STATE line instead of writing a commit]' \
 '--json[One JSON object]' \

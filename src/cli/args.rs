@@ -108,6 +108,15 @@ pub enum CurrentBranchArg {
     Only,
 }
 
+/// Which trailers a state event is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DialectArg {
+    /// The runner writes what comes of it
+    Dwp,
+    /// Its command writes what comes of it
+    Aynig,
+}
+
 /// Flags that `tick` and `run` share.
 #[derive(Debug, Args)]
 pub struct Ticking {
@@ -126,7 +135,7 @@ pub struct Ticking {
     /// How long a lease holds without renewal [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub lease: Option<String>,
-    /// How long after its end a lease still counts [default: 0]
+    /// How long after its end a lease still counts [default: 0; 30s in the aynig dialect]
     #[arg(long, value_name = "DURATION")]
     pub grace: Option<String>,
     /// End a command that runs longer
@@ -194,12 +203,15 @@ pub struct SetState {
     /// Add a trailer
     #[arg(long, value_name = "KEY: VALUE")]
     pub trailer: Vec<String>,
-    /// Copy the head's dwp-* trailers
+    /// Copy the head's dwp-* trailers (or aynig-*, in that dialect)
     #[arg(long)]
     pub keep_trailers: bool,
     /// Push the branch to its remote afterwards
     #[arg(long, conflicts_with_all = ["remote", "emit"])]
     pub push: bool,
+    /// Which trailers [default: those of the branch's newest state event, else dwp]
+    #[arg(long, value_enum, value_name = "DIALECT", conflicts_with = "emit")]
+    pub dialect: Option<DialectArg>,
     /// Start no chain, whatever hooks are installed
     #[arg(long, hide = true)]
     pub no_tick: bool,

@@ -1,12 +1,13 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
 
-use super::args::{OneBranch, SetState, SetWorking};
+use super::args::{DialectArg, OneBranch, SetState, SetWorking};
 use super::fail::Failure;
 use super::output;
 use super::render;
 use super::session::{Global, Session};
 use super::settings::Flags;
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
+use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
 use crate::protocol::text::escape;
 use crate::runner::Silent;
@@ -51,7 +52,7 @@ fn declaration(args: &SetState) -> Result<Declaration, Failure> {
     let body = body.trim_matches('\n').to_owned();
     let declaration = Declaration { state, subject, body, keep_trailers: args.keep_trailers, trailers };
     declaration
-        .message(&[])
+        .message(Dialect::Dwp, &[])
         .render()
         .map_err(|why| Failure::usage(format!("cannot write the commit message: {why}")))?;
     Ok(declaration)
@@ -64,9 +65,13 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }
+    let asked = args.dialect.map(|dialect| match dialect {
+        DialectArg::Dwp => Dialect::Dwp,
+        DialectArg::Aynig => Dialect::Aynig,
+    });
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
-        let written = runner.set_state(&branch, &declaration, inside)?;
+        let written = runner.set_state(&branch, &declaration, asked, inside)?;
         if args.push && runner.settings.remote.is_none() {
             push(session, &written)?;
         }

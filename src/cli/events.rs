@@ -159,6 +159,7 @@ fn json(branch: &RefName, tip: &Tip, event: &Event) -> Value {
         "trigger": event.trigger().map(|id| id.to_string()),
         "origin_state": event.text(ORIGIN_STATE),
         "hop": event.hop(),
+        "dialect": event.dialect.name(),
         "parents": tip.commit.parents.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "trailers": trailers.map(|t| json!({"key": t.key, "value": lossy(&t.value)})).collect::<Vec<_>>(),
     })

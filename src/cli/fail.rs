@@ -149,7 +149,10 @@ impl From<ChangeError> for Failure {
             }
             ChangeError::Blocked(..) => Some("commit or stash them, then try again".to_owned()),
             ChangeError::NoTrigger(branch, _) => Some(format!("git aynig set-state <state> -b {branch}")),
-            ChangeError::Message(_) | ChangeError::Slot(_) | ChangeError::Runner(_) => None,
+            ChangeError::Message(_)
+            | ChangeError::Dialect(..)
+            | ChangeError::Slot(_)
+            | ChangeError::Runner(_) => None,
         };
         let words = match &error {
             ChangeError::Blocked(_, words) => Some(words.clone()),

@@ -15,6 +15,7 @@ mod logs;
 mod manual;
 mod observe;
 mod output;
+mod ran;
 mod render;
 mod session;
 mod settings;

@@ -24,6 +24,9 @@ const PROTECTED: &[&str] =
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
+/// How long a lease that only its command renews still counts, unless it is configured (K29).
+const AYNIG_GRACE: Duration = Duration::from_secs(30);
+
 /// The configuration of one repository, narrowed to what counts.
 pub struct Config {
     entries: Vec<(String, Option<String>)>,
@@ -143,11 +146,13 @@ impl Config {
             return Err(Failure::usage("'--jobs' must be at least 1"));
         }
         let remote = self.remote(flags.remote.as_deref());
+        let grace = self.duration("leaseGrace", flags.grace.as_deref())?;
         // Clocks of several machines differ.
         let default_grace = if remote.is_some() { Duration::from_secs(REMOTE_GRACE) } else { Duration::ZERO };
         Ok(Settings {
             lease: self.lease(flags.lease.as_deref())?,
-            grace: self.duration("leaseGrace", flags.grace.as_deref())?.unwrap_or(default_grace).as_secs(),
+            grace: grace.unwrap_or(default_grace).as_secs(),
+            aynig_grace: grace.unwrap_or(AYNIG_GRACE).as_secs(),
             remote,
             observe: match self.get("takeover") {
                 None | Some("date") => false,

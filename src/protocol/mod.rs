@@ -7,6 +7,7 @@
 pub mod complete;
 pub mod decide;
 pub mod declaration;
+pub mod dialect;
 pub mod environment;
 pub mod event;
 pub mod id;

@@ -58,6 +58,7 @@ impl Runner<'_> {
         let born = self.clock.elapsed();
         let run = Run {
             id: uuid::Uuid::new_v4().to_string(),
+            dialect: trigger.event.as_ref().map(|e| e.dialect).unwrap_or_default(),
             runner_id: self.runner_id.clone(),
             state,
             trigger: trigger.id(),

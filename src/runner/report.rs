@@ -155,6 +155,13 @@ pub enum Outcome {
         /// The fresh lease.
         commit: ObjectId,
     },
+    /// Nobody wrote one: the lease lives until it expires (K29).
+    LeaseLeft {
+        /// The lease.
+        commit: ObjectId,
+        /// The command failed, or never ran.
+        failed: bool,
+    },
     /// The command wrote its own.
     Own {
         /// The commit.
@@ -210,6 +217,29 @@ pub enum Note {
     NotPublished(RefName, String),
     /// Work of an earlier run that was found in a slot and kept.
     FoundAttempt(RefName),
+    /// The command declared a state where it has to commit one itself (K29).
+    DeclarationIgnored,
+    /// A commit of the command's that did not become the branch's head.
+    NotForwarded(ObjectId, Unforwarded),
+    /// The command was never started.
+    NotPrepared(String),
+}
+
+/// Why the HEAD of a slot did not become its branch's head (K29).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unforwarded {
+    /// It does not descend from the lease.
+    ForeignHead,
+    /// It says `working`, but not the run's id.
+    ForeignLease,
+    /// It carries the id of another run, or of a recovery.
+    ForeignEvent,
+    /// It is a state event of the other dialect.
+    OtherDialect,
+    /// Local changes of a working tree that has the branch checked out are in the way; Git's own words.
+    Checkout(String),
+    /// It can't be read.
+    Unreadable(String),
 }
 
 impl Report {
@@ -251,6 +281,7 @@ impl Report {
                 (_, Some(2)) => 130,
                 (_, Some(_)) => 143,
                 (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => 0,
+                (Outcome::LeaseLeft { failed, .. }, None) => i32::from(*failed),
                 (Outcome::Stalled { .. }, None) => 1,
                 (Outcome::Fenced, None) => 3,
             },

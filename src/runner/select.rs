@@ -143,7 +143,9 @@ pub fn advanced(report: &Report) -> bool {
             super::report::Outcome::Advanced { .. }
             | super::report::Outcome::Own { .. }
             | super::report::Outcome::Stalled { .. } => ran.interrupted.is_none(),
-            super::report::Outcome::KeptLease { .. } | super::report::Outcome::Fenced => false,
+            super::report::Outcome::KeptLease { .. }
+            | super::report::Outcome::LeaseLeft { .. }
+            | super::report::Outcome::Fenced => false,
         },
         Verdict::LostRace => true,
         Verdict::Idle(

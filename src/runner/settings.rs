@@ -43,6 +43,8 @@ pub struct Settings {
     pub grace: u64,
     /// The remote whose branches are ticked; `None`: the local ones.
     pub remote: Option<String>,
+    /// The same for leases of the `aynig` dialect.
+    pub aynig_grace: u64,
     /// Judge foreign leases by observation.
     pub observe: bool,
     /// Ends a command that runs longer.

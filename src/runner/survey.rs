@@ -140,6 +140,7 @@ impl<'a> Survey<'a> {
     }
 
     fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {
+        let tip = self.runner.with_hop(branch, tip);
         let lookup = match tip.event.as_ref().and_then(Event::state_name) {
             Some(state) if !state.is_working() => self.lookup(&tip.commit, state)?,
             Some(_) | None => Lookup::Missing,
