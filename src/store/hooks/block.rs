@@ -1,0 +1,162 @@
+//! A marked block at the top of a shell hook: in, out again byte for byte.
+//!
+//! It stands after the first line, which names the shell. A hook that is nothing but our block was made by
+//! us, and goes with it. Implements K41 (older Git).
+
+use super::super::{StoreError, io_error};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const BEGIN: &[u8] = b"# >>> aynig";
+const END: &[u8] = b"# <<< aynig";
+
+/// What became of a hook file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edit {
+    /// Nothing to do.
+    Nothing,
+    /// It was written anew.
+    Written,
+    /// It held nothing else, and is gone.
+    Removed,
+}
+
+/// The file's content; `None` where there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match std::fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+/// Where the block is, as a range of bytes: whole lines.
+fn range(content: &[u8]) -> Option<std::ops::Range<usize>> {
+    let starts = |at: usize, mark: &[u8]| content[at..].starts_with(mark);
+    let lines = || std::iter::once(0).chain(content.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1));
+    let begin = lines().find(|at| starts(*at, BEGIN))?;
+    let end = lines().find(|at| *at > begin && starts(*at, END))?;
+    let rest = content[end..].iter().position(|b| *b == b'\n');
+    Some(begin..rest.map_or(content.len(), |n| end + n + 1))
+}
+
+/// True where a hook has our block.
+pub(super) fn has(content: &[u8]) -> bool {
+    range(content).is_some()
+}
+
+/// The block of a whole script of ours.
+pub(super) fn block_of(script: &[u8]) -> &[u8] {
+    range(script).map_or(script, |range| &script[range])
+}
+
+/// True for a script whose first line names a shell that reads POSIX shell.
+pub(super) fn is_shell(content: &[u8]) -> bool {
+    let first = content.split(|b| *b == b'\n').next().unwrap_or_default();
+    let Some(line) = first.strip_prefix(b"#!").and_then(|l| std::str::from_utf8(l).ok()) else { return false };
+    let mut words = line.split([' ', '\t']).filter(|w| !w.is_empty());
+    let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut shell = words.next().map(base).unwrap_or_default();
+    if shell == "env" {
+        shell = words.find(|w| !w.starts_with('-')).map(base).unwrap_or_default();
+    }
+    // A carriage return at the end makes it a name that no system has.
+    matches!(shell.as_str(), "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh")
+}
+
+/// Puts the block of `script` into a hook, or makes the hook.
+pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
+    let Some(old) = read(path)? else {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(io_error("create", folder))?;
+        }
+        return write(path, script, 0o755);
+    };
+    let mut new = old.clone();
+    let block = block_of(script);
+    match range(&old) {
+        Some(range) => {
+            let unended = !old[range.clone()].ends_with(b"\n");
+            let block = if unended { block.strip_suffix(b"\n").unwrap_or(block) } else { block };
+            drop(new.splice(range, block.iter().copied()));
+        }
+        None => match old.iter().position(|b| *b == b'\n') {
+            Some(end) => drop(new.splice(end + 1..end + 1, block.iter().copied())),
+            None => {
+                // A first line without an end gets one, and the block has none: removal sees that.
+                new.push(b'\n');
+                new.extend_from_slice(block.strip_suffix(b"\n").unwrap_or(block));
+            }
+        },
+    }
+    if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?) }
+}
+
+/// Takes the block out again.
+pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
+    let Some(old) = read(path)? else { return Ok(Edit::Nothing) };
+    let Some(range) = range(&old) else { return Ok(Edit::Nothing) };
+    let unended = range.end == old.len() && !old.ends_with(b"\n");
+    let mut new = old.clone();
+    let _ = new.splice(range.start - usize::from(unended && range.start > 0)..range.end, []);
+    if new == b"#!/bin/sh\n" && !unended {
+        std::fs::remove_file(path).map_err(io_error("remove", path))?;
+        return Ok(Edit::Removed);
+    }
+    write(path, &new, mode(path)?)
+}
+
+fn mode(path: &Path) -> Result<u32, StoreError> {
+    Ok(path.metadata().map_err(io_error("read", path))?.permissions().mode() & 0o7777)
+}
+
+fn write(path: &Path, content: &[u8], mode: u32) -> Result<Edit, StoreError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".aynig-{}", std::process::id()));
+    let aside = Path::new(&aside);
+    let written = std::fs::write(aside, content)
+        .and_then(|()| std::fs::set_permissions(aside, PermissionsExt::from_mode(mode)))
+        .and_then(|()| std::fs::rename(aside, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(aside);
+        io_error("write", path)(error)
+    })?;
+    Ok(Edit::Written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT: &[u8] = b"#!/bin/sh\n# >>> aynig: x\necho us\n# <<< aynig\n";
+
+    /// K41
+    #[test]
+    fn what_was_inserted_is_removed_byte_for_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hook");
+        for before in ["#!/bin/sh\necho me\n", "#!/bin/bash", "#!/bin/sh\r\nx\r\n", "#!/usr/bin/env bash\n\nexec x"] {
+            std::fs::write(&path, before).unwrap();
+            assert_eq!(insert(&path, SCRIPT).unwrap(), Edit::Written);
+            assert!(has(&std::fs::read(&path).unwrap()));
+            assert_eq!(insert(&path, SCRIPT).unwrap(), Edit::Nothing);
+            remove(&path).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), before.as_bytes(), "{before:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        insert(&path, SCRIPT).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), SCRIPT);
+        assert_eq!(remove(&path).unwrap(), Edit::Removed);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn shells_are_told_from_others() {
+        for yes in ["#!/bin/sh\n", "#! /usr/bin/env bash\n", "#!/usr/bin/env -S sh -e\n", "#!/usr/bin/dash -e\n"] {
+            assert!(is_shell(yes.as_bytes()), "{yes:?}");
+        }
+        for no in ["", "echo\n", "#!/usr/bin/python3\n", "#!/bin/sh\r\n", "#!/usr/bin/env node\n", "\x7fELF"] {
+            assert!(!is_shell(no.as_bytes()), "{no:?}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Where this repository's hooks are, and putting our lines into them.
+//!
+//! Git from 2.54 on runs hooks that the configuration names: a complete section in a file of our own and one
+//! `include.path`, so that a crash leaves a configuration that Git can read. Older Git gets a marked block at
+//! the top of a shell hook, which leaves standard input to what follows; what is no shell hook of this
+//! repository is left alone. Undone byte for byte; twice is once. Implements K41.
+
+mod block;
+
+use super::repository::Repository;
+use super::{StoreError, write_aside};
+use block::Edit;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What Git tells a hook about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookEvent {
+    /// A commit was made here.
+    PostCommit,
+    /// Something was merged or pulled here.
+    PostMerge,
+    /// Commits were rewritten here.
+    PostRewrite,
+    /// Somebody pushed.
+    PostReceive,
+}
+
+impl HookEvent {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::PostCommit, Self::PostMerge, Self::PostRewrite, Self::PostReceive];
+
+    /// Git's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PostCommit => "post-commit",
+            Self::PostMerge => "post-merge",
+            Self::PostRewrite => "post-rewrite",
+            Self::PostReceive => "post-receive",
+        }
+    }
+
+    /// The event of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.name() == name)
+    }
+
+    fn template(self) -> &'static str {
+        match self {
+            Self::PostCommit => include_str!("../../../hooks/post-commit"),
+            Self::PostMerge => include_str!("../../../hooks/post-merge"),
+            Self::PostRewrite => include_str!("../../../hooks/post-rewrite"),
+            Self::PostReceive => include_str!("../../../hooks/post-receive"),
+        }
+    }
+
+    /// The whole hook, for this program.
+    fn script(self, program: &Path) -> Vec<u8> {
+        let quoted = shlex::bytes::try_quote(program.as_os_str().as_bytes()).unwrap_or_default();
+        let mut script = Vec::new();
+        for (at, part) in self.template().split("@PROGRAM@").enumerate() {
+            if at > 0 {
+                script.extend_from_slice(&quoted);
+            }
+            script.extend_from_slice(part.as_bytes());
+        }
+        script
+    }
+}
+
+/// How one hook stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It is there, as a block in this file.
+    Block(PathBuf),
+    /// It is there, by configuration.
+    Configured(PathBuf),
+    /// It is not there.
+    Absent,
+    /// It is not there, and this file is left alone: why.
+    LeftAlone(PathBuf, &'static str),
+}
+
+impl Standing {
+    /// True where Git runs it.
+    pub fn is_installed(&self) -> bool {
+        match self {
+            Self::Block(_) | Self::Configured(_) => true,
+            Self::Absent | Self::LeftAlone(..) => false,
+        }
+    }
+}
+
+/// The hooks of one repository.
+pub struct Hooks<'r> {
+    repo: &'r Repository,
+    /// Where Git looks for hook files.
+    dir: PathBuf,
+}
+
+/// The configuration key that includes our file.
+const INCLUDE: &str = "include.path";
+/// That file, as the repository's configuration names it.
+const OURS: &str = "aynig/hooks.gitconfig";
+/// Lets a push carry options.
+const OPTIONS: &str = "receive.advertisePushOptions";
+
+impl<'r> Hooks<'r> {
+    /// Finds where Git looks for this repository's hooks.
+    pub fn of(repo: &'r Repository) -> Result<Self, StoreError> {
+        let home = repo.work_dir.as_deref().unwrap_or(&repo.git_dir);
+        let command = repo.git.git().plain(Some(&repo.git_dir)).verb("rev-parse");
+        let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
+        let path = PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));
+        Ok(Self { repo, dir: home.join(path) })
+    }
+
+    /// The events that happen in this repository.
+    pub fn events(&self) -> &'static [HookEvent] {
+        if self.repo.bare { &HookEvent::ALL[3..] } else { &HookEvent::ALL }
+    }
+
+    /// Where Git looks for hook files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// True where some hook of ours is installed: cheap, and starts no process.
+    pub fn any_installed(repo: &Repository) -> bool {
+        repo.common_dir.join("aynig/hooks-installed").exists()
+    }
+
+    /// How a hook stands.
+    pub fn standing(&self, event: HookEvent) -> Result<Standing, StoreError> {
+        let file = self.repo.common_dir.join(OURS);
+        if file.exists() && self.is_included()? {
+            return Ok(Standing::Configured(file));
+        }
+        let path = self.dir.join(event.name());
+        Ok(match block::read(&path)? {
+            Some(content) if block::has(&content) => Standing::Block(path),
+            Some(_) => match self.refusal(&path) {
+                Some(why) => Standing::LeftAlone(path, why),
+                None => Standing::Absent,
+            },
+            None if !self.is_inside() => Standing::LeftAlone(path, "core.hooksPath is outside the repository"),
+            None => Standing::Absent,
+        })
+    }
+
+    /// Installs all hooks that this repository has use for; how each stands now.
+    pub fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
+        let marker = self.repo.aynig_dir().join("hooks-installed");
+        let folder = self.repo.aynig_dir();
+        std::fs::create_dir_all(&folder).map_err(super::io_error("create", &folder))?;
+        if self.by_configuration()? {
+            self.configure(program)?;
+        } else {
+            for event in self.events() {
+                let path = self.dir.join(event.name());
+                if self.refusal(&path).is_none() && (path.exists() || self.is_inside()) {
+                    block::insert(&path, &event.script(program))?;
+                }
+            }
+        }
+        self.advertise(&marker)?;
+        self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect()
+    }
+
+    /// Removes every trace of an installation, of either kind; the files that were touched.
+    pub fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut touched = Vec::new();
+        let file = self.repo.common_dir.join(OURS);
+        if self.is_included()? {
+            self.config(&["--fixed-value", "--unset-all", INCLUDE, OURS])?;
+            touched.push(file.clone());
+        }
+        let _ = std::fs::remove_file(&file);
+        for event in HookEvent::ALL {
+            let path = self.dir.join(event.name());
+            match block::remove(&path)? {
+                Edit::Nothing => {}
+                Edit::Written | Edit::Removed => touched.push(path),
+            }
+        }
+        let marker = self.repo.aynig_dir().join("hooks-installed");
+        if std::fs::read(&marker).is_ok_and(|text| text == b"advertised\n") {
+            self.config(&["--unset", OPTIONS])?;
+        }
+        let _ = std::fs::remove_file(&marker);
+        Ok(touched)
+    }
+
+    /// The lines to add by hand to a hook that is left alone.
+    pub fn lines(&self, event: HookEvent, program: &Path) -> String {
+        String::from_utf8_lossy(block::block_of(&event.script(program))).into_owned()
+    }
+
+    /// Lets pushes carry options, and notes whether that was our doing.
+    fn advertise(&self, marker: &Path) -> Result<(), StoreError> {
+        if marker.exists() {
+            return Ok(());
+        }
+        let own = self.config_value(OPTIONS)?.is_none();
+        // The note first: what it promises to undo may then not be there, which harms nothing.
+        write_aside(marker, if own { b"advertised\n" } else { b"\n" })?;
+        if own {
+            self.config(&[OPTIONS, "true"])?;
+        }
+        Ok(())
+    }
+
+    fn configure(&self, program: &Path) -> Result<(), StoreError> {
+        let scripts = self.repo.aynig_dir().join("hooks");
+        std::fs::create_dir_all(&scripts).map_err(super::io_error("create", &scripts))?;
+        let mut text = b"# Written by 'git aynig hooks install'; 'git aynig hooks uninstall' removes it.\n".to_vec();
+        for event in self.events() {
+            let script = scripts.join(event.name());
+            write_aside(&script, &event.script(program))?;
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&script, mode).map_err(super::io_error("write", &script))?;
+            let quoted = shlex::bytes::try_quote(script.as_os_str().as_bytes()).unwrap_or_default();
+            text.extend(format!("[hook \"aynig-{0}\"]\n\tevent = {0}\n\tcommand = \"", event.name()).bytes());
+            for byte in quoted.iter() {
+                if matches!(byte, b'"' | b'\\') {
+                    text.push(b'\\');
+                }
+                text.push(*byte);
+            }
+            text.extend_from_slice(b"\"\n");
+        }
+        write_aside(&self.repo.common_dir.join(OURS), &text)?;
+        if !self.is_included()? {
+            self.config(&["--add", INCLUDE, OURS])?;
+        }
+        Ok(())
+    }
+
+    fn by_configuration(&self) -> Result<bool, StoreError> {
+        let version = self.repo.git.version()?;
+        let numbers = version.split(' ').nth(2).unwrap_or_default();
+        let mut parts = numbers.split('.').map(|n| n.parse::<u32>().unwrap_or(0));
+        Ok((parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (2, 54))
+    }
+
+    fn is_included(&self) -> Result<bool, StoreError> {
+        let command = self.here().args(["--local", "--fixed-value", "--get-all", INCLUDE, OURS]);
+        Ok(command.output()?.status.success())
+    }
+
+    fn config_value(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let output = self.here().args(["--local", "--get", key]).output()?;
+        Ok(output.status.success().then_some(output.stdout))
+    }
+
+    fn here(&self) -> super::git_command::GitCommand {
+        self.repo.git.git().plain(Some(&self.repo.common_dir)).verb("config")
+    }
+
+    fn config(&self, args: &[&str]) -> Result<(), StoreError> {
+        self.here().args(["--local"]).args(args).ok().map(drop)
+    }
+
+    fn is_inside(&self) -> bool {
+        let dir = std::fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
+        let places = [Some(&self.repo.common_dir), self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()];
+        places.into_iter().flatten().any(|place| dir.starts_with(place))
+    }
+
+    /// Why an existing hook file is left alone.
+    fn refusal(&self, path: &Path) -> Option<&'static str> {
+        let Ok(meta) = path.symlink_metadata() else {
+            return (!self.is_inside()).then_some("core.hooksPath is outside the repository");
+        };
+        if !self.is_inside() {
+            return Some("core.hooksPath is outside the repository");
+        }
+        if meta.is_symlink() {
+            return Some("it is a symbolic link");
+        }
+        if !meta.is_file() {
+            return Some("it is no file");
+        }
+        if meta.permissions().mode() & 0o100 == 0 {
+            return Some("it is not executable, so Git does not run it");
+        }
+        let content = std::fs::read(path).unwrap_or_default();
+        (!block::is_shell(&content)).then_some("it is no shell script")
+    }
+}
