@@ -78,6 +78,15 @@ pub enum Verb {
     /// Say which commands may run in this repository
     #[command(long_about = manual::TRUST, after_long_help = manual::TRUST_MORE)]
     Trust(Trust),
+    /// Have commits, merges and pushes start their workflows by themselves
+    #[command(long_about = manual::HOOKS, after_long_help = manual::HOOKS_MORE)]
+    Hooks(Hooks),
+    /// What Git's hooks call
+    #[command(hide = true)]
+    Hook(Hook),
+    /// What hooks leave running
+    #[command(hide = true)]
+    Chain(Chain),
     /// Remove dead slots, old logs and old attempts
     #[command(long_about = manual::GC, after_long_help = manual::GC_MORE)]
     Gc(Gc),
@@ -170,6 +179,9 @@ pub struct Tick {
     /// Return at once; the tick goes on in the background
     #[arg(long, conflicts_with_all = ["dry_run", "tee", "json"])]
     pub detach: bool,
+    /// Leave the session that it was started in
+    #[arg(long, hide = true)]
+    pub detached: bool,
 }
 
 /// `run`.
@@ -213,7 +225,7 @@ pub struct SetState {
     #[arg(long, value_enum, value_name = "DIALECT", conflicts_with = "emit")]
     pub dialect: Option<DialectArg>,
     /// Start no chain, whatever hooks are installed
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub no_tick: bool,
     /// Print the SET_STATE line instead of writing a commit
     #[arg(long, conflicts_with = "branch")]
@@ -305,7 +317,7 @@ pub struct OneBranch {
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// Start no chain, whatever hooks are installed
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub no_tick: bool,
     /// One JSON object
     #[arg(long)]
@@ -327,6 +339,54 @@ pub struct Trust {
     /// List what is trusted
     #[arg(long)]
     pub list: bool,
+}
+
+/// `hooks`.
+#[derive(Debug, Args)]
+pub struct Hooks {
+    /// What to do
+    #[command(subcommand)]
+    pub what: HooksVerb,
+}
+
+/// What to do about hooks.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum HooksVerb {
+    /// Put our lines into this repository's hooks
+    Install,
+    /// Take them out again, byte for byte
+    Uninstall,
+    /// Show which hooks Git runs here
+    Status,
+}
+
+/// `hook`: what Git says to a hook.
+#[derive(Debug, Args)]
+pub struct Hook {
+    /// Git's name for it
+    pub event: String,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
+}
+
+/// `chain`: branches to go on with until nothing is actionable.
+#[derive(Debug, Args, Default)]
+pub struct Chain {
+    /// The branches
+    pub branches: Vec<OsString>,
+    /// The ids of their first runs, in this order
+    #[arg(long, value_delimiter = ',')]
+    pub run_ids: Vec<String>,
+    /// Only once the rebase here is over
+    #[arg(long)]
+    pub after_rebase: bool,
+    /// For whoever pushed: commands inherit little
+    #[arg(long)]
+    pub pushed: bool,
+    /// Leave the session that it was started in
+    #[arg(long)]
+    pub detached: bool,
 }
 
 /// `gc`.

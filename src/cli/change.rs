@@ -1,6 +1,7 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
 
 use super::args::{DialectArg, OneBranch, SetState, SetWorking};
+use super::chain;
 use super::fail::Failure;
 use super::output;
 use super::render;
@@ -78,7 +79,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         Ok(written)
     };
     let flags = Flags { remote: args.remote.clone(), ..Flags::default() };
-    change(global, &flags, args.json, write)
+    change(global, &flags, (args.json, !args.no_tick), write)
 }
 
 /// Brings what was written to the branch's remote. The event is on the local branch whatever comes of it.
@@ -104,7 +105,7 @@ fn push(session: &Session, written: &Written) -> Result<(), Failure> {
 /// `git aynig set-working`.
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
     let flags = Flags { lease: args.lease.clone(), remote: args.remote.clone(), ..Flags::default() };
-    change(global, &flags, args.json, |session, runner, inside| {
+    change(global, &flags, (args.json, false), |session, runner, inside| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
         Ok(runner.set_working(&branch, inside)?)
     })
@@ -127,7 +128,7 @@ fn one_branch(
 ) -> Result<i32, Failure> {
     let name: &OsStr = &args.branch;
     let flags = Flags { remote: args.remote.clone(), ..Flags::default() };
-    change(global, &flags, args.json, |session, runner, inside| {
+    change(global, &flags, (args.json, !args.no_tick), |session, runner, inside| {
         Ok(write(runner, &session.branch(name)?, inside)?)
     })
 }
@@ -135,7 +136,7 @@ fn one_branch(
 fn change(
     global: &Global,
     flags: &Flags,
-    json: bool,
+    (json, tick): (bool, bool),
     write: impl Fn(&Session, &crate::runner::Runner<'_>, Option<&Inside>) -> Result<Written, Failure>,
 ) -> Result<i32, Failure> {
     let session = Session::open(global)?;
@@ -148,5 +149,8 @@ fn change(
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let written = write(&session, &runner, inside.as_ref())?;
     render::print_written(&written, json, global.quiet);
+    if tick {
+        chain::as_the_hook_would(&session, &settings, &written.branch)?;
+    }
     Ok(0)
 }

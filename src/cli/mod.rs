@@ -4,12 +4,15 @@
 //! environment and prints. Implements section 13 of the contract.
 
 pub mod args;
+mod chain;
 mod change;
 mod demo;
 mod doctor;
 mod events;
 mod fail;
 mod gc;
+mod hook;
+mod hooks;
 mod init;
 mod logs;
 mod manual;
@@ -95,6 +98,9 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),
+        Verb::Hooks(args) => hooks::run(&global, args.what),
+        Verb::Hook(args) => Ok(hook::run(&global, &args)),
+        Verb::Chain(args) => chain::run(&global, &args),
         Verb::Gc(args) => gc::run(&global, &args),
         Verb::Doctor(args) => doctor::run(&global, &args),
         Verb::Demo(args) => demo::run(&global, &args),

@@ -33,6 +33,8 @@ pub struct Session {
     /// Its configuration.
     pub config: Config,
     quiet: bool,
+    /// Commands inherit little: they run for whoever pushed.
+    pub short_environment: bool,
 }
 
 impl Session {
@@ -44,7 +46,7 @@ impl Session {
         let mut repo = Repository::discover(&here, named.as_deref())?;
         let config = Config::new(&repo, config::read(&repo)?);
         repo.set_durable(config.durable()?);
-        Ok(Self { repo, config, quiet: global.quiet })
+        Ok(Self { repo, config, quiet: global.quiet, short_environment: false })
     }
 
     /// Says which keys of the repository's own configuration do not count.
@@ -113,7 +115,7 @@ impl Session {
             interrupt,
             observer,
             program,
-            environment: self.config.environment(),
+            environment: self.config.environment(self.short_environment),
         })
     }
 

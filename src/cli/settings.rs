@@ -35,6 +35,17 @@ pub struct Config {
     identity: Option<(String, String)>,
 }
 
+/// What a hook does about a state event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookMode {
+    /// Start its chain in the background.
+    Detach,
+    /// Run its chain, and return after that.
+    Wait,
+    /// Nothing.
+    Off,
+}
+
 /// Flags that stand over the configuration.
 #[derive(Debug, Default, Clone)]
 #[allow(missing_docs)]
@@ -122,6 +133,16 @@ impl Config {
         self.bool("fsync", true)
     }
 
+    /// What hooks do (K38).
+    pub fn hooks(&self) -> Result<HookMode, Failure> {
+        match self.get("hooks").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("detach" | "true" | "yes" | "on" | "1") => Ok(HookMode::Detach),
+            Some("wait") => Ok(HookMode::Wait),
+            Some("off" | "false" | "no" | "0" | "") => Ok(HookMode::Off),
+            Some(other) => Err(bad_value("hooks", other, "detach, wait, off, or a boolean")),
+        }
+    }
+
     /// Which commit commands come from.
     pub fn commands_from(&self) -> Result<CommandsFrom, Failure> {
         Ok(match self.get("commandsFrom") {
@@ -179,6 +200,7 @@ impl Config {
             log_level_flag: flags.log_level.clone(),
             log_level: env_text("LOG_LEVEL").unwrap_or_else(|| "error".to_owned()),
             tee: flags.tee,
+            run_ids: Default::default(),
             wait_for_slot: true,
         })
     }
@@ -233,9 +255,13 @@ impl Config {
         })
     }
 
-    /// The environment that commands inherit (K15, K35).
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let only = self.all("passEnv");
+    /// The environment that commands inherit (K15, K35). `short`: little of it, unless the configuration
+    /// names what.
+    pub fn environment(&self, short: bool) -> Vec<(OsString, OsString)> {
+        let mut only = self.all("passEnv");
+        if short && only.is_empty() {
+            only.extend(ALWAYS_PASSED.iter().map(|name| (*name).to_owned()));
+        }
         let named = |name: &str| {
             let patterns = only.iter().flat_map(|v| v.split([' ', ',']));
             patterns.filter(|p| !p.is_empty()).any(|p| pattern::path(p, name.as_bytes()))

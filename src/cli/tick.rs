@@ -1,6 +1,7 @@
 //! `tick` and `run`: evaluate branches once, or until nothing is actionable.
 
 use super::args::{CurrentBranchArg, Run, Tick, Ticking};
+use super::chain;
 use super::fail::Failure;
 use super::observe::Display;
 use super::session::{Global, Session};
@@ -13,6 +14,7 @@ use crate::runner::select::{Pass, Selection, advanced, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
 use crate::store::checkout::{self, Finished};
 use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 
 impl Ticking {
@@ -62,6 +64,9 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     let mut session = Session::open(global)?;
     if args.detach {
         return detach(&session);
+    }
+    if args.detached {
+        chain::leave_session();
     }
     let (settings, selection) = prepare(&session, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
@@ -193,7 +198,14 @@ impl Calling<'_> {
             pass.reports
                 .extend(evaluate(branches, jobs, self.dry, chain && !self.dry, make, |r| self.show(r))?);
         }
+        self.take_on_pending()?;
         Ok(pass)
+    }
+
+    /// A slot is free again: branches that hooks left waiting for one go on in the background (K14).
+    fn take_on_pending(&self) -> Result<(), Failure> {
+        let waits = self.settings.remote.is_none() && !self.dry && self.session.repo.has_pending();
+        if waits { chain::start(self.session, &[], &[]) } else { Ok(()) }
     }
 
     /// Finishes checkouts that an earlier tick noted and did not do.
@@ -224,21 +236,28 @@ impl Calling<'_> {
             // JSON says what a caller's exit code is, which only names decide.
             render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
         }
+        chain::wake(report, self.quiet);
     }
 }
 
 /// Starts the same tick in the background and returns.
 fn detach(session: &Session) -> Result<i32, Failure> {
-    use std::os::unix::process::CommandExt;
-    use std::process::{Command, Stdio};
     let settings = session.settings(&Flags::default())?;
     session.require_trust(&settings)?;
-    let failed = |e: std::io::Error| Failure::fatal(format!("cannot start in the background: {e}"));
-    let log = crate::runner::logs::open_hook_log(&session.repo)?;
-    let args = std::env::args_os().skip(1).filter(|a| a != "--detach");
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(args).stdin(Stdio::null()).process_group(0);
-    command.stdout(log.try_clone().map_err(failed)?).stderr(log);
-    command.spawn().map_err(failed)?;
+    chain::detach(session, &without_places(std::env::args_os().skip(1)))?;
     Ok(0)
+}
+
+/// The same arguments for a process that is told where to work, and leaves our session.
+fn without_places(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let (mut kept, mut value) = (Vec::new(), false);
+    for arg in args {
+        let text = arg.to_string_lossy();
+        let place = text == "-C" || text == "--git-dir";
+        let joined = (text.starts_with("-C") && text.len() > 2) || text.starts_with("--git-dir=");
+        if !(std::mem::replace(&mut value, place) || place || joined) {
+            kept.push(if text == "--detach" { "--detached".into() } else { arg });
+        }
+    }
+    kept
 }

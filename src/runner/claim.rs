@@ -57,7 +57,7 @@ impl Runner<'_> {
     ) -> Result<Result<Claimed, Option<Verdict>>, RunnerError> {
         let born = self.clock.elapsed();
         let run = Run {
-            id: uuid::Uuid::new_v4().to_string(),
+            id: self.settings.run_id(branch),
             dialect: trigger.event.as_ref().map(|e| e.dialect).unwrap_or_default(),
             runner_id: self.runner_id.clone(),
             state,

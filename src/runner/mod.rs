@@ -19,6 +19,7 @@ mod land;
 mod last_words;
 pub mod logs;
 mod moments;
+pub mod pending;
 pub mod recover;
 mod relate;
 pub mod report;

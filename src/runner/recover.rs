@@ -6,6 +6,7 @@
 use super::report::{Recovered, Report};
 use super::slot::attempt_ref;
 use super::{Runner, RunnerError, Tip};
+use crate::protocol::decide::{Decision, decide};
 use crate::protocol::event::Event;
 use crate::protocol::text::escape;
 use crate::protocol::transition::recovered;
@@ -49,6 +50,30 @@ impl Runner<'_> {
             Swap::Lost { .. } => Ok(()),
             Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
         }
+    }
+
+    /// One look at all branches, and every expired lease among them recovered; nothing is dispatched. What
+    /// else stands in the way of a branch is not for here.
+    pub fn recover_all(&self) -> Result<Vec<Report>, RunnerError> {
+        let mut reports = Vec::new();
+        for (branch, commit) in self.store.read_heads("refs/heads/")?.heads {
+            let tip = Tip::from(commit);
+            if !tip.event.as_ref().is_some_and(Event::is_working) || !self.may_tick(&branch) {
+                continue;
+            }
+            let seen = self.first_seen(&branch, tip.id());
+            let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
+            if let Decision::Expired { since, .. } = decision {
+                let mut report = Report::new(&branch);
+                if let Err(error) = self.recover(&branch, &tip, since, &mut report) {
+                    report.verdict = super::report::Verdict::Failed(error);
+                }
+                if !report.recovered.is_empty() {
+                    reports.push(report);
+                }
+            }
+        }
+        Ok(reports)
     }
 
     /// Keeps what a dead run left in one of our slots; says where work of it is kept.

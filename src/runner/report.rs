@@ -22,6 +22,8 @@ pub struct Report {
     pub recovered: Vec<Recovered>,
     /// How the evaluation ended.
     pub verdict: Verdict,
+    /// Branches that the run set, to be looked at now that it is over (K40).
+    pub wake: Vec<super::pending::Woken>,
     /// Things worth saying that changed nothing.
     pub notes: Vec<Note>,
 }
@@ -249,6 +251,7 @@ impl Report {
             branch: branch.clone(),
             recovered: Vec::new(),
             verdict: Verdict::Skipped(Skip::Missing),
+            wake: Vec::new(),
             notes: Vec::new(),
         }
     }

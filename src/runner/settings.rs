@@ -6,7 +6,9 @@
 use crate::protocol::name::RoleName;
 use crate::store::RefName;
 use crate::store::slots::harvest::Stage;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Which commit `.aynig/` is read from.
@@ -79,11 +81,19 @@ pub struct Settings {
     pub log_level: String,
     /// Pass command output on as it comes.
     pub tee: bool,
+    /// Ids that were promised to the first runs of branches.
+    pub run_ids: Arc<Mutex<HashMap<RefName, String>>>,
     /// Wait for a free slot.
     pub wait_for_slot: bool,
 }
 
 impl Settings {
+    /// An id for the next run of a branch: the promised one once, a fresh one otherwise.
+    pub fn run_id(&self, branch: &RefName) -> String {
+        let promised = self.run_ids.lock().ok().and_then(|mut ids| ids.remove(branch));
+        promised.unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
+    }
+
     /// The same for the branches of that remote, or for the local ones.
     pub fn on_remote(&self, remote: Option<&str>) -> Self {
         let grace = match remote {

@@ -114,7 +114,10 @@ impl Runner<'_> {
             }
         };
         self.observer.told(branch, Progress::Ended { exit: &ended.exit.to_string() });
-        self.finish(branch, live, ended, report)
+        let dir = live.dir.clone();
+        let ran = self.finish(branch, live, ended, report);
+        report.wake = super::pending::read_wake(&dir);
+        ran
     }
 
     #[allow(clippy::type_complexity)]

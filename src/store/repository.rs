@@ -150,6 +150,11 @@ impl Repository {
         self.common_dir.join("aynig")
     }
 
+    /// True where some branch waits for a slot.
+    pub fn has_pending(&self) -> bool {
+        std::fs::read_dir(self.aynig_dir().join("pending")).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
     /// True for sha256.
     pub fn is_sha256(&self) -> bool {
         self.hash == gix::hash::Kind::Sha256

@@ -4,8 +4,10 @@
 //! `--help` prints both as they are where no manual is installed; `tests/generated.rs` turns them
 //! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
 
+mod hooks;
 mod looking;
 
+pub use hooks::*;
 pub use looking::*;
 
 /// `git aynig`.
@@ -49,7 +51,8 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   passEnv*           names or patterns of environment variables that commands inherit; default all
   worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig)
   leaseDuration      how long a lease holds without renewal (5m)
-  leaseGrace         how long after its end a lease still counts (0)
+  remote             the remote whose branches are meant (none)
+  leaseGrace         how long after its end a lease still counts (0; with a remote 30s)
   takeover           date or observe: whose clock judges the leases of others (date)
   timeout            ends a command that runs longer (none)
   killGrace          from SIGTERM to SIGKILL (10s)
@@ -59,11 +62,12 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   maxHops            most dispatches in one chain (64)
   logMaxBytes        most bytes of each log (64m)
   fsync              what is reported survives power loss (true)
+  hooks              detach, wait or off: what hooks do about a state event (detach)
   logExpire          how long logs are kept by gc (30 days)
   attemptExpire      how long attempts are kept by gc (90 days)
 
 Environment:
-  AYNIG      0 makes tick and run do nothing
+  AYNIG      0 makes tick, run and hooks do nothing
   ROLE       the role, unless --role says one
   LOG_LEVEL  what commands are told where neither --log-level nor the trailer dwp-log-level says it
 
@@ -78,7 +82,7 @@ Files:
 See also:
   git-aynig-init(1), git-aynig-tick(1), git-aynig-run(1), git-aynig-set-state(1), git-aynig-set-working(1), \
 git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-cancel(1), git-aynig-retry(1), \
-git-aynig-trust(1), git-aynig-gc(1), git-aynig-doctor(1), git-aynig-demo(1), git-interpret-trailers(1)";
+git-aynig-trust(1), git-aynig-hooks(1), git-aynig-gc(1), git-aynig-doctor(1), git-aynig-demo(1), git-interpret-trailers(1)";
 
 /// `init`.
 pub const INIT: &str = "\

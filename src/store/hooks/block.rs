@@ -33,7 +33,9 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 /// Where the block is, as a range of bytes: whole lines.
 fn range(content: &[u8]) -> Option<std::ops::Range<usize>> {
     let starts = |at: usize, mark: &[u8]| content[at..].starts_with(mark);
-    let lines = || std::iter::once(0).chain(content.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1));
+    let lines = || {
+        std::iter::once(0).chain(content.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1))
+    };
     let begin = lines().find(|at| starts(*at, BEGIN))?;
     let end = lines().find(|at| *at > begin && starts(*at, END))?;
     let rest = content[end..].iter().position(|b| *b == b'\n');
@@ -53,7 +55,9 @@ pub(super) fn block_of(script: &[u8]) -> &[u8] {
 /// True for a script whose first line names a shell that reads POSIX shell.
 pub(super) fn is_shell(content: &[u8]) -> bool {
     let first = content.split(|b| *b == b'\n').next().unwrap_or_default();
-    let Some(line) = first.strip_prefix(b"#!").and_then(|l| std::str::from_utf8(l).ok()) else { return false };
+    let Some(line) = first.strip_prefix(b"#!").and_then(|l| std::str::from_utf8(l).ok()) else {
+        return false;
+    };
     let mut words = line.split([' ', '\t']).filter(|w| !w.is_empty());
     let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     let mut shell = words.next().map(base).unwrap_or_default();
@@ -135,7 +139,9 @@ mod tests {
     fn what_was_inserted_is_removed_byte_for_byte() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hook");
-        for before in ["#!/bin/sh\necho me\n", "#!/bin/bash", "#!/bin/sh\r\nx\r\n", "#!/usr/bin/env bash\n\nexec x"] {
+        for before in
+            ["#!/bin/sh\necho me\n", "#!/bin/bash", "#!/bin/sh\r\nx\r\n", "#!/usr/bin/env bash\n\nexec x"]
+        {
             std::fs::write(&path, before).unwrap();
             assert_eq!(insert(&path, SCRIPT).unwrap(), Edit::Written);
             assert!(has(&std::fs::read(&path).unwrap()));
@@ -152,10 +158,13 @@ mod tests {
 
     #[test]
     fn shells_are_told_from_others() {
-        for yes in ["#!/bin/sh\n", "#! /usr/bin/env bash\n", "#!/usr/bin/env -S sh -e\n", "#!/usr/bin/dash -e\n"] {
+        for yes in
+            ["#!/bin/sh\n", "#! /usr/bin/env bash\n", "#!/usr/bin/env -S sh -e\n", "#!/usr/bin/dash -e\n"]
+        {
             assert!(is_shell(yes.as_bytes()), "{yes:?}");
         }
-        for no in ["", "echo\n", "#!/usr/bin/python3\n", "#!/bin/sh\r\n", "#!/usr/bin/env node\n", "\x7fELF"] {
+        for no in ["", "echo\n", "#!/usr/bin/python3\n", "#!/bin/sh\r\n", "#!/usr/bin/env node\n", "\x7fELF"]
+        {
             assert!(!is_shell(no.as_bytes()), "{no:?}");
         }
     }

@@ -113,7 +113,8 @@ impl<'r> Hooks<'r> {
         let home = repo.work_dir.as_deref().unwrap_or(&repo.git_dir);
         let command = repo.git.git().plain(Some(&repo.git_dir)).verb("rev-parse");
         let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
-        let path = PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));
+        let path =
+            PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));
         Ok(Self { repo, dir: home.join(path) })
     }
 
@@ -145,7 +146,9 @@ impl<'r> Hooks<'r> {
                 Some(why) => Standing::LeftAlone(path, why),
                 None => Standing::Absent,
             },
-            None if !self.is_inside() => Standing::LeftAlone(path, "core.hooksPath is outside the repository"),
+            None if !self.is_inside() => {
+                Standing::LeftAlone(path, "core.hooksPath is outside the repository")
+            }
             None => Standing::Absent,
         })
     }
@@ -215,7 +218,8 @@ impl<'r> Hooks<'r> {
     fn configure(&self, program: &Path) -> Result<(), StoreError> {
         let scripts = self.repo.aynig_dir().join("hooks");
         std::fs::create_dir_all(&scripts).map_err(super::io_error("create", &scripts))?;
-        let mut text = b"# Written by 'git aynig hooks install'; 'git aynig hooks uninstall' removes it.\n".to_vec();
+        let mut text =
+            b"# Written by 'git aynig hooks install'; 'git aynig hooks uninstall' removes it.\n".to_vec();
         for event in self.events() {
             let script = scripts.join(event.name());
             write_aside(&script, &event.script(program))?;

@@ -1,0 +1,180 @@
+//! What Git's hooks call: look at what landed, start its chain, return.
+//!
+//! Never changes the exit status of what it was called by, and says nothing where there is nothing to say.
+//! Implements K34 (hooks), K38, K39.
+
+use super::args::Hook;
+use super::chain;
+use super::fail::Failure;
+use super::output;
+use super::session::{Global, Session};
+use super::settings::HookMode;
+use crate::protocol::text::escape;
+use crate::runner::Tip;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::survey::{Standing, Survey};
+use crate::store::RefName;
+use crate::store::hooks::HookEvent;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsStr;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+/// How many updates of one push are looked at one by one.
+const STATUS_OK: i32 = 0;
+
+/// `git aynig hook <event>`. Always 0: the commit, the merge or the push is done already.
+pub fn run(global: &Global, args: &Hook) -> i32 {
+    if std::env::var_os("AYNIG").is_some_and(|v| v == "0") {
+        return STATUS_OK;
+    }
+    let done = match HookEvent::named(&args.event) {
+        Some(HookEvent::PostCommit | HookEvent::PostMerge) => here(global, false),
+        // An amended commit had its own post-commit.
+        Some(HookEvent::PostRewrite) => match args.args.first().map(|a| a.as_os_str()) {
+            Some(what) if what == "rebase" => here(global, true),
+            Some(_) | None => Ok(()),
+        },
+        Some(HookEvent::PostReceive) => pushed(global),
+        None => Err(Failure::usage(format!("no such hook: '{}'", escape(args.event.as_bytes())))),
+    };
+    if let Err(failure) = done {
+        for line in failure.render().lines() {
+            output::note(&format!("aynig: {line}"));
+        }
+    }
+    STATUS_OK
+}
+
+/// Something new on the branch that is checked out here.
+fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
+    let mut session = Session::open(global)?;
+    let git_dir = &session.repo.git_dir;
+    if is_slot(git_dir) || (!rebased && chain::is_rebasing(git_dir)) {
+        return Ok(());
+    }
+    let Some(branch) = session.current_branch()? else { return Ok(()) };
+    let store = session.repo.open_store(false)?;
+    let Some(id) = store.tip(&branch)? else { return Ok(()) };
+    if Tip::from(store.read_commit(id)?).event.is_none() {
+        return Ok(());
+    }
+    let mode = session.config.hooks()?;
+    if mode == HookMode::Off || chain::left_to_the_runner(&session, &branch) {
+        return Ok(());
+    }
+    let settings = session.settings(&Default::default())?;
+    if settings.commands_from == CommandsFrom::Nowhere {
+        return one_line(&session);
+    }
+    match mode {
+        HookMode::Off => Ok(()),
+        HookMode::Wait if !rebased => chain::go_on(&mut session, vec![branch], &[], true).map(drop),
+        HookMode::Wait | HookMode::Detach => {
+            chain::start(&session, &[branch], if rebased { &["--after-rebase"] } else { &[] })
+        }
+    }
+}
+
+/// True for the Git directory of a slot: what a command commits there is the runner's to look at.
+fn is_slot(git_dir: &Path) -> bool {
+    let name = git_dir.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.starts_with("aynig-slot-") && git_dir.parent().is_some_and(|p| p.ends_with("worktrees"))
+}
+
+fn one_line(session: &Session) -> Result<(), Failure> {
+    output::note(&format!("aynig: not trusted, nothing runs: git -C {} aynig trust", session.place()));
+    Ok(())
+}
+
+/// Branches that somebody pushed here, one update a line on standard input.
+fn pushed(global: &Global) -> Result<(), Failure> {
+    let mut session = Session::open(global)?;
+    let branches = updated(std::io::stdin().lock());
+    let mode = session.config.hooks()?;
+    if mode == HookMode::Off || branches.is_empty() || is_option("aynig.skip") {
+        return Ok(());
+    }
+    let settings = session.settings(&Default::default())?;
+    session.short_environment = session.repo.bare;
+    let ready = judge(&session, &settings, &branches)?;
+    if ready.is_empty() {
+        return Ok(());
+    }
+    if settings.commands_from == CommandsFrom::Nowhere {
+        return one_line(&session);
+    }
+    if ready.iter().filter(|branch| chain::left_to_the_runner(&session, branch)).count() > 0 {
+        return Ok(());
+    }
+    let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
+    for (branch, id) in ready.iter().zip(&ids) {
+        let state = state_of(&session, branch)?;
+        output::note(&format!("aynig: {state} dispatched on {} (run {})", escape(branch.short()), &id[..8]));
+    }
+    if mode == HookMode::Wait || is_option("aynig.wait") {
+        return chain::go_on(&mut session, ready, &ids, true).map(drop);
+    }
+    let ids = ids.join(",");
+    let pushed: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
+    chain::start(&session, &ready, &[&["--run-ids", &ids], pushed].concat())
+}
+
+fn state_of(session: &Session, branch: &RefName) -> Result<String, Failure> {
+    let store = session.repo.open_store(false)?;
+    let Some(id) = store.tip(branch)? else { return Ok(String::new()) };
+    let tip = Tip::from(store.read_commit(id)?);
+    Ok(tip.event.as_ref().and_then(|e| e.state_name()).map(|s| s.to_string()).unwrap_or_default())
+}
+
+/// The branches of a push that were made or moved.
+fn updated(input: impl Read) -> Vec<RefName> {
+    let mut branches = Vec::new();
+    for line in std::io::BufReader::new(input).split(b'\n').map_while(Result::ok) {
+        let mut fields = line.splitn(3, |b| *b == b' ');
+        let (Some(_), Some(new), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        if name.starts_with(b"refs/heads/") && new.iter().any(|b| *b != b'0') {
+            branches.push(RefName::new(name));
+        }
+    }
+    branches
+}
+
+/// Those that a tick would run, or would if it were trusted; of the others, what is worth a line is said.
+fn judge(session: &Session, settings: &Settings, branches: &[RefName]) -> Result<Vec<RefName>, Failure> {
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(settings, &interrupt)?;
+    let survey = Survey::new(&runner)?;
+    let mut ready = Vec::new();
+    for branch in branches {
+        let shown = escape(branch.short());
+        let Some(status) = survey.one(branch)? else { continue };
+        match status.standing {
+            Standing::Ready | Standing::NotTrusted | Standing::Expired { .. } => ready.push(branch.clone()),
+            Standing::HopLimit { max, .. } => {
+                output::note(&format!("aynig: {shown}: not dispatched: its chain has reached {max} hops"));
+            }
+            Standing::Unusable(path, why) => {
+                output::note(&format!("aynig: {shown}: not dispatched: .aynig/{path}: {why}"));
+            }
+            Standing::LeftOut => output::note(&format!("aynig: {shown}: left out by aynig.branches")),
+            Standing::InvalidState(state, why) => {
+                output::note(&format!("aynig: {shown}: state '{}' is not usable: {why}", escape(&state)));
+            }
+            Standing::NoState | Standing::Waits | Standing::Leased { .. } => {}
+        }
+    }
+    Ok(ready)
+}
+
+/// True where the push came with this option.
+fn is_option(name: &str) -> bool {
+    let count =
+        std::env::var("GIT_PUSH_OPTION_COUNT").ok().and_then(|n| n.parse::<usize>().ok()).unwrap_or(0);
+    (0..count.min(1000)).any(|n| {
+        let value = std::env::var(format!("GIT_PUSH_OPTION_{n}")).unwrap_or_default();
+        value == name || value.strip_prefix(name).is_some_and(|rest| rest == "=true")
+    })
+}

@@ -1,0 +1,67 @@
+//! `hooks`: installs, removes and shows the hooks of this repository. Implements K41.
+
+use super::args::HooksVerb;
+use super::fail::Failure;
+use super::output;
+use super::session::{Global, Session};
+use crate::protocol::text::escape;
+use crate::store::hooks::{HookEvent, Hooks, Standing};
+use std::path::Path;
+
+/// `git aynig hooks`.
+pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let hooks = Hooks::of(&session.repo)?;
+    let program = std::env::current_exe()
+        .and_then(std::fs::canonicalize)
+        .map_err(|e| Failure::fatal(format!("cannot find the program: {e}")))?;
+    match what {
+        HooksVerb::Install => {
+            let all = hooks.install(&program)?;
+            let left = all.iter().any(|(_, standing)| !standing.is_installed());
+            all.iter().for_each(|(event, standing)| show(*event, standing, global.quiet));
+            for (event, _) in all.iter().filter(|(_, standing)| !standing.is_installed()) {
+                output::note(&format!("hint: add these lines to that {} hook yourself:", event.name()));
+                output::note(hooks.lines(*event, &program).trim_end());
+            }
+            Ok(if left { 1 } else { 0 })
+        }
+        HooksVerb::Uninstall => {
+            let touched = hooks.uninstall()?;
+            if !global.quiet {
+                for path in &touched {
+                    output::line(&format!("removed from {}", place(path)));
+                }
+                if touched.is_empty() {
+                    output::line("Nothing to do: no hook of git-aynig is installed");
+                }
+            }
+            Ok(0)
+        }
+        HooksVerb::Status => {
+            let mut all = true;
+            for event in hooks.events() {
+                let standing = hooks.standing(*event)?;
+                all &= standing.is_installed();
+                show(*event, &standing, false);
+            }
+            Ok(if all { 0 } else { 1 })
+        }
+    }
+}
+
+fn show(event: HookEvent, standing: &Standing, quiet: bool) {
+    let text = match standing {
+        Standing::Block(path) => format!("installed in {}", place(path)),
+        Standing::Configured(path) => format!("installed by {}", place(path)),
+        Standing::Absent => "not installed".to_owned(),
+        Standing::LeftAlone(path, why) => format!("not installed: {} is left alone: {why}", place(path)),
+    };
+    if !quiet {
+        output::line(&format!("{:<13} {text}", event.name()));
+    }
+}
+
+fn place(path: &Path) -> String {
+    format!("'{}'", escape(path.as_os_str().as_encoded_bytes()))
+}

@@ -1,0 +1,96 @@
+//! Branches that wait for a slot, and those that a run asked to have looked at.
+//!
+//! A hook's chain waits for nobody: with no slot free it notes its branch and ends, and whoever frees a slot
+//! takes the noted ones on. Whoever notes looks once more for a free slot afterwards, so that none is left
+//! between the two. A run notes what it set elsewhere in its private folder. Implements K14 (pending), K40.
+
+use super::{Runner, RunnerError, io};
+use crate::store::{RefName, write_aside};
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// A branch of a repository that is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Woken {
+    /// The repository's Git directory.
+    pub git_dir: PathBuf,
+    /// The branch.
+    pub branch: RefName,
+}
+
+/// Longest name that is noted: file names end at 255 bytes, and each byte is two there.
+const NAME_MAX: usize = 120;
+
+impl Runner<'_> {
+    fn pending_dir(&self) -> PathBuf {
+        self.repo.aynig_dir().join("pending")
+    }
+
+    /// Notes that a branch waits for a slot.
+    pub fn note_pending(&self, branch: &RefName) -> Result<(), RunnerError> {
+        let folder = self.pending_dir();
+        std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+        let name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
+        Ok(write_aside(&folder.join(name), branch.as_bytes())?)
+    }
+
+    /// Takes the waiting branches on, where a slot is free for them.
+    pub fn take_pending(&self) -> Result<Vec<RefName>, RunnerError> {
+        let folder = self.pending_dir();
+        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        if paths.is_empty() || !self.slot_is_free()? {
+            return Ok(Vec::new());
+        }
+        let mut taken = Vec::new();
+        for path in paths {
+            let Ok(name) = std::fs::read(&path) else { continue };
+            // Whoever removes the note has the branch; a half-written note is not one of ours.
+            let name = RefName::new(name);
+            if name.is_valid() && std::fs::remove_file(&path).is_ok() {
+                taken.push(name);
+            }
+        }
+        taken.sort();
+        Ok(taken)
+    }
+
+    fn slot_is_free(&self) -> Result<bool, RunnerError> {
+        let pool = self.pool()?;
+        for number in 0..self.settings.jobs {
+            if let Some(slot) = pool.lock(number)?
+                && !self.is_taken(&slot)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Notes in a run's folder that a branch is to be looked at once the run is over.
+pub fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
+    let mut line = woken.git_dir.as_os_str().as_bytes().to_vec();
+    line.push(0);
+    line.extend_from_slice(woken.branch.as_bytes());
+    line.push(0);
+    // One write each: two that note at once don't mix.
+    std::fs::File::options().create(true).append(true).open(run_dir.join("wake"))?.write_all(&line)
+}
+
+/// What a run noted, each branch once.
+pub fn read_wake(run_dir: &Path) -> Vec<Woken> {
+    let raw = std::fs::read(run_dir.join("wake")).unwrap_or_default();
+    let mut fields = raw.split(|b| *b == 0);
+    let mut all: Vec<Woken> = Vec::new();
+    while let (Some(dir), Some(name)) = (fields.next(), fields.next()) {
+        let git_dir = PathBuf::from(OsString::from_vec(dir.to_vec()));
+        let woken = Woken { git_dir, branch: RefName::new(name) };
+        if woken.git_dir.is_absolute() && woken.branch.is_valid() && !all.contains(&woken) {
+            all.push(woken);
+        }
+    }
+    all
+}
