@@ -5,7 +5,7 @@
 
 use super::super::{StoreError, io_error};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const BEGIN: &[u8] = b"# >>> aynig";
 const END: &[u8] = b"# <<< aynig";
@@ -98,6 +98,7 @@ pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
 
 /// Takes the block out again.
 pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
+    let _ = std::fs::remove_file(aside(path));
     let Some(old) = read(path)? else { return Ok(Edit::Nothing) };
     let Some(range) = range(&old) else { return Ok(Edit::Nothing) };
     let unended = range.end == old.len() && !old.ends_with(b"\n");
@@ -110,19 +111,24 @@ pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
     write(path, &new, mode(path)?)
 }
 
+/// Where a hook is written before it is renamed. Always the same place: what a crash left there is found.
+fn aside(path: &Path) -> PathBuf {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".aynig-new");
+    PathBuf::from(aside)
+}
+
 fn mode(path: &Path) -> Result<u32, StoreError> {
     Ok(path.metadata().map_err(io_error("read", path))?.permissions().mode() & 0o7777)
 }
 
 fn write(path: &Path, content: &[u8], mode: u32) -> Result<Edit, StoreError> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".aynig-{}", std::process::id()));
-    let aside = Path::new(&aside);
-    let written = std::fs::write(aside, content)
-        .and_then(|()| std::fs::set_permissions(aside, PermissionsExt::from_mode(mode)))
-        .and_then(|()| std::fs::rename(aside, path));
+    let aside = aside(path);
+    let written = std::fs::write(&aside, content)
+        .and_then(|()| std::fs::set_permissions(&aside, PermissionsExt::from_mode(mode)))
+        .and_then(|()| std::fs::rename(&aside, path));
     written.map_err(|error| {
-        let _ = std::fs::remove_file(aside);
+        let _ = std::fs::remove_file(&aside);
         io_error("write", path)(error)
     })?;
     Ok(Edit::Written)
