@@ -34,6 +34,9 @@ _git__aynig() {
             git__aynig,init)
                 cmd="git__aynig__subcmd__init"
                 ;;
+            git__aynig,install)
+                cmd="git__aynig__subcmd__install"
+                ;;
             git__aynig,logs)
                 cmd="git__aynig__subcmd__logs"
                 ;;
@@ -65,7 +68,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust gc doctor demo"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust install gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -206,6 +209,28 @@ _git__aynig() {
             ;;
         git__aynig__subcmd__init)
             opts="-C -q -v -h --trust --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__install)
+            opts="-n -C -q -v -h --dry-run --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

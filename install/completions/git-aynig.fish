@@ -41,6 +41,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show 
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "install" -d 'Copy a workflow pack into .aynig/'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "demo" -d 'Play a three-state workflow in a throwaway repository'
@@ -152,6 +153,12 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l list -d 'L
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'

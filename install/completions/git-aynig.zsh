@@ -237,6 +237,23 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
+(install)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-n[Show what would come, and write nothing]' \
+'--dry-run[Show what would come, and write nothing]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':repo -- A path, a URL, or owner/name on GitHub:_default' \
+'::reference -- A branch, a tag or a whole commit id \[default\: HEAD\]:_default' \
+'::subfolder -- The folder whose .aynig/ is the pack \[default\: the top\]:_default' \
+&& ret=0
+;;
 (gc)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -297,6 +314,7 @@ _git-aynig_commands() {
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
+'install:Copy a workflow pack into .aynig/' \
 'gc:Remove dead slots, old logs and old attempts' \
 'doctor:Show what would stop a tick here, and what mends it' \
 'demo:Play a three-state workflow in a throwaway repository' \
@@ -332,6 +350,11 @@ _git-aynig__subcmd__gc_commands() {
 _git-aynig__subcmd__init_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig init commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__install_commands] )) ||
+_git-aynig__subcmd__install_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig install commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__logs_commands] )) ||
 _git-aynig__subcmd__logs_commands() {

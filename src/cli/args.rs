@@ -78,6 +78,9 @@ pub enum Verb {
     /// Say which commands may run in this repository
     #[command(long_about = manual::TRUST, after_long_help = manual::TRUST_MORE)]
     Trust(Trust),
+    /// Copy a workflow pack into .aynig/
+    #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
+    Install(Install),
     /// Remove dead slots, old logs and old attempts
     #[command(long_about = manual::GC, after_long_help = manual::GC_MORE)]
     Gc(Gc),
@@ -294,6 +297,21 @@ pub struct Trust {
     /// List what is trusted
     #[arg(long)]
     pub list: bool,
+}
+
+/// `install`.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// A path, a URL, or owner/name on GitHub
+    pub repo: OsString,
+    /// A branch, a tag or a whole commit id [default: HEAD]
+    #[arg(value_name = "REF")]
+    pub reference: Option<String>,
+    /// The folder whose .aynig/ is the pack [default: the top]
+    pub subfolder: Option<String>,
+    /// Show what would come, and write nothing
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
 }
 
 /// `gc`.

@@ -11,6 +11,7 @@ mod events;
 mod fail;
 mod gc;
 mod init;
+mod install;
 mod logs;
 mod manual;
 mod observe;
@@ -94,6 +95,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),
+        Verb::Install(args) => install::run(&global, &args),
         Verb::Gc(args) => gc::run(&global, &args),
         Verb::Doctor(args) => doctor::run(&global, &args),
         Verb::Demo(args) => demo::run(&global, &args),

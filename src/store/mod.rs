@@ -20,6 +20,7 @@ mod git_merge;
 pub mod gix_store;
 pub mod locks;
 pub mod memory;
+pub mod pack;
 pub mod pattern;
 mod reading;
 mod reflog;
