@@ -24,6 +24,9 @@ fn expected() -> Vec<(PathBuf, String)> {
     for verb in command.get_subcommands() {
         files.push((format!("man/git-aynig-{}.1", verb.get_name()).into(), page::render(verb)));
     }
+    let server = include_str!("../../src/cli/manual/server.txt");
+    let about = "a bare repository that answers pushes";
+    files.push(("man/gitaynig-server.7".into(), page::guide("gitaynig-server", about, server)));
     for (shell, name) in [(Shell::Bash, "bash"), (Shell::Zsh, "zsh"), (Shell::Fish, "fish")] {
         files.push((format!("install/completions/git-aynig.{name}").into(), shells::render(shell)));
     }
@@ -71,7 +74,7 @@ fn every_verb_has_a_description_and_sections() {
 #[test]
 fn man_reads_every_page_without_a_warning() {
     let mut read = 0;
-    for (path, _) in expected().iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "1")) {
+    for (path, _) in expected().iter().filter(|(path, _)| path.starts_with("man")) {
         let page = root().join(path);
         let run = std::process::Command::new("man")
             .args(["--warnings", "-E", "UTF-8", "-l"])
