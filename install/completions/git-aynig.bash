@@ -138,7 +138,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__doctor)
-            opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --network --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -273,6 +273,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--network[Also ask the remote of '\''aynig.remote'\'', for ten seconds at most]' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \

@@ -328,6 +328,9 @@ pub struct Gc {
 /// `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
+    /// Also ask the remote of 'aynig.remote', for ten seconds at most
+    #[arg(long)]
+    pub network: bool,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,

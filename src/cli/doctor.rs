@@ -27,7 +27,7 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
         found.push(Finding::new(Level::Error, "environment", text).hint("unset AYNIG"));
     }
     match Git::find_here() {
-        Ok(_) => in_repository(global, &mut found),
+        Ok(_) => in_repository(global, args.network, &mut found),
         Err(error) => {
             let text = escape(error.to_string().as_bytes());
             found.push(Finding::new(Level::Error, "git", text).hint("install git, or put it on PATH"));
@@ -43,7 +43,7 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
     Ok(i32::from(found.iter().any(|f| f.level == Level::Error)))
 }
 
-fn in_repository(global: &Global, found: &mut Vec<Finding>) {
+fn in_repository(global: &Global, network: bool, found: &mut Vec<Finding>) {
     let session = match Session::open(global) {
         Ok(session) => session,
         Err(failure) => {
@@ -64,7 +64,16 @@ fn in_repository(global: &Global, found: &mut Vec<Finding>) {
         }
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
-        Ok(runner.checkup())
+        let mut found = runner.checkup();
+        match session.config.get("remote").filter(|name| !matches!(*name, "" | ".")) {
+            Some(remote) => found.extend(runner.checkup_remote(remote, network)),
+            None if network => {
+                let text = "none is configured, so nothing was asked";
+                found.push(Finding::new(Level::Ok, "remote", text).hint("git config aynig.remote <name>"));
+            }
+            None => {}
+        }
+        Ok(found)
     };
     match checked() {
         Ok(more) => found.extend(more),

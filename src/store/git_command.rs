@@ -19,6 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Configuration of every child, each with its reason.
 const PINNED: &[&str] = &[
@@ -85,6 +86,8 @@ pub struct GitOutput {
     pub stdout: Vec<u8>,
     /// What it said, as one line of at most 500 characters, for reports.
     pub message: String,
+    /// It was ended at its deadline.
+    pub late: bool,
 }
 
 impl Git {
@@ -152,7 +155,15 @@ impl Git {
     fn child(&self, inner: Command, git_dir: Option<PathBuf>) -> GitCommand {
         let insistence = self.insistence.clone();
         // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
-        GitCommand { inner, git_dir, verb: String::new(), stdin: None, own_group: true, insistence }
+        GitCommand {
+            inner,
+            git_dir,
+            verb: String::new(),
+            stdin: None,
+            own_group: true,
+            insistence,
+            deadline: None,
+        }
     }
 
     /// Deletes a ref that may be packed too, if it holds `old`.
@@ -182,6 +193,7 @@ pub struct GitCommand {
     stdin: Option<Vec<u8>>,
     own_group: bool,
     insistence: Insistence,
+    deadline: Option<Instant>,
 }
 
 impl GitCommand {
@@ -264,6 +276,12 @@ impl GitCommand {
         self
     }
 
+    /// Ends it after this long, with SIGTERM first.
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.deadline = Some(Instant::now() + patience);
+        self
+    }
+
     /// Runs it to its end, whatever its exit status.
     pub fn output(self) -> Result<GitOutput, StoreError> {
         run(self)
@@ -308,6 +326,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.stdout = Output::Capture(usize::MAX);
     child.stderr = Output::Capture(SAID_MAX);
     child.interrupt = Some(&asked);
+    child.deadline = command.deadline;
     if let Some(input) = command.stdin {
         child.input = Input::Bytes(input);
     }
@@ -317,9 +336,11 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     })?;
     let message = match ended.verdict {
         Verdict::Interrupted { .. } => "it was interrupted".to_owned(),
-        Verdict::Ended | Verdict::Deadline { .. } => one_line(&ended.stderr.bytes),
+        Verdict::Deadline { .. } => "it took too long".to_owned(),
+        Verdict::Ended => one_line(&ended.stderr.bytes),
     };
-    Ok(GitOutput { status: ended.status, stdout: ended.stdout.bytes, message })
+    let late = matches!(ended.verdict, Verdict::Deadline { .. });
+    Ok(GitOutput { status: ended.status, stdout: ended.stdout.bytes, message, late })
 }
 
 fn one_line(stderr: &[u8]) -> String {

@@ -156,7 +156,9 @@ See also:
 /// `doctor`.
 pub const DOCTOR: &str = "\
 Looks for what would stop a tick here: trust, configuration that does not count, commands that are not executable or \
-not committed, locks that are held. Names the command that mends each. Changes nothing.";
+not committed, disks with little room, locks that are held, branches from the future of this machine's clock. Names the \
+command that mends each. Changes nothing, and asks no other machine unless --network says so: then whether the remote that \
+'aynig.remote' names answers without a question, as a runner needs it to.";
 
 /// `doctor`, sections.
 pub const DOCTOR_MORE: &str = "\
@@ -167,8 +169,13 @@ Exit status:
   0    nothing stops a tick
   1    something would
 
+Configuration:
+  aynig.remote      the remote whose branches runners share
+  aynig.leaseGrace  more than the clocks differ by (0)
+
 Examples:
   git aynig doctor
+  git aynig doctor --network
 
 See also:
   git-aynig(1), git-aynig-trust(1), git-aynig-tick(1)";

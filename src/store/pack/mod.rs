@@ -14,8 +14,9 @@ pub mod place;
 use super::StoreError;
 use super::git_command::Git;
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shown_url};
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Where a pack comes from.
@@ -152,11 +153,7 @@ pub enum PackError {
 impl Origin {
     /// The repository as it can be shown: without what a URL says before an `@`, which may be a secret.
     pub fn shown(&self) -> String {
-        let text = self.url.to_string_lossy();
-        let Some((scheme, rest)) = text.split_once("://") else { return escape(text.as_bytes()) };
-        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-        escape(format!("{scheme}://{host}{path}").as_bytes())
+        shown_url(self.url.as_bytes())
     }
 
     /// The folder of the pack, below the repository.
@@ -165,19 +162,5 @@ impl Origin {
             "" => super::command_tree::FOLDER.to_owned(),
             folder => format!("{folder}/{}", super::command_tree::FOLDER),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Origin;
-
-    #[test]
-    fn secrets_of_a_url_are_not_shown() {
-        let shown = |url: &str| Origin { url: url.into(), reference: None, folder: String::new() }.shown();
-        assert_eq!(shown("https://ada:s3cret@example.com/a@b.git"), "https://example.com/a@b.git");
-        assert_eq!(shown("https://example.com"), "https://example.com");
-        assert_eq!(shown("git@example.com:a/b"), "git@example.com:a/b");
-        assert_eq!(shown("/srv/\u{1b}[2Jx"), "/srv/\\x1b[2Jx");
     }
 }
