@@ -229,3 +229,30 @@ fn what_stands_in_examples_is_plain_shell() {
     }
     assert!(checked >= 4);
 }
+
+#[test]
+fn stalled_triage_answers_in_the_dialect_of_the_branch() {
+    let play = Play::of("stalled-triage");
+    let script =
+        "git commit -q --allow-empty -m \"fetched $AYNIG_TRAILER_AYNIG_TICKET\" -m 'aynig-state: done'";
+    play.command("fetch", script);
+    let args = ["set-state", "fetch", "--dialect", "aynig", "-b", "job", "--trailer", "aynig-ticket: 7"];
+    play.aynig(&args).expect(0);
+    let trigger = play.git(&["rev-parse", "job"]);
+    // As a tick leaves it that found the lease of a dead runner.
+    let stalled = |reason: &str| {
+        let message = format!(
+            "aynig: fetch stalled: {reason}\n\naynig-state: stalled\naynig-stalled-run: r\naynig-run-id: r\n\
+             aynig-origin-state: fetch\naynig-trigger: {trigger}\naynig-hop: 1\n"
+        );
+        play.world.raw_commit(&play.dir, "job", message.as_bytes());
+        play.aynig(&["run"]).expect(0);
+        let format = "--format=%(trailers:key=aynig-state,valueonly,separator=%x2c)";
+        let states = play.git(&["log", "--first-parent", "--reverse", format, &format!("{trigger}..job")]);
+        let states = states.lines().filter(|s| !["", "working"].contains(s));
+        states.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(stalled("lease expired"), ["stalled", "fetch", "done"]);
+    assert_eq!(play.git(&["log", "-1", "--format=%s", "job"]), "fetched 7");
+    assert_eq!(stalled("exit 3")[3..], ["stalled", "needs-human"]);
+}

@@ -90,12 +90,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__cancel)
-            opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -160,12 +164,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__events)
-            opts="-n -f -C -q -v -h --history --follow --json --git-dir --quiet --verbose --help"
+            opts="-n -f -C -q -v -h --remote --history --follow --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -n)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -274,12 +282,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__retry)
-            opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -296,12 +308,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__run)
-            opts="-j -n -C -q -v -h --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --git-dir --quiet --verbose --help"
+            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --role)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -354,7 +370,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__state)
-            opts="-b -m -F -C -q -v -h --branch --message --file --trailer --keep-trailers --emit --json --git-dir --quiet --verbose --help"
+            opts="-b -m -F -C -q -v -h --branch --remote --message --file --trailer --keep-trailers --push --dialect --emit --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -365,6 +381,10 @@ _git__aynig() {
                     return 0
                     ;;
                 -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -388,6 +408,10 @@ _git__aynig() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --dialect)
+                    COMPREPLY=($(compgen -W "dwp aynig" -- "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -404,7 +428,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__working)
-            opts="-b -C -q -v -h --branch --lease --json --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --remote --lease --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -415,6 +439,10 @@ _git__aynig() {
                     return 0
                     ;;
                 -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -438,12 +466,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__status)
-            opts="-C -q -v -h --json --porcelain --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --porcelain --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -460,12 +492,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__tick)
-            opts="-j -n -C -q -v -h --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --git-dir --quiet --verbose --help"
+            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --role)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

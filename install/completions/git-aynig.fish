@@ -51,12 +51,13 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l trust -d 'A
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l role -d 'Prefer commands of this role' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l current-branch -d 'What to do about the branch that is checked out here' -r -f -a "skip\t'Leave it out'
 include\t'Treat it as any other'
 only\t'Take no other'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0; 30s in the aynig dialect]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l log-level -d 'The LOG_LEVEL that commands are given' -r
@@ -70,12 +71,13 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detach -d '
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l role -d 'Prefer commands of this role' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l current-branch -d 'What to do about the branch that is checked out here' -r -f -a "skip\t'Leave it out'
 include\t'Treat it as any other'
 only\t'Take no other'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0; 30s in the aynig dialect]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l log-level -d 'The LOG_LEVEL that commands are given' -r
@@ -89,18 +91,23 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s q -l quiet -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s b -l branch -d 'The branch; made at HEAD if missing [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s m -l message -d 'The message: the first gives the subject, further ones paragraphs of the body' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s F -l file -d 'Read the message from a file, \'-\' for standard input' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l trailer -d 'Add a trailer' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l dialect -d 'Which trailers [default: those of the branch\'s newest state event, else dwp]' -r -f -a "dwp\t'The runner writes what comes of it'
+aynig\t'Its command writes what comes of it'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers (or aynig-*, in that dialect)'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l push -d 'Push the branch to its remote afterwards'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l emit -d 'Print the SET_STATE line instead of writing a commit'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s b -l branch -d 'The branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l lease -d 'How long the lease holds [default: 5m]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l git-dir -d 'The repository\'s Git directory' -r -F
@@ -108,6 +115,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l json
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l json -d 'One JSON object a line'
@@ -115,6 +123,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At most this many' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l git-dir -d 'The repository\'s Git directory' -r -F
@@ -132,12 +141,14 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l path -d 'Pr
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object'

@@ -49,12 +49,13 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (tick)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '--role=[Prefer commands of this role]:ROLE:_default' \
 '--current-branch=[What to do about the branch that is checked out here]:WHAT:((skip\:"Leave it out"
 include\:"Treat it as any other"
 only\:"Take no other"))' \
 '--lease=[How long a lease holds without renewal \[default\: 5m\]]:DURATION:_default' \
-'--grace=[How long after its end a lease still counts \[default\: 0\]]:DURATION:_default' \
+'--grace=[How long after its end a lease still counts \[default\: 0; 30s in the aynig dialect\]]:DURATION:_default' \
 '--timeout=[End a command that runs longer]:DURATION:_default' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
@@ -78,12 +79,13 @@ only\:"Take no other"))' \
 ;;
 (run)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '--role=[Prefer commands of this role]:ROLE:_default' \
 '--current-branch=[What to do about the branch that is checked out here]:WHAT:((skip\:"Leave it out"
 include\:"Treat it as any other"
 only\:"Take no other"))' \
 '--lease=[How long a lease holds without renewal \[default\: 5m\]]:DURATION:_default' \
-'--grace=[How long after its end a lease still counts \[default\: 0\]]:DURATION:_default' \
+'--grace=[How long after its end a lease still counts \[default\: 0; 30s in the aynig dialect\]]:DURATION:_default' \
 '--timeout=[End a command that runs longer]:DURATION:_default' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
@@ -108,14 +110,18 @@ only\:"Take no other"))' \
 _arguments "${_arguments_options[@]}" : \
 '-b+[The branch; made at HEAD if missing \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch; made at HEAD if missing \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-m+[The message\: the first gives the subject, further ones paragraphs of the body]:MSG:_default' \
 '*--message=[The message\: the first gives the subject, further ones paragraphs of the body]:MSG:_default' \
 '(-m --message)-F+[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
 '(-m --message)--file=[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
 '*--trailer=[Add a trailer]:KEY: VALUE:_default' \
+'(--emit)--dialect=[Which trailers \[default\: those of the branch'\''s newest state event, else dwp\]]:DIALECT:((dwp\:"The runner writes what comes of it"
+aynig\:"Its command writes what comes of it"))' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--keep-trailers[Copy the head'\''s dwp-* trailers]' \
+'--keep-trailers[Copy the head'\''s dwp-* trailers (or aynig-*, in that dialect)]' \
+'(--remote --emit)--push[Push the branch to its remote afterwards]' \
 '(-b --branch)--emit[Print the SET_STATE line instead of writing a commit]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
@@ -131,6 +137,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '-b+[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '--lease=[How long the lease holds \[default\: 5m\]]:DURATION:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
@@ -145,6 +152,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '(--porcelain)--json[One JSON object a line]' \
@@ -160,6 +168,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (events)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '-n+[At most this many]:N:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
@@ -195,6 +204,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
@@ -209,6 +219,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (retry)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \

@@ -111,12 +111,24 @@ pub enum CurrentBranchArg {
     Only,
 }
 
+/// Which trailers a state event is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DialectArg {
+    /// The runner writes what comes of it
+    Dwp,
+    /// Its command writes what comes of it
+    Aynig,
+}
+
 /// Flags that `tick` and `run` share.
 #[derive(Debug, Args)]
 pub struct Ticking {
     /// Branches; without any, every local branch
     #[arg(value_name = "BRANCH")]
     pub branches: Vec<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Prefer commands of this role
     #[arg(long, value_name = "ROLE")]
     pub role: Option<String>,
@@ -126,7 +138,7 @@ pub struct Ticking {
     /// How long a lease holds without renewal [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub lease: Option<String>,
-    /// How long after its end a lease still counts [default: 0]
+    /// How long after its end a lease still counts [default: 0; 30s in the aynig dialect]
     #[arg(long, value_name = "DURATION")]
     pub grace: Option<String>,
     /// End a command that runs longer
@@ -182,6 +194,9 @@ pub struct SetState {
     /// The branch; made at HEAD if missing [default: the current one]
     #[arg(short, long, value_name = "BRANCH")]
     pub branch: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// The message: the first gives the subject, further ones paragraphs of the body
     #[arg(short, long, value_name = "MSG")]
     pub message: Vec<String>,
@@ -191,9 +206,15 @@ pub struct SetState {
     /// Add a trailer
     #[arg(long, value_name = "KEY: VALUE")]
     pub trailer: Vec<String>,
-    /// Copy the head's dwp-* trailers
+    /// Copy the head's dwp-* trailers (or aynig-*, in that dialect)
     #[arg(long)]
     pub keep_trailers: bool,
+    /// Push the branch to its remote afterwards
+    #[arg(long, conflicts_with_all = ["remote", "emit"])]
+    pub push: bool,
+    /// Which trailers [default: those of the branch's newest state event, else dwp]
+    #[arg(long, value_enum, value_name = "DIALECT", conflicts_with = "emit")]
+    pub dialect: Option<DialectArg>,
     /// Start no chain, whatever hooks are installed
     #[arg(long, hide = true)]
     pub no_tick: bool,
@@ -211,6 +232,9 @@ pub struct SetWorking {
     /// The branch [default: the current one]
     #[arg(short, long, value_name = "BRANCH")]
     pub branch: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// How long the lease holds [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub lease: Option<String>,
@@ -225,6 +249,9 @@ pub struct Status {
     /// Branches; without any, those whose head is a state event
     #[arg(value_name = "BRANCH")]
     pub branches: Vec<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// One JSON object a line
     #[arg(long, conflicts_with = "porcelain")]
     pub json: bool,
@@ -238,6 +265,9 @@ pub struct Status {
 pub struct Events {
     /// The branch [default: the current one]
     pub branch: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Leases and renewals too
     #[arg(long)]
     pub history: bool,
@@ -274,6 +304,9 @@ pub struct Logs {
 pub struct OneBranch {
     /// The branch
     pub branch: OsString,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Start no chain, whatever hooks are installed
     #[arg(long, hide = true)]
     pub no_tick: bool,

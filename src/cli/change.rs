@@ -1,17 +1,19 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
 
-use super::args::{OneBranch, SetState, SetWorking};
+use super::args::{DialectArg, OneBranch, SetState, SetWorking};
 use super::fail::Failure;
 use super::output;
 use super::render;
 use super::session::{Global, Session};
 use super::settings::Flags;
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
+use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
 use crate::protocol::text::escape;
 use crate::runner::Silent;
 use crate::runner::change::{ChangeError, Inside, Written};
-use crate::store::RefName;
+use crate::store::remote::push_branch;
+use crate::store::{RefName, Swap};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -50,7 +52,7 @@ fn declaration(args: &SetState) -> Result<Declaration, Failure> {
     let body = body.trim_matches('\n').to_owned();
     let declaration = Declaration { state, subject, body, keep_trailers: args.keep_trailers, trailers };
     declaration
-        .message(&[])
+        .message(Dialect::Dwp, &[])
         .render()
         .map_err(|why| Failure::usage(format!("cannot write the commit message: {why}")))?;
     Ok(declaration)
@@ -63,16 +65,45 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }
+    let asked = args.dialect.map(|dialect| match dialect {
+        DialectArg::Dwp => Dialect::Dwp,
+        DialectArg::Aynig => Dialect::Aynig,
+    });
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
-        Ok(runner.set_state(&branch, &declaration, inside)?)
+        let written = runner.set_state(&branch, &declaration, asked, inside)?;
+        if args.push && runner.settings.remote.is_none() {
+            push(session, &written)?;
+        }
+        Ok(written)
     };
-    change(global, &Flags::default(), args.json, write)
+    let flags = Flags { remote: args.remote.clone(), ..Flags::default() };
+    change(global, &flags, args.json, write)
+}
+
+/// Brings what was written to the branch's remote. The event is on the local branch whatever comes of it.
+fn push(session: &Session, written: &Written) -> Result<(), Failure> {
+    let branch = &written.branch;
+    let shown = escape(branch.short());
+    let remote = session.repo.git.push_remote(branch)?;
+    let remote = remote.or_else(|| session.repo.has_remote("origin").then(|| "origin".to_owned()));
+    let remote = remote.ok_or_else(|| {
+        Failure::fatal(format!("'{shown}' is written here, but has no remote to push to"))
+            .hint(format!("git push -u <remote> {shown}"))
+    })?;
+    match push_branch(&session.repo, &remote, branch, written.commit)? {
+        Swap::Won => Ok(()),
+        Swap::Lost { .. } | Swap::Unknown { .. } => Err(Failure {
+            code: 3,
+            ..Failure::fatal(format!("'{shown}' is written here, but '{remote}' has other commits on it"))
+        }
+        .hint(format!("git pull --rebase {remote} {shown} && git push {remote} {shown}"))),
+    }
 }
 
 /// `git aynig set-working`.
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
-    let flags = Flags { lease: args.lease.clone(), ..Flags::default() };
+    let flags = Flags { lease: args.lease.clone(), remote: args.remote.clone(), ..Flags::default() };
     change(global, &flags, args.json, |session, runner, inside| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
         Ok(runner.set_working(&branch, inside)?)
@@ -95,7 +126,8 @@ fn one_branch(
     write: impl Fn(&crate::runner::Runner<'_>, &RefName, Option<&Inside>) -> Result<Written, ChangeError>,
 ) -> Result<i32, Failure> {
     let name: &OsStr = &args.branch;
-    change(global, &Flags::default(), args.json, |session, runner, inside| {
+    let flags = Flags { remote: args.remote.clone(), ..Flags::default() };
+    change(global, &flags, args.json, |session, runner, inside| {
         Ok(write(runner, &session.branch(name)?, inside)?)
     })
 }
@@ -107,10 +139,13 @@ fn change(
     write: impl Fn(&Session, &crate::runner::Runner<'_>, Option<&Inside>) -> Result<Written, Failure>,
 ) -> Result<i32, Failure> {
     let session = Session::open(global)?;
-    let settings = session.settings(flags)?;
+    let inside = session.inside();
+    // What a run says of its own branch is said where that branch is.
+    let remote =
+        flags.remote.clone().or_else(|| inside.as_ref().map(|i| i.remote.clone().unwrap_or(".".into())));
+    let settings = session.settings(&Flags { remote, ..flags.clone() })?;
     let interrupt = Interrupt::never()?;
     let runner = session.runner(&settings, &interrupt, &Silent)?;
-    let inside = session.inside();
     let written = write(&session, &runner, inside.as_ref())?;
     render::print_written(&written, json, global.quiet);
     Ok(0)

@@ -6,6 +6,7 @@ use super::args::Events;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
+use super::settings::Flags;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
@@ -22,13 +23,14 @@ pub const EVENTS_SCHEMA: &str = "aynig.events/1";
 const FOLLOW_FROM: usize = 10;
 /// How many it shows at most between two looks.
 const AT_ONCE: usize = 1000;
-/// How often `--follow` looks at the branch.
+/// How often `--follow` looks at the branch: here, and on a remote.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// `git aynig events`.
 pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     let session = Session::open(global)?;
-    let settings = session.settings(&Default::default())?;
+    let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
     let branch = session.branch_or_current(args.branch.as_deref())?;
@@ -81,7 +83,8 @@ fn follow(runner: &Runner<'_>, branch: &RefName, head: ObjectId, args: &Events) 
             // A branch that was put elsewhere meets nothing known: no more of it than this.
             limit = AT_ONCE;
         }
-        runner.interrupt.wait(LOOK_EVERY);
+        let remote = runner.settings.remote.is_some();
+        runner.interrupt.wait(if remote { REMOTE_LOOK_EVERY } else { LOOK_EVERY });
         match runner.interrupt.signal() {
             Some(2) => return Ok(130),
             Some(_) => return Ok(143),
@@ -156,6 +159,7 @@ fn json(branch: &RefName, tip: &Tip, event: &Event) -> Value {
         "trigger": event.trigger().map(|id| id.to_string()),
         "origin_state": event.text(ORIGIN_STATE),
         "hop": event.hop(),
+        "dialect": event.dialect.name(),
         "parents": tip.commit.parents.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "trailers": trailers.map(|t| json!({"key": t.key, "value": lossy(&t.value)})).collect::<Vec<_>>(),
     })

@@ -6,8 +6,8 @@
 use crate::protocol::text::escape;
 use crate::runner::change::ChangeError;
 use crate::runner::{RunnerError, report};
-use crate::store::StoreError;
 use crate::store::repository::OpenError;
+use crate::store::{RemoteFailure, StoreError};
 
 /// A verb that ended without doing what it was asked.
 #[derive(Debug)]
@@ -80,6 +80,7 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
         StoreError::Io { source, .. } if report::is_full(source) => {
             Some("free disk space, then tick again".to_owned())
         }
+        StoreError::Remote { remote, failure, .. } => remote_hint(remote, *failure),
         StoreError::Io { .. }
         | StoreError::Moved { .. }
         | StoreError::NameConflict { .. }
@@ -88,6 +89,17 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
         | StoreError::Unsupported { .. }
         | StoreError::Git { .. }
         | StoreError::Gix { .. } => None,
+    }
+}
+
+fn remote_hint(remote: &str, failure: RemoteFailure) -> Option<String> {
+    match failure {
+        RemoteFailure::Unknown => Some(format!("git remote add {remote} <url>")),
+        RemoteFailure::Denied | RemoteFailure::Unreachable | RemoteFailure::TooLate => {
+            Some(format!("git ls-remote {remote}"))
+        }
+        RemoteFailure::Declined => Some("ask whoever runs the remote what its hooks allow".to_owned()),
+        RemoteFailure::Busy | RemoteFailure::Other => None,
     }
 }
 
@@ -137,7 +149,10 @@ impl From<ChangeError> for Failure {
             }
             ChangeError::Blocked(..) => Some("commit or stash them, then try again".to_owned()),
             ChangeError::NoTrigger(branch, _) => Some(format!("git aynig set-state <state> -b {branch}")),
-            ChangeError::Message(_) | ChangeError::Slot(_) | ChangeError::Runner(_) => None,
+            ChangeError::Message(_)
+            | ChangeError::Dialect(..)
+            | ChangeError::Slot(_)
+            | ChangeError::Runner(_) => None,
         };
         let words = match &error {
             ChangeError::Blocked(_, words) => Some(words.clone()),

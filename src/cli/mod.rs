@@ -16,6 +16,7 @@ mod logs;
 mod manual;
 mod observe;
 mod output;
+mod ran;
 mod render;
 mod session;
 mod settings;

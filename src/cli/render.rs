@@ -5,10 +5,11 @@
 
 use super::fail::store_hint;
 use super::output;
+use super::ran;
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
-use crate::runner::report::{Note, Outcome, Ran, Recovered, Refusal, Report, Skip, Verdict};
+use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
 use crate::runner::{RunnerError, change::Written};
 use crate::store::RefName;
 use serde_json::{Map, Value, json};
@@ -22,7 +23,7 @@ fn shown(branch: &RefName) -> String {
     escape(branch.short())
 }
 
-fn path(path: &std::path::Path) -> String {
+pub(super) fn path(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -41,7 +42,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-fn full(name: &RefName) -> String {
+pub(super) fn full(name: &RefName) -> String {
     String::from_utf8_lossy(name.as_bytes()).into_owned()
 }
 
@@ -100,8 +101,8 @@ pub fn text(report: &Report, named: bool) -> Text {
         }
         Verdict::WouldRecover => Some(format!("{branch}: would recover an expired lease")),
         Verdict::Ran(ran) => {
-            notes.extend(ran_notes(&branch, ran));
-            Some(ran_line(&branch, ran))
+            notes.extend(ran::notes(&branch, ran));
+            Some(ran::line(&branch, ran))
         }
         Verdict::Failed(error) => {
             notes.extend(failed(&branch, error));
@@ -120,56 +121,6 @@ fn recovered(branch: &str, recovered: &Recovered) -> String {
         escape(recovered.run_id.as_bytes()),
         kept.unwrap_or_default()
     )
-}
-
-fn ran_line(branch: &str, ran: &Ran) -> String {
-    let took = format!("{:.1}s", ran.took.as_secs_f64());
-    let state = &ran.state;
-    match &ran.outcome {
-        Outcome::Advanced { state: next, commit } => {
-            format!("{branch}: {state} -> {next} ({}, {took})", commit.short(8))
-        }
-        Outcome::KeptLease { .. } => {
-            format!(
-                "{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})"
-            )
-        }
-        Outcome::Own { commit, state: next } => {
-            let next = next.as_ref().map_or("?", |s| s.as_str());
-            let exit = ran.exit.as_deref().unwrap_or("");
-            format!(
-                "{branch}: {state} -> {next} ({}, by its command, {}, {took})",
-                commit.short(8),
-                escape(exit.as_bytes())
-            )
-        }
-        Outcome::Stalled { why, commit } => {
-            format!(
-                "{branch}: {state} stalled: {} ({}, {took})",
-                escape(why.to_string().as_bytes()),
-                commit.short(8)
-            )
-        }
-        Outcome::Fenced => {
-            format!("{branch}: {state} lost its lease: nothing was written to the branch ({took})")
-        }
-    }
-}
-
-fn ran_notes(branch: &str, ran: &Ran) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(name) = &ran.attempt {
-        notes.push(format!("{branch}: work that is not on the branch is kept in {}", full(name)));
-    }
-    match &ran.outcome {
-        Outcome::Stalled { .. } => {
-            notes.push(format!("hint: git aynig logs --stderr {branch}"));
-            notes.push(format!("hint: git aynig retry {branch}"));
-        }
-        Outcome::Fenced => notes.push(format!("hint: git aynig events {branch}")),
-        Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. } => {}
-    }
-    notes
 }
 
 fn refused(refusal: &Refusal) -> String {
@@ -239,6 +190,13 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         Note::WorkNotKept(why) => {
             format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
         }
+        Note::OutcomeKept(name) => format!(
+            "its outcome is kept in {}; once the run is stalled, git aynig retry lands it",
+            full(name)
+        ),
+        Note::NotPublished(name, why) => {
+            format!("its work is kept here alone, in {}: {}", full(name), escape(why.as_bytes()))
+        }
         Note::SlotRetired(dir) => {
             format!("a worktree could not be cleared and was given up: '{}'", place(dir))
         }
@@ -246,8 +204,29 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             "its lease has an unusable date or length and is judged by observation".to_owned()
         }
         Note::FoundAttempt(name) => format!("work of an earlier run was found and is kept in {}", full(name)),
+        Note::DeclarationIgnored => {
+            "what its command declared is ignored: in the aynig dialect the command commits the next state itself"
+                .to_owned()
+        }
+        Note::NotForwarded(id, why) => {
+            format!("commit {} of the command did not become the head: {}", id.short(8), unforwarded(why))
+        }
+        Note::NotPrepared(why) => format!("its command was not started: {}", escape(why.as_bytes())),
     };
     Some(format!("{branch}: {text}"))
+}
+
+fn unforwarded(why: &Unforwarded) -> String {
+    match why {
+        Unforwarded::ForeignHead => "it does not descend from the lease".to_owned(),
+        Unforwarded::ForeignLease => "it says 'working' without the run's id".to_owned(),
+        Unforwarded::ForeignEvent => "it carries the id of another run, or of a recovery".to_owned(),
+        Unforwarded::OtherDialect => "it is a state event of the dwp dialect".to_owned(),
+        Unforwarded::Checkout(words) => {
+            format!("local changes are in the way: {}\nhint: commit or stash", escape(words.as_bytes()))
+        }
+        Unforwarded::Unreadable(why) => escape(why.as_bytes()),
+    }
 }
 
 /// A report for programs.
@@ -320,34 +299,9 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
             vec![result("would-run"), ("state", json!(state.as_str())), ("command", json!(command))]
         }
         Verdict::WouldRecover => vec![result("would-recover")],
-        Verdict::Ran(ran) => ran_json(ran),
+        Verdict::Ran(ran) => ran::json(ran),
         Verdict::Failed(error) => vec![result("failed"), ("error", json!(with_causes(error)))],
     }
-}
-
-fn ran_json(ran: &Ran) -> Vec<(&'static str, Value)> {
-    let (result, next, commit, why) = match &ran.outcome {
-        Outcome::Advanced { state, commit } => ("advanced", Some(state.to_string()), Some(commit), None),
-        Outcome::KeptLease { commit } => ("lease-kept", None, Some(commit), None),
-        Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
-        Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),
-        Outcome::Fenced => ("fenced", None, None, None),
-    };
-    vec![
-        ("result", json!(result)),
-        ("state", json!(ran.state.as_str())),
-        ("next", json!(next)),
-        ("commit", json!(commit.map(|c| c.to_string()))),
-        ("why", json!(why)),
-        ("run_id", json!(ran.run_id)),
-        ("trigger", json!(ran.trigger.to_string())),
-        ("exit", json!(ran.exit)),
-        ("seconds", json!((ran.took.as_secs_f64() * 1000.0).round() / 1000.0)),
-        ("stdout_log", json!(path(&ran.stdout_log))),
-        ("stderr_log", json!(path(&ran.stderr_log))),
-        ("attempt", json!(ran.attempt.as_ref().map(full))),
-        ("interrupted_by", json!(ran.interrupted)),
-    ]
 }
 
 /// Prints a report.

@@ -102,7 +102,10 @@ impl Session {
         })?;
         Ok(Runner {
             repo: &self.repo,
-            store: self.repo.open_store(self.repo.durable)?,
+            store: match &settings.remote {
+                Some(remote) => self.repo.open_remote(remote, self.repo.durable)?,
+                None => self.repo.open_store(self.repo.durable)?,
+            },
             scratch: self.repo.open_store(false)?,
             settings,
             runner_id,
@@ -139,6 +142,7 @@ impl Session {
         (dir == self.repo.aynig_dir().join("runs").join(&run_id)).then_some(Inside {
             run_id,
             branch,
+            remote: text("AYNIG_REMOTE").and_then(|r| r.into_string().ok()),
             hop: hop.unwrap_or(0),
         })
     }

@@ -8,7 +8,7 @@ use crate::protocol::environment::is_dropped;
 use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
 use crate::protocol::name::RoleName;
 use crate::protocol::text::escape;
-use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Settings};
 use crate::store::config::Entry;
 use crate::store::repository::Repository;
 use crate::store::slots::harvest::Stage;
@@ -23,6 +23,9 @@ const PROTECTED: &[&str] =
     &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "worktreedir"];
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
+
+/// How long a lease that only its command renews still counts, unless it is configured (K29).
+const AYNIG_GRACE: Duration = Duration::from_secs(30);
 
 /// The configuration of one repository, narrowed to what counts.
 pub struct Config {
@@ -43,6 +46,7 @@ pub struct Flags {
     pub role: Option<String>,
     pub log_level: Option<String>,
     pub tee: bool,
+    pub remote: Option<String>,
 }
 
 impl Config {
@@ -141,9 +145,15 @@ impl Config {
         if jobs == 0 {
             return Err(Failure::usage("'--jobs' must be at least 1"));
         }
+        let remote = self.remote(flags.remote.as_deref());
+        let grace = self.duration("leaseGrace", flags.grace.as_deref())?;
+        // Clocks of several machines differ.
+        let default_grace = if remote.is_some() { Duration::from_secs(REMOTE_GRACE) } else { Duration::ZERO };
         Ok(Settings {
             lease: self.lease(flags.lease.as_deref())?,
-            grace: self.duration("leaseGrace", flags.grace.as_deref())?.unwrap_or_default().as_secs(),
+            grace: grace.unwrap_or(default_grace).as_secs(),
+            aynig_grace: grace.unwrap_or(AYNIG_GRACE).as_secs(),
+            remote,
             observe: match self.get("takeover") {
                 None | Some("date") => false,
                 Some("observe") => true,
@@ -171,6 +181,12 @@ impl Config {
             tee: flags.tee,
             wait_for_slot: true,
         })
+    }
+
+    /// The remote whose branches are meant; `.` is this repository, as it is to Git.
+    pub fn remote(&self, flag: Option<&str>) -> Option<String> {
+        let name = flag.or_else(|| self.get("remote"));
+        name.filter(|name| !matches!(*name, "" | ".")).map(str::to_owned)
     }
 
     fn lease(&self, flag: Option<&str>) -> Result<u64, Failure> {

@@ -7,7 +7,8 @@ use super::args::Status;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use super::settings::Flags;
+use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::message::Message;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
@@ -26,9 +27,10 @@ const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 /// `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let session = Session::open(global)?;
-    let settings = session.settings(&Default::default())?;
+    let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
+    runner.store.refresh()?;
     let survey = Survey::new(&runner)?;
     let mut missing = Vec::new();
     let surveyed = if args.branches.is_empty() {
@@ -104,7 +106,7 @@ fn state(status: &BranchStatus) -> String {
     }
 }
 
-fn field(event: Option<&Event>, key: &str) -> Option<String> {
+fn field(event: Option<&Event>, key: Key) -> Option<String> {
     event.and_then(|e| e.text(key)).map(|v| escape(v.as_bytes()))
 }
 
@@ -272,6 +274,7 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
         "malformed": lease.is_some_and(|(_, malformed)| malformed),
         "attempt": status.attempt.as_ref().map(|name| lossy(name.as_bytes())),
         "hop": event.map(Event::hop),
+        "dialect": event.map(|e| e.dialect.name()),
         "max_hops": settings.max_hops,
         "trusted": settings.commands_from != CommandsFrom::Nowhere,
         "busy": status.busy.as_ref().map(|(busy, _)| busy.to_string()),

@@ -25,6 +25,7 @@ impl Ticking {
             role: self.role.clone(),
             log_level: self.log_level.clone(),
             tee: self.tee,
+            remote: self.remote.clone(),
         }
     }
 
@@ -169,7 +170,7 @@ impl Calling<'_> {
     fn pass(&self, chain: bool) -> Result<Pass, Failure> {
         let make = || self.session.runner(self.settings, &self.interrupt, &self.display);
         let runner = make()?;
-        if !self.dry {
+        if !self.dry && self.settings.remote.is_none() {
             self.finish_checkouts(&runner)?;
         }
         let (branches, mut pass) = runner.select(&self.selection)?;

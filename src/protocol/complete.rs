@@ -1,8 +1,9 @@
 //! What a runner writes when a command has ended: one pure, total function, the table of the contract.
 //!
-//! Implements K20-K24.
+//! One table for each dialect. Implements K20-K24, K29.
 
 use super::declaration::{Declaration, Invalid};
+use super::dialect::{Dialect, Writer};
 use std::fmt;
 use std::time::Duration;
 
@@ -85,6 +86,8 @@ pub enum Stall {
     Slot(String),
     /// The outcome would clobber local changes of a working tree that has the branch checked out.
     Checkout(String),
+    /// The remote refused the outcome's commit.
+    Declined(String),
     /// The outcome can't be written as Git reads it back.
     Unrenderable(String),
 }
@@ -98,6 +101,7 @@ impl fmt::Display for Stall {
             Stall::Unmerged => f.write_str("the worktree's index has unmerged paths"),
             Stall::Slot(why) => write!(f, "worktree: {why}"),
             Stall::Checkout(_) => f.write_str("checkout: local changes are in the way"),
+            Stall::Declined(why) => write!(f, "the remote declined the outcome: {why}"),
             Stall::Unrenderable(why) => write!(f, "the outcome cannot be written: {why}"),
         }
     }
@@ -110,6 +114,8 @@ pub enum Completion {
     Outcome(Declaration),
     /// A fresh `working` commit: the lease lives on, and with it the slot (K21).
     KeepLease,
+    /// Nothing: the lease is the command's to renew, and lives until it expires (K29).
+    LeaveLease,
     /// Nothing: the command's own commit is the outcome (K22).
     AlreadyWritten,
     /// A `stalled` commit (K23).
@@ -119,7 +125,23 @@ pub enum Completion {
 }
 
 /// Judges a run that has ended.
-pub fn complete(exit: &Exit, declared: Declared, head: HeadIs) -> Completion {
+pub fn complete(dialect: Dialect, exit: &Exit, declared: Declared, head: HeadIs) -> Completion {
+    match dialect.writer() {
+        Writer::Runner => complete_declared(exit, declared, head),
+        Writer::Command => complete_by_head(head),
+    }
+}
+
+/// The command wrote what there is to write: neither its exit status nor what it printed counts (K29).
+fn complete_by_head(head: HeadIs) -> Completion {
+    match head {
+        HeadIs::Lease => Completion::LeaveLease,
+        HeadIs::OwnEvent => Completion::AlreadyWritten,
+        HeadIs::SlotHead | HeadIs::Other => Completion::Fenced,
+    }
+}
+
+fn complete_declared(exit: &Exit, declared: Declared, head: HeadIs) -> Completion {
     let success = matches!(exit, Exit::Code(0));
     match (head, success, declared) {
         (HeadIs::Other, _, _) => Completion::Fenced,
@@ -163,7 +185,7 @@ mod tests {
             for declared in declared() {
                 for head in [HeadIs::Lease, HeadIs::OwnEvent, HeadIs::SlotHead, HeadIs::Other] {
                     let ok = exit == Exit::Code(0);
-                    let done = complete(&exit, declared.clone(), head);
+                    let done = complete(Dialect::Dwp, &exit, declared.clone(), head);
                     let valid = matches!(declared, Declared::State(_));
                     let right = match head {
                         HeadIs::Other => done == Completion::Fenced,
@@ -181,11 +203,31 @@ mod tests {
         }
     }
 
+    /// K29: neither the exit status nor a declaration is asked, and nothing is ever written.
+    #[test]
+    fn in_the_aynig_dialect_the_head_alone_is_judged() {
+        for exit in exits() {
+            for declared in declared() {
+                for (head, right) in [
+                    (HeadIs::Lease, Completion::LeaveLease),
+                    (HeadIs::OwnEvent, Completion::AlreadyWritten),
+                    (HeadIs::SlotHead, Completion::Fenced),
+                    (HeadIs::Other, Completion::Fenced),
+                ] {
+                    assert_eq!(complete(Dialect::Aynig, &exit, declared.clone(), head), right, "{exit:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_failed_command_never_advances_the_branch_by_declaration() {
         for exit in exits().into_iter().skip(1) {
             for declared in declared() {
-                assert!(!matches!(complete(&exit, declared, HeadIs::Lease), Completion::Outcome(_)));
+                assert!(!matches!(
+                    complete(Dialect::Dwp, &exit, declared, HeadIs::Lease),
+                    Completion::Outcome(_)
+                ));
             }
         }
     }

@@ -1,8 +1,9 @@
 //! What a runner does about the head of a branch: one pure, total function.
 //!
 //! Only the head counts; history is never read, and nothing is remembered but when this runner first
-//! saw the head. Implements K6, K7, K9.
+//! saw the head. Implements K6, K7, K9, K29 (the grace).
 
+use super::dialect::Dialect;
 use super::event::Event;
 use super::name::{BadName, StateName};
 
@@ -34,6 +35,8 @@ pub enum Takeover {
 pub struct Policy<'a> {
     /// Added to every lease before it counts as expired, in seconds.
     pub grace: u64,
+    /// The same for leases that only their commands renew (K29).
+    pub aynig_grace: u64,
     /// How foreign leases are judged.
     pub takeover: Takeover,
     /// This runner; its own leases are judged by date even where foreign ones are observed.
@@ -152,7 +155,11 @@ fn judge_lease(
         }
         (Some(_), Some(date)) => (date, None),
     };
-    let length = seconds.unwrap_or(LEASE_DEFAULT).saturating_add(policy.grace);
+    let grace = match event.dialect {
+        Dialect::Dwp => policy.grace,
+        Dialect::Aynig => policy.aynig_grace,
+    };
+    let length = seconds.unwrap_or(LEASE_DEFAULT).saturating_add(grace);
     let until = from.saturating_add(i64::try_from(length).unwrap_or(i64::MAX));
     if now > until {
         Decision::Expired { since: until, observed }
@@ -178,7 +185,7 @@ mod tests {
     }
 
     fn policy(takeover: Takeover) -> Policy<'static> {
-        Policy { grace: 0, takeover, runner_id: "us", max_hops: 64, has_command: &|_| true }
+        Policy { grace: 0, aynig_grace: 0, takeover, runner_id: "us", max_hops: 64, has_command: &|_| true }
     }
 
     fn judge(event: &Event, committed: Option<i64>, seen: Option<i64>, now: i64, p: Policy<'_>) -> Decision {

@@ -4,7 +4,7 @@
 //! Memory is bounded: only the winner, a count and the first few invalid lines are held.
 //! Implements K19.
 
-use super::event::{PREFIX, STATE};
+use super::dialect::{Dialect, STATE};
 use super::message::{Message, RenderError, Trailer, is_managed_key};
 use super::name::{BadName, StateName};
 use serde_json::{Map, Value};
@@ -106,7 +106,7 @@ impl Declaration {
         };
         let trailers = trailers_of(fields.get("trailers"))?;
         let this = Self { state, subject, body, keep_trailers, trailers };
-        this.message(&[]).render().map_err(Invalid::Unrenderable)?;
+        this.message(Dialect::Dwp, &[]).render().map_err(Invalid::Unrenderable)?;
         Ok(this)
     }
 
@@ -116,8 +116,8 @@ impl Declaration {
     }
 
     /// The outcome's message: state, the runner's own trailers, then those declared.
-    pub fn message(&self, own: &[Trailer]) -> Message {
-        let mut trailers = vec![Trailer { key: STATE.into(), value: self.state.as_str().into() }];
+    pub fn message(&self, dialect: Dialect, own: &[Trailer]) -> Message {
+        let mut trailers = vec![Trailer::new(STATE.of(dialect), self.state.as_str())];
         trailers.extend_from_slice(own);
         trailers.extend_from_slice(&self.trailers);
         Message::new(self.subject.as_bytes(), self.body.as_bytes(), trailers)
@@ -211,13 +211,13 @@ fn trailer(key: &str, value: &str) -> Result<Trailer, Invalid> {
     Ok(Trailer { key: key.to_owned(), value: value.trim_matches([' ', '\t']).as_bytes().to_vec() })
 }
 
-/// The workflow trailers that travel on: those with our prefix that the runner does not manage, and that
-/// can be written again. One that can't (an inner CR, no UTF-8) must not keep a branch from being claimed.
-pub fn travelling(message: &Message) -> Vec<Trailer> {
+/// The workflow trailers that travel on: those with a dialect's prefix that the runner does not manage, and
+/// that can be written again. One that can't (an inner CR, no UTF-8) must not keep a branch from being claimed.
+pub fn travelling(message: &Message, dialect: Dialect) -> Vec<Trailer> {
     message
         .trailers
         .iter()
-        .filter(|t| t.key.starts_with(PREFIX) && !is_managed_key(&t.key) && t.is_writable())
+        .filter(|t| t.key.starts_with(dialect.prefix()) && !is_managed_key(&t.key) && t.is_writable())
         .cloned()
         .collect()
 }

@@ -14,27 +14,15 @@
 mod render;
 mod trailers;
 
+use super::dialect::{Dialect, Key, MANAGED};
 use std::ops::Range;
 
 pub use render::{Part, RenderError};
 
-/// The trailer keys that only a runner may set (K4a).
-pub const MANAGED_KEYS: [&str; 10] = [
-    "dwp-state",
-    "dwp-source",
-    "dwp-origin-state",
-    "dwp-run-id",
-    "dwp-runner-id",
-    "dwp-lease-seconds",
-    "dwp-stalled-run",
-    "dwp-trigger",
-    "dwp-hop",
-    "dwp-recovery-id",
-];
-
-/// True for a key that only a runner may set, whatever its ASCII case (K4a).
+/// True for a key that only a runner may set, whatever its dialect and its ASCII case (K4a).
 pub fn is_managed_key(key: &str) -> bool {
-    MANAGED_KEYS.iter().any(|managed| managed.eq_ignore_ascii_case(key))
+    let is = |managed: &Key| Dialect::ALL.iter().any(|d| managed.of(*d).eq_ignore_ascii_case(key));
+    MANAGED.iter().any(is)
 }
 
 /// One trailer: a key as written (ASCII letters, digits, `-`) and its value on one line.

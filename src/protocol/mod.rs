@@ -7,9 +7,11 @@
 pub mod complete;
 pub mod decide;
 pub mod declaration;
+pub mod dialect;
 pub mod environment;
 pub mod event;
 pub mod id;
+pub mod invariants;
 pub mod message;
 pub mod name;
 pub mod text;

@@ -2,10 +2,11 @@
 //!
 //! Each is built from values alone, so that the runner and a model of it share them. Every message
 //! carries something unique (the run's or the recovery's id) and tells its whole story (trigger, hop),
-//! so that nothing has to read history. Implements K8-K10, K20, K23, K27.
+//! so that nothing has to read history. Implements K8-K10, K20, K23, K27, K29 (its trailers).
 
 use super::complete::Stall;
 use super::declaration::{Declaration, travelling};
+use super::dialect::{Dialect, Key};
 use super::event::{
     Event, HOP, LEASE_SECONDS, ORIGIN_STATE, RECOVERY_ID, RUN_ID, RUNNER_ID, SOURCE, STALLED_RUN, STATE,
     TRIGGER,
@@ -19,6 +20,8 @@ use super::name::{CANCELED, STALLED, StateName, WORKING};
 pub struct Run {
     /// UUID v4.
     pub id: String,
+    /// The dialect of what it answers.
+    pub dialect: Dialect,
     /// The runner's id.
     pub runner_id: String,
     /// The state that is answered.
@@ -33,38 +36,43 @@ pub struct Run {
     pub remote: Option<String>,
 }
 
-fn trailer(key: &str, value: impl ToString) -> Trailer {
-    Trailer { key: key.into(), value: value.to_string().into_bytes() }
+impl Dialect {
+    /// A trailer that the runner manages.
+    pub fn trailer(self, key: Key, value: impl ToString) -> Trailer {
+        Trailer { key: key.of(self).into(), value: value.to_string().into_bytes() }
+    }
 }
 
 impl Run {
     fn source(&self) -> Option<Trailer> {
-        self.remote.as_ref().map(|name| trailer(SOURCE, format!("git:{name}")))
+        self.remote.as_ref().map(|name| self.dialect.trailer(SOURCE, format!("git:{name}")))
     }
 
     /// The lease's message (K10). `trigger` is the message of the commit that is answered.
     pub fn lease(&self, trigger: &Message) -> Message {
+        let trailer = |key, value: &dyn ToString| self.dialect.trailer(key, value.to_string());
         let mut trailers = vec![
-            trailer(STATE, WORKING),
+            trailer(STATE, &WORKING),
             trailer(ORIGIN_STATE, &self.state),
             trailer(RUN_ID, &self.id),
             trailer(RUNNER_ID, &self.runner_id),
-            trailer(LEASE_SECONDS, self.lease_seconds),
-            trailer(TRIGGER, self.trigger),
-            trailer(HOP, self.hop),
+            trailer(LEASE_SECONDS, &self.lease_seconds),
+            trailer(TRIGGER, &self.trigger),
+            trailer(HOP, &self.hop),
         ];
         trailers.extend(self.source());
-        trailers.extend(travelling(trigger));
+        trailers.extend(travelling(trigger, self.dialect));
         Message::new(format!("aynig: working on {}", self.state), "", trailers)
     }
 
     /// What outcome and stall both carry (K27).
     pub fn trailers(&self) -> Vec<Trailer> {
+        let trailer = |key, value: &dyn ToString| self.dialect.trailer(key, value.to_string());
         let mut trailers = vec![
             trailer(RUN_ID, &self.id),
             trailer(ORIGIN_STATE, &self.state),
-            trailer(TRIGGER, self.trigger),
-            trailer(HOP, self.hop),
+            trailer(TRIGGER, &self.trigger),
+            trailer(HOP, &self.hop),
         ];
         trailers.extend(self.source());
         trailers
@@ -74,14 +82,15 @@ impl Run {
     pub fn outcome(&self, declared: &Declaration, lease: &Message) -> Message {
         let mut own = self.trailers();
         if declared.keep_trailers {
-            own.extend(travelling(lease));
+            own.extend(travelling(lease, self.dialect));
         }
-        declared.message(&own)
+        declared.message(self.dialect, &own)
     }
 
     /// The message of a run that failed (K23). `details` is text that was made safe already.
     pub fn stalled(&self, why: &Stall, details: &str) -> Message {
-        let mut trailers = vec![trailer(STATE, STALLED), trailer(STALLED_RUN, &self.id)];
+        let dialect = self.dialect;
+        let mut trailers = vec![dialect.trailer(STATE, STALLED), dialect.trailer(STALLED_RUN, &self.id)];
         trailers.extend(self.trailers());
         Message::new(
             format!("aynig: {} stalled: {}", self.state, first_line(&why.to_string())),
@@ -93,11 +102,12 @@ impl Run {
 
 /// The message that recovers an expired lease (K8): everything is copied from the lease.
 pub fn recovered(lease: &Event, recovery_id: &str, details: &str) -> Message {
-    let mut trailers = vec![trailer(STATE, STALLED)];
+    let dialect = lease.dialect;
+    let mut trailers = vec![dialect.trailer(STATE, STALLED)];
     let run = lease.run_id().unwrap_or("unknown");
-    trailers.push(trailer(STALLED_RUN, run));
+    trailers.push(dialect.trailer(STALLED_RUN, run));
     copy(lease, &[RUN_ID, ORIGIN_STATE, TRIGGER, HOP, SOURCE], &mut trailers);
-    trailers.push(trailer(RECOVERY_ID, recovery_id));
+    trailers.push(dialect.trailer(RECOVERY_ID, recovery_id));
     let state = lease.text(ORIGIN_STATE).unwrap_or("run");
     Message::new(format!("aynig: {} stalled: lease expired", first_line(state)), details, trailers)
 }
@@ -105,17 +115,20 @@ pub fn recovered(lease: &Event, recovery_id: &str, details: &str) -> Message {
 /// The message that takes a lease away by hand. It carries no run id: with it the run would take it
 /// for its own outcome (K22).
 pub fn canceled(lease: &Event, recovery_id: &str, details: &str) -> Message {
-    let mut trailers = vec![trailer(STATE, CANCELED)];
+    let dialect = lease.dialect;
+    let mut trailers = vec![dialect.trailer(STATE, CANCELED)];
     copy(lease, &[ORIGIN_STATE, TRIGGER, HOP, SOURCE], &mut trailers);
-    trailers.push(trailer(RECOVERY_ID, recovery_id));
+    trailers.push(dialect.trailer(RECOVERY_ID, recovery_id));
     let state = lease.text(ORIGIN_STATE).unwrap_or("run");
     Message::new(format!("aynig: {} canceled", first_line(state)), details, trailers)
 }
 
 /// A trigger's event once more, as written by a person: nothing that the runner manages is kept.
-pub fn retried(state: &StateName, trigger: &Message, hop: Option<u32>) -> Message {
-    let mut trailers = vec![trailer(STATE, state)];
-    trailers.extend(hop.map(|hop| trailer(HOP, hop)));
+pub fn retried(state: &StateName, trigger: &Event, hop: Option<u32>) -> Message {
+    let dialect = trigger.dialect;
+    let mut trailers = vec![dialect.trailer(STATE, state)];
+    trailers.extend(hop.map(|hop| dialect.trailer(HOP, hop)));
+    let trigger = &trigger.message;
     let others = trigger.trailers.iter().filter(|t| !super::message::is_managed_key(&t.key));
     trailers.extend(others.filter(|t| t.is_writable()).cloned());
     let subject = format!("aynig: retry {state}");
@@ -123,9 +136,9 @@ pub fn retried(state: &StateName, trigger: &Message, hop: Option<u32>) -> Messag
 }
 
 /// Copies trailers that are readable text.
-fn copy(from: &Event, keys: &[&str], into: &mut Vec<Trailer>) {
+fn copy(from: &Event, keys: &[Key], into: &mut Vec<Trailer>) {
     for key in keys {
-        into.extend(from.text(key).map(|value| trailer(key, first_line(value))));
+        into.extend(from.text(*key).map(|value| from.dialect.trailer(*key, first_line(value))));
     }
 }
 

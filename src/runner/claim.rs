@@ -17,6 +17,9 @@ use std::time::Duration;
 /// How often a swap without a verdict is tried again before it is reported.
 const UNKNOWN_TRIES: u32 = 5;
 
+/// How long a swap outside of a run is tried again.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A lease that is, or was, the branch's head.
 #[derive(Debug, Clone)]
 pub struct Lease {
@@ -55,12 +58,13 @@ impl Runner<'_> {
         let born = self.clock.elapsed();
         let run = Run {
             id: uuid::Uuid::new_v4().to_string(),
+            dialect: trigger.event.as_ref().map(|e| e.dialect).unwrap_or_default(),
             runner_id: self.runner_id.clone(),
             state,
             trigger: trigger.id(),
             hop: trigger.event.as_ref().map_or(0, Event::hop).saturating_add(1),
             lease_seconds: self.settings.lease,
-            remote: None,
+            remote: self.settings.remote.clone(),
         };
         let message = run.lease(&Message::parse(&trigger.commit.message));
         let tree = trigger.commit.tree;
@@ -72,7 +76,8 @@ impl Runner<'_> {
             Err(error) => return Err(error),
         };
         let log = format!("aynig: claim {}", run.state);
-        match self.advance(branch, trigger.id(), commit, &log)? {
+        let until = born + Duration::from_secs(run.lease_seconds) / 2;
+        match self.advance_until(branch, trigger.id(), commit, &log, until)? {
             Swap::Won => {}
             Swap::Lost { tip: None } => return Ok(Err(Some(Verdict::Skipped(Skip::Missing)))),
             Swap::Lost { tip: Some(_) } => return Ok(Err(Some(Verdict::LostRace))),
@@ -109,17 +114,40 @@ impl Runner<'_> {
         new: ObjectId,
         log: &str,
     ) -> Result<Swap, RunnerError> {
+        self.advance_until(branch, old, new, log, self.clock.elapsed() + PATIENCE)
+    }
+
+    /// The same. What may pass is tried again: a few times where the branch is here, until that moment on
+    /// the clock that counts suspend where it is on a remote (K31).
+    pub(super) fn advance_until(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+        log: &str,
+        until: Duration,
+    ) -> Result<Swap, RunnerError> {
         let mut tries = 0;
         loop {
             let by = self.signature();
-            let verdict = swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log)?;
-            match verdict {
-                Swap::Unknown { .. } if tries < UNKNOWN_TRIES => {
-                    tries += 1;
-                    self.interrupt.pause(Duration::from_millis(100 << tries));
-                }
-                Swap::Won | Swap::Lost { .. } | Swap::Unknown { .. } => return Ok(verdict),
+            self.store.set_patience(until.saturating_sub(self.clock.elapsed()));
+            let verdict = swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log);
+            let may_pass = match &verdict {
+                Ok(Swap::Unknown { .. }) => true,
+                Ok(Swap::Won | Swap::Lost { .. }) => false,
+                Err(StoreError::Remote { failure, .. }) => failure.may_pass(),
+                Err(_) => false,
+            };
+            let wait = Duration::from_millis(100 << tries.min(UNKNOWN_TRIES));
+            let again = match self.settings.remote {
+                Some(_) => self.clock.elapsed() + wait < until,
+                None => tries < UNKNOWN_TRIES,
+            };
+            if !(may_pass && again) {
+                return Ok(verdict?);
             }
+            tries += 1;
+            self.interrupt.pause(wait);
         }
     }
 

@@ -1,12 +1,13 @@
 //! What a command declared: lines that passed by, or the result file where that has content.
 //!
-//! Implements K19.
+//! Implements K19, K29 (there are none in the `aynig` dialect).
 
 use super::Runner;
 use super::report::{Note, Report};
 use super::supervise::Live;
 use crate::protocol::complete::Declared;
 use crate::protocol::declaration::{Declaration, Invalid, LINE_MAX};
+use crate::protocol::dialect::Writer;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -14,6 +15,9 @@ use std::path::Path;
 impl Runner<'_> {
     /// What the command declared: the result file alone where it has content.
     pub(super) fn declared(&self, live: &Live) -> Declared {
+        if live.claimed.run.dialect.writer() == Writer::Command {
+            return Declared::Nothing;
+        }
         let invalid = match read_result(&live.dir.join("result")) {
             Ok(raw) if raw.trim_ascii().is_empty() => {
                 return match live.declared.last() {
@@ -32,6 +36,13 @@ impl Runner<'_> {
 
     pub(super) fn note_declarations(&self, live: &Live, report: &mut Report) {
         let (invalid, count) = live.declared.invalid();
+        if live.claimed.run.dialect.writer() == Writer::Command {
+            let filed = || read_result(&live.dir.join("result")).is_ok_and(|raw| !raw.is_empty());
+            if count + live.declared.valid_count() > 0 || filed() {
+                report.notes.push(Note::DeclarationIgnored);
+            }
+            return;
+        }
         for (line, why) in invalid {
             report.notes.push(Note::InvalidDeclaration(line.clone(), why.to_string()));
         }

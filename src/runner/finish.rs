@@ -1,8 +1,9 @@
 //! Completing a run: what the head is now, what is written, and where work goes that is not on the branch.
 //!
 //! The judgement is `complete`'s; here it is carried out. A swap that is lost on the way is judged again
-//! from the new head. Implements K20-K28.
+//! from the new head. Implements K20-K29.
 
+use super::claim::Claimed;
 use super::land::Moved;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
@@ -11,20 +12,17 @@ use super::supervise::{Ended, Live};
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall, complete};
 use crate::protocol::declaration::Declaration;
+use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
-use crate::protocol::text::{escape, tail_block};
+use crate::protocol::text::escape;
 use crate::store::checkout::Finished;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError};
-use crate::store::{RefName, Swap};
+use crate::store::{Commit, RefName, StoreError, Swap};
 use crate::supervisor::Supervised;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
-
-/// How much of each log goes into a `stalled` body, in bytes.
-const TAIL: usize = 3 * 1024;
+use std::time::Duration;
 
 /// What was tried with an outcome.
 enum Landed {
@@ -57,7 +55,14 @@ impl Runner<'_> {
         let declared = self.declared(&live);
         self.note_declarations(&live, report);
         loop {
-            let relation = match (self.relate(branch, &mut live)?, live.own_event) {
+            let found = match self.look(branch, &mut live, Some(&exit), report) {
+                // Nobody could say who moved it: the swap names the lease, and finds out.
+                Err(RunnerError::Store(StoreError::Remote { failure, .. })) if failure.may_pass() => {
+                    Relation::Lease
+                }
+                found => found?,
+            };
+            let relation = match (found, live.own_event) {
                 (Relation::Other, Some(id)) => Relation::OwnEvent(id),
                 (relation, _) => relation,
             };
@@ -67,7 +72,7 @@ impl Runner<'_> {
                 Relation::SlotHead => HeadIs::SlotHead,
                 Relation::Other => HeadIs::Other,
             };
-            let done = match (complete(&exit, declared.clone(), head), relation) {
+            let done = match (complete(live.claimed.run.dialect, &exit, declared.clone(), head), relation) {
                 (Completion::KeepLease, _) => self.keep_lease(branch, &mut live, &exit, &mut guardian)?,
                 (Completion::Outcome(next), _) => {
                     end(&mut guardian)?;
@@ -77,13 +82,17 @@ impl Runner<'_> {
                     end(&mut guardian)?;
                     self.try_stall(branch, &mut live, Some(&exit), why, None, report)?
                 }
+                (Completion::LeaveLease, _) => {
+                    end(&mut guardian)?;
+                    Some(self.finish_left(branch, &mut live, Some(&exit), report)?)
+                }
                 (Completion::AlreadyWritten, Relation::OwnEvent(id)) => {
                     end(&mut guardian)?;
-                    Some(self.finish_own(&mut live, &exit, id)?)
+                    Some(self.finish_own(branch, &mut live, &exit, id)?)
                 }
                 (Completion::AlreadyWritten | Completion::Fenced, _) => {
                     end(&mut guardian)?;
-                    Some(self.finish_fenced(&mut live, &exit, &declared)?)
+                    Some(self.finish_fenced(branch, &mut live, &exit, &declared)?)
                 }
             };
             if let Some(ran) = done {
@@ -107,6 +116,7 @@ impl Runner<'_> {
         live.slot.occupy(Some(Occupant {
             run_id: claimed.run.id.clone(),
             branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
+            remote: self.settings.remote.clone(),
             lease: claimed.first.to_string(),
             lingering: true,
             guardian: guardian.as_ref().map(Supervised::guardian_pid),
@@ -142,17 +152,26 @@ impl Runner<'_> {
             Err(error) => return Err(error),
         };
         let log = format!("aynig: {} -> {}", live.claimed.run.state, next.state);
-        match self.land(branch, base, commit, &log, report)? {
+        // Before the remote has it nobody else can know of it.
+        let kept = match self.settings.remote {
+            Some(_) => self.keep_outcome(live, commit)?,
+            None => None,
+        };
+        let landed = match self.land(branch, base, commit, &log, live.lease_ends(), report) {
+            Ok(landed) => landed,
+            Err(error) => return self.not_landed(branch, live, exit, error, kept, report),
+        };
+        match landed {
             Landed::Won(commit) => {
+                self.drop_outcome(kept, commit)?;
                 self.release(live)?;
                 let outcome = Outcome::Advanced { state: next.state, commit };
                 Ok(Some(ran(live, Some(exit), outcome, None)))
             }
             Landed::Lost => Ok(None),
             Landed::Blocked(commit, words) => {
-                let Some(name) = attempt_ref(&live.claimed.run.id) else { return Ok(None) };
-                self.keep(&name, commit)?;
-                self.try_stall(branch, live, Some(exit), Stall::Checkout(words), Some(name), report)
+                let kept = self.keep_outcome(live, commit)?;
+                self.try_stall(branch, live, Some(exit), Stall::Checkout(words), kept, report)
             }
         }
     }
@@ -196,15 +215,12 @@ impl Runner<'_> {
         old: ObjectId,
         new: ObjectId,
         log: &str,
+        until: Duration,
         report: &mut Report,
     ) -> Result<Landed, RunnerError> {
-        match self.move_branch(branch, old, new, log)? {
+        match self.move_branch(branch, old, new, log, until)? {
             Moved::Won(finished) => {
-                for done in finished {
-                    if let Finished::Blocked(dir, words) = done {
-                        report.notes.push(Note::CheckoutBlocked(dir, words));
-                    }
-                }
+                report.notes.extend(blocked_notes(finished));
                 Ok(Landed::Won(new))
             }
             Moved::Lost => Ok(Landed::Lost),
@@ -213,19 +229,29 @@ impl Runner<'_> {
     }
 
     /// The command wrote the outcome itself; what the slot holds beyond it becomes an attempt (K22).
-    fn finish_own(&self, live: &mut Live, exit: &Exit, id: ObjectId) -> Result<Ran, RunnerError> {
+    fn finish_own(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        exit: &Exit,
+        id: ObjectId,
+    ) -> Result<Ran, RunnerError> {
         let commit = self.store.read_commit(id)?;
         let event = Event::of(crate::protocol::message::Message::parse(&commit.message));
         let state: Option<StateName> = event.and_then(|e| e.state_name().cloned());
-        let claimed = &live.claimed;
-        let attempt =
-            self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, Some(commit.tree))?;
+        let attempt = self.keep_rest(branch, live, Some(&commit))?;
         self.release(live)?;
         Ok(ran(live, Some(exit), Outcome::Own { commit: id, state }, attempt))
     }
 
     /// The lease was lost: nothing on the branch, the work is kept (K24, K26).
-    fn finish_fenced(&self, live: &mut Live, exit: &Exit, declared: &Declared) -> Result<Ran, RunnerError> {
+    fn finish_fenced(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        exit: &Exit,
+        declared: &Declared,
+    ) -> Result<Ran, RunnerError> {
         let claimed = &live.claimed;
         let mut attempt = None;
         if let (Exit::Code(0), Declared::State(next)) = (exit, declared)
@@ -237,10 +263,26 @@ impl Runner<'_> {
             attempt = Some(name);
         }
         if attempt.is_none() {
-            attempt = self.keep_attempt(&live.slot, &claimed.run.id, claimed.first, claimed.tree, None)?;
+            attempt = self.keep_rest(branch, live, None)?;
         }
         self.release(live)?;
         Ok(ran(live, Some(exit), Outcome::Fenced, attempt))
+    }
+
+    /// Keeps what the slot holds beyond an outcome that its command wrote, or all of it.
+    fn keep_rest(
+        &self,
+        branch: &RefName,
+        live: &Live,
+        outcome: Option<&Commit>,
+    ) -> Result<Option<RefName>, RunnerError> {
+        let Claimed { run, first, tree, .. } = &live.claimed;
+        match run.dialect.writer() {
+            Writer::Runner => {
+                self.keep_attempt(&live.slot, &run.id, *first, *tree, outcome.map(|commit| commit.tree))
+            }
+            Writer::Command => self.keep_beyond(&live.slot, &run.id, branch, *first, outcome),
+        }
     }
 
     /// Ends a run `stalled` whatever its command did.
@@ -260,7 +302,7 @@ impl Runner<'_> {
     }
 
     /// Writes `stalled`, its work kept first. `None`: the swap was lost, judge again.
-    fn try_stall(
+    pub(super) fn try_stall(
         &self,
         branch: &RefName,
         live: &mut Live,
@@ -286,7 +328,10 @@ impl Runner<'_> {
         let message = claimed.run.stalled(&why, &details);
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claimed.run.state);
-        match self.advance(branch, claimed.lease.id, commit, &log)? {
+        if let Some(name) = &attempt {
+            self.publish(name, report);
+        }
+        match self.advance_until(branch, claimed.lease.id, commit, &log, live.lease_ends())? {
             Swap::Won => {
                 if saved {
                     self.release(live)?;
@@ -298,46 +343,25 @@ impl Runner<'_> {
         }
     }
 
-    /// The body of a `stalled` commit: what ended it, how long it took, the last lines (K23).
-    fn details(&self, live: &Live, exit: Option<&Exit>, why: &Stall, attempt: Option<&RefName>) -> String {
-        let took = humantime::format_duration(std::time::Duration::from_millis(
-            live.started.elapsed().as_millis() as u64,
-        ));
-        let mut text = match (exit, why) {
-            (_, Stall::Exit(exit)) => {
-                format!("The command ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))
-            }
-            (Some(exit), why) => {
-                format!("{}.\nThe command ended after {took}: {exit}.\n", escape(why.to_string().as_bytes()))
-            }
-            (None, why) => format!("{}.\n", escape(why.to_string().as_bytes())),
-        };
-        if let Stall::Checkout(words) = why {
-            text += &format!("\n{}\n", tail_block(words.as_bytes(), TAIL));
-        }
-        for (name, path) in [("stderr", &live.logs.stderr), ("stdout", &live.logs.stdout)] {
-            let tail = tail_block(&last_bytes(path, TAIL), TAIL);
-            if !tail.is_empty() && exit.is_some() {
-                text += &format!("\nLast lines of {name}:\n\n{tail}\n");
-            }
-        }
-        if let Some(name) = attempt {
-            text += &format!(
-                "\nWork that is not on the branch is kept in {}.\n",
-                String::from_utf8_lossy(name.as_bytes())
-            );
-        }
-        text
-    }
-
     /// Lets go of slot and run ref: the run is over.
-    fn release(&self, live: &mut Live) -> Result<(), RunnerError> {
+    pub(super) fn release(&self, live: &mut Live) -> Result<(), RunnerError> {
         self.unfollow(&live.claimed.run.id);
         // What can't be cleaned now is met, and reported, where the slot is filled again.
         let _ = live.slot.leave(self.repo, live.claimed.first);
         live.slot.occupy(None)?;
         Ok(())
     }
+}
+
+/// What is said of working trees that could not follow yet.
+pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
+    finished
+        .into_iter()
+        .filter_map(|done| match done {
+            Finished::Blocked(dir, words) => Some(Note::CheckoutBlocked(dir, words)),
+            Finished::Arrived(_) | Finished::Moot(_) => None,
+        })
+        .collect()
 }
 
 fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {
@@ -347,7 +371,7 @@ fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {
     Ok(())
 }
 
-fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
+pub(super) fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
     Ran {
         run_id: live.claimed.run.id.clone(),
         state: live.claimed.run.state.clone(),
@@ -360,15 +384,4 @@ fn ran(live: &Live, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefNa
         attempt,
         interrupted: live.interrupted,
     }
-}
-
-fn last_bytes(path: &Path, limit: usize) -> Vec<u8> {
-    let mut raw = Vec::new();
-    if let Ok(mut file) = std::fs::File::open(path) {
-        let length = file.metadata().map_or(0, |m| m.len());
-        if file.seek(SeekFrom::Start(length.saturating_sub(limit as u64))).is_ok() {
-            let _ = file.take(limit as u64).read_to_end(&mut raw);
-        }
-    }
-    raw
 }

@@ -4,6 +4,7 @@
 //! `leases`, claims and renewals are left out: what is left is what was asked for and what came of it.
 
 use super::{Runner, Tip};
+use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::store::{RefName, StoreError};
@@ -18,7 +19,52 @@ pub struct Walked {
     pub met: bool,
 }
 
+/// How far down a branch is looked for its newest state event, and a run's lease for what it says.
+const LOOK_BACK: usize = 1000;
+
 impl Runner<'_> {
+    /// The dialect of the newest state event at or below a head along first parents; `dwp` where there is none.
+    pub fn newest_dialect(&self, tip: &Tip) -> Result<Dialect, StoreError> {
+        let mut at = tip.clone();
+        for _ in 0..LOOK_BACK {
+            if let Some(event) = &at.event {
+                return Ok(event.dialect);
+            }
+            let Some(parent) = at.commit.parents.first().copied() else { break };
+            if self.store.history_ends_at(at.id())? {
+                break;
+            }
+            at = self.store.read_commit(parent)?.into();
+        }
+        Ok(Dialect::default())
+    }
+
+    /// The lease at a head; `None` where it is no lease. What a command that writes its own left out is taken
+    /// from the run's earlier ones below it: nothing is decided by that (K29).
+    pub fn whole_lease(&self, tip: &Tip) -> Result<Option<Event>, StoreError> {
+        let Some(mut lease) = tip.event.clone().filter(Event::is_working) else { return Ok(None) };
+        if lease.dialect.writer() == Writer::Runner {
+            return Ok(Some(lease));
+        }
+        let mut at = tip.commit.clone();
+        for _ in 0..LOOK_BACK {
+            let Some(parent) = at.parents.first().copied().filter(|_| !lease.is_complete()) else { break };
+            if self.store.history_ends_at(at.id)? {
+                break;
+            }
+            let below = Tip::from(self.store.read_commit(parent)?);
+            match &below.event {
+                Some(event) if event.is_working() && event.run_id() == lease.run_id() => {
+                    lease = lease.completed_from(event);
+                }
+                Some(_) => break,
+                None => {}
+            }
+            at = below.commit;
+        }
+        Ok(Some(lease))
+    }
+
     /// Walks from a commit down, telling each state event, until `told` says false, a commit is in
     /// `known`, or the history ends. True where it met a known commit.
     pub fn walk(

@@ -14,6 +14,9 @@ use std::path::PathBuf;
 struct Seen {
     head: String,
     at: i64,
+    /// How many dispatches led to it, where it may not say so itself.
+    #[serde(default)]
+    hop: Option<u32>,
 }
 
 fn runner_path(repo: &Repository) -> (String, PathBuf) {
@@ -54,25 +57,45 @@ pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
 
 impl Runner<'_> {
     fn seen_path(&self, branch: &RefName) -> PathBuf {
-        let name: String = branch.as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+        let place = self.settings.remote.as_ref().map(|remote| format!("{remote}:")).unwrap_or_default();
+        let whole = place.as_bytes().iter().chain(branch.as_bytes());
+        let name: String = whole.map(|b| format!("{b:02x}")).collect();
         // File names end at 255 bytes; a longer branch shares a note, which then only restarts the wait.
         self.repo.aynig_dir().join("seen").join(&name[..name.len().min(240)])
     }
 
-    /// When this runner first saw that head, on its own clock.
-    pub(super) fn first_seen(&self, branch: &RefName, head: ObjectId) -> Option<i64> {
+    fn seen(&self, branch: &RefName, head: ObjectId) -> Option<Seen> {
         let raw = std::fs::read(self.seen_path(branch)).ok()?;
         let seen: Seen = serde_json::from_slice(&raw).ok()?;
-        (seen.head == head.to_string() && seen.at <= self.clock.now()).then_some(seen.at)
+        (seen.head == head.to_string()).then_some(seen)
+    }
+
+    /// When this runner first saw that head, on its own clock.
+    pub(super) fn first_seen(&self, branch: &RefName, head: ObjectId) -> Option<i64> {
+        self.seen(branch, head).map(|seen| seen.at).filter(|at| *at <= self.clock.now())
+    }
+
+    /// How many dispatches this runner knows to have led to that head (K9).
+    pub(super) fn noted_hop(&self, branch: &RefName, head: ObjectId) -> Option<u32> {
+        self.seen(branch, head)?.hop
     }
 
     /// Notes that this head was seen now.
     pub(super) fn note_seen(&self, branch: &RefName, head: ObjectId) -> Result<(), RunnerError> {
+        self.note_head(branch, head, None)
+    }
+
+    /// Notes how many dispatches led to this head.
+    pub(super) fn note_hop(&self, branch: &RefName, head: ObjectId, hop: u32) -> Result<(), RunnerError> {
+        self.note_head(branch, head, Some(hop))
+    }
+
+    fn note_head(&self, branch: &RefName, head: ObjectId, hop: Option<u32>) -> Result<(), RunnerError> {
         let path = self.seen_path(branch);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(io("create", folder))?;
         }
-        let seen = Seen { head: head.to_string(), at: self.clock.now() };
+        let seen = Seen { head: head.to_string(), at: self.clock.now(), hop };
         Ok(write_aside(&path, &serde_json::to_vec(&seen).unwrap_or_default())?)
     }
 }

@@ -8,6 +8,7 @@ use crate::store::checkout::{self, Finished, Fit, Noted};
 use crate::store::worktrees::{self, Busy, Worktree};
 use crate::store::{RefName, Swap};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What became of moving a branch together with its working trees.
 pub(super) enum Moved {
@@ -22,6 +23,9 @@ pub(super) enum Moved {
 impl Runner<'_> {
     /// The working tree that is in the middle of something with a branch.
     pub(super) fn busy_worktree(&self, branch: &RefName) -> Result<Option<(Busy, PathBuf)>, RunnerError> {
+        if self.settings.remote.is_some() {
+            return Ok(None);
+        }
         let all = worktrees::list(self.repo)?;
         Ok(all.into_iter().find_map(|w| match w.busy {
             Some((busy, name)) if name == *branch => Some((busy, w.dir)),
@@ -29,17 +33,20 @@ impl Runner<'_> {
         }))
     }
 
-    /// Moves a branch from `old` to `new`. Working trees that have it checked out are tried first.
+    /// Moves a branch from `old` to `new`, tried until that moment on the clock that counts suspend.
+    /// Working trees that have it checked out are tried first.
     pub(super) fn move_branch(
         &self,
         branch: &RefName,
         old: ObjectId,
         new: ObjectId,
         log: &str,
+        until: Duration,
     ) -> Result<Moved, RunnerError> {
         let mut noted: Vec<Noted> = Vec::new();
         let same = self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
-        if !same {
+        // A remote's branch is checked out nowhere.
+        if !same && self.settings.remote.is_none() {
             let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
             let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
             for worktree in &at {
@@ -51,7 +58,7 @@ impl Runner<'_> {
                 noted.push(checkout::note(self.repo, worktree, branch, old, new)?);
             }
         }
-        let verdict = self.advance(branch, old, new, log);
+        let verdict = self.advance_until(branch, old, new, log, until);
         match verdict {
             Ok(Swap::Won) => {
                 let done = noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;

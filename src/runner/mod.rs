@@ -3,7 +3,7 @@
 //! A [`Runner`] holds what a tick needs, all of it given: repository, settings, clock, identity, the
 //! environment for commands. It asks nothing, prints nothing, and returns a [`report::Report`] a branch.
 //! An [`Observer`] may be passed in that is told what happens and cannot answer.
-//! Implements K6-K11, K13-K28, K43-K45 over the rooms below.
+//! Implements K6-K11, K13-K29, K43-K45 over the rooms below.
 
 pub mod change;
 pub mod checkup;
@@ -11,11 +11,14 @@ pub mod claim;
 pub mod clock;
 mod declared;
 pub mod finish;
+mod forward;
 pub mod gc;
 pub mod history;
 pub mod housekeeping;
 mod land;
+mod last_words;
 pub mod logs;
+mod moments;
 pub mod recover;
 mod relate;
 pub mod report;
@@ -25,8 +28,11 @@ pub mod slot;
 pub mod supervise;
 pub mod survey;
 pub mod tick;
+mod unsent;
+mod unstarted;
 
 use crate::protocol::decide::{Head, Policy, Takeover};
+use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
@@ -190,12 +196,60 @@ pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std:
 }
 
 impl Runner<'_> {
-    /// Reads a branch's head; `None` where the branch does not exist.
+    /// Reads a branch's head as it was last heard of; `None` where the branch does not exist. A swap that
+    /// follows names it, so a remote need not be asked once more.
     pub fn read_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
-        match self.store.tip(branch)? {
-            Some(id) => Ok(Some(self.store.read_commit(id)?.into())),
+        match self.store.known_tip(branch)? {
+            Some(id) => Ok(Some(self.with_hop(branch, self.store.read_commit(id)?.into()))),
             None => Ok(None),
         }
+    }
+
+    /// Reads a branch's head as it is now.
+    pub fn fresh_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
+        match self.store.tip(branch)? {
+            Some(id) => Ok(Some(self.with_hop(branch, self.store.read_commit(id)?.into()))),
+            None => Ok(None),
+        }
+    }
+
+    /// A runner like this one on the branches of that remote, or on the local ones.
+    pub(crate) fn elsewhere<T>(
+        &self,
+        remote: Option<&str>,
+        work: impl FnOnce(&Runner<'_>) -> Result<T, RunnerError>,
+    ) -> Result<T, RunnerError> {
+        let settings = self.settings.on_remote(remote);
+        let store = match remote {
+            Some(name) => self.repo.open_remote(name, self.repo.durable)?,
+            None => self.repo.open_store(self.repo.durable)?,
+        };
+        let runner = Runner {
+            repo: self.repo,
+            store,
+            scratch: self.repo.open_store(false)?,
+            settings: &settings,
+            runner_id: self.runner_id.clone(),
+            clock: self.clock,
+            interrupt: self.interrupt,
+            observer: self.observer,
+            program: self.program.clone(),
+            environment: self.environment.clone(),
+        };
+        work(&runner)
+    }
+
+    /// A head with what this runner noted of the chain that led to it: a command that writes its own outcome
+    /// need not say it (K9, K29).
+    pub fn with_hop(&self, branch: &RefName, mut tip: Tip) -> Tip {
+        let id = tip.id();
+        if let Some(event) = &mut tip.event
+            && event.dialect.writer() == Writer::Command
+            && !event.is_working()
+        {
+            event.hop_floor = self.noted_hop(branch, id).unwrap_or(0);
+        }
+        tip
     }
 
     /// Author and committer of what this runner writes now.
@@ -211,6 +265,7 @@ impl Runner<'_> {
     ) -> Policy<'p> {
         Policy {
             grace: self.settings.grace,
+            aynig_grace: self.settings.aynig_grace,
             takeover: if self.settings.observe { Takeover::Observe } else { Takeover::Date },
             runner_id: &self.runner_id,
             max_hops: self.settings.max_hops,

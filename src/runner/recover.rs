@@ -20,7 +20,7 @@ impl Runner<'_> {
         since: i64,
         report: &mut Report,
     ) -> Result<(), RunnerError> {
-        let Some(lease) = &tip.event else { return Ok(()) };
+        let Some(lease) = self.whole_lease(tip)? else { return Ok(()) };
         let run_id = lease.run_id().unwrap_or("unknown").to_owned();
         let attempt = self.rescue(&run_id, report)?;
         let runner = lease.text(crate::protocol::event::RUNNER_ID).unwrap_or("unknown");
@@ -33,8 +33,11 @@ impl Runner<'_> {
         if let Some(attempt) = &attempt {
             details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
         }
+        if let Some(attempt) = &attempt {
+            self.publish(attempt, report);
+        }
         let recovery_id = uuid::Uuid::new_v4().to_string();
-        let message = recovered(lease, &recovery_id, &details);
+        let message = recovered(&lease, &recovery_id, &details);
         let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
         match self.advance(branch, tip.id(), commit, "aynig: lease expired")? {
             Swap::Won => {

@@ -64,20 +64,26 @@ impl Runner<'_> {
 
     /// The command's own state event, where others went on from it before we looked.
     fn own_event_below(&self, tip: &super::Tip, live: &Live) -> Result<Option<ObjectId>, StoreError> {
-        let mut next = tip.commit.parents.first().copied();
-        for _ in 0..DEPTH {
-            let Some(id) = next.filter(|id| *id != live.claimed.lease.id && *id != live.claimed.first) else {
-                return Ok(None);
-            };
-            let below: super::Tip = self.store.read_commit(id)?.into();
+        for below in self.below(tip, &[live.claimed.lease.id, live.claimed.first])? {
             if is_own_event(below.event.as_ref(), &live.claimed.run.id)
                 && self.reaches(&below.commit.parents, live.claimed.first)?
             {
-                return Ok(Some(id));
+                return Ok(Some(below.id()));
             }
-            next = below.commit.parents.first().copied();
         }
         Ok(None)
+    }
+
+    /// The commits below a head along first parents, newest first, down to one of `stop` or not far.
+    pub(super) fn below(&self, tip: &super::Tip, stop: &[ObjectId]) -> Result<Vec<super::Tip>, StoreError> {
+        let mut found = Vec::new();
+        let mut next = tip.commit.parents.first().copied();
+        while let Some(id) = next.filter(|id| !stop.contains(id) && found.len() < DEPTH) {
+            let below: super::Tip = self.store.read_commit(id)?.into();
+            next = below.commit.parents.first().copied();
+            found.push(below);
+        }
+        Ok(found)
     }
 
     /// True where `goal` is reached along first parents before long.

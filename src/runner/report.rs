@@ -155,6 +155,13 @@ pub enum Outcome {
         /// The fresh lease.
         commit: ObjectId,
     },
+    /// Nobody wrote one: the lease lives until it expires (K29).
+    LeaseLeft {
+        /// The lease.
+        commit: ObjectId,
+        /// The command failed, or never ran.
+        failed: bool,
+    },
     /// The command wrote its own.
     Own {
         /// The commit.
@@ -204,8 +211,35 @@ pub enum Note {
     SlotRetired(PathBuf),
     /// A lease whose date or length is not believed.
     MalformedLease,
+    /// An outcome that could not be brought to the remote, and where it is kept.
+    OutcomeKept(RefName),
+    /// Work that is kept here but could not be published, and why.
+    NotPublished(RefName, String),
     /// Work of an earlier run that was found in a slot and kept.
     FoundAttempt(RefName),
+    /// The command declared a state where it has to commit one itself (K29).
+    DeclarationIgnored,
+    /// A commit of the command's that did not become the branch's head.
+    NotForwarded(ObjectId, Unforwarded),
+    /// The command was never started.
+    NotPrepared(String),
+}
+
+/// Why the HEAD of a slot did not become its branch's head (K29).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unforwarded {
+    /// It does not descend from the lease.
+    ForeignHead,
+    /// It says `working`, but not the run's id.
+    ForeignLease,
+    /// It carries the id of another run, or of a recovery.
+    ForeignEvent,
+    /// It is a state event of the other dialect.
+    OtherDialect,
+    /// Local changes of a working tree that has the branch checked out are in the way; Git's own words.
+    Checkout(String),
+    /// It can't be read.
+    Unreadable(String),
 }
 
 impl Report {
@@ -247,6 +281,7 @@ impl Report {
                 (_, Some(2)) => 130,
                 (_, Some(_)) => 143,
                 (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => 0,
+                (Outcome::LeaseLeft { failed, .. }, None) => i32::from(*failed),
                 (Outcome::Stalled { .. }, None) => 1,
                 (Outcome::Fenced, None) => 3,
             },
@@ -271,7 +306,7 @@ pub fn is_full(error: &std::io::Error) -> bool {
 impl RunnerError {
     /// 75 where trying again later may help, 2 where the policy is in the way, 128 elsewhere.
     pub fn exit_code(&self) -> i32 {
-        use crate::store::StoreError;
+        use crate::store::{RemoteFailure, StoreError};
         let transient = |source: &std::io::Error| {
             let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
             is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
@@ -282,6 +317,14 @@ impl RunnerError {
                 if transient(source) { 75 } else { 128 }
             }
             RunnerError::Signing { .. } => 2,
+            RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
+                RemoteFailure::Declined => 2,
+                RemoteFailure::Denied | RemoteFailure::Unknown => 128,
+                RemoteFailure::Unreachable
+                | RemoteFailure::TooLate
+                | RemoteFailure::Busy
+                | RemoteFailure::Other => 75,
+            },
             RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => 128,
         }
     }

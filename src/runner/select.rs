@@ -58,6 +58,7 @@ impl Runner<'_> {
     /// The branches to evaluate: those named, or those whose head is a state event.
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
         let mut pass = Pass::default();
+        self.store.refresh()?;
         if !selection.named.is_empty() {
             let named: Vec<RefName> =
                 selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
@@ -142,7 +143,9 @@ pub fn advanced(report: &Report) -> bool {
             super::report::Outcome::Advanced { .. }
             | super::report::Outcome::Own { .. }
             | super::report::Outcome::Stalled { .. } => ran.interrupted.is_none(),
-            super::report::Outcome::KeptLease { .. } | super::report::Outcome::Fenced => false,
+            super::report::Outcome::KeptLease { .. }
+            | super::report::Outcome::LeaseLeft { .. }
+            | super::report::Outcome::Fenced => false,
         },
         Verdict::LostRace => true,
         Verdict::Idle(

@@ -31,6 +31,9 @@ pub enum CurrentBranch {
     Only,
 }
 
+/// What clocks of several machines may differ by, where nobody said, in seconds.
+pub const REMOTE_GRACE: u64 = 30;
+
 /// Everything that was configured.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -38,6 +41,10 @@ pub struct Settings {
     pub lease: u64,
     /// Added before a lease counts as expired, in seconds.
     pub grace: u64,
+    /// The remote whose branches are ticked; `None`: the local ones.
+    pub remote: Option<String>,
+    /// The same for leases of the `aynig` dialect.
+    pub aynig_grace: u64,
     /// Judge foreign leases by observation.
     pub observe: bool,
     /// Ends a command that runs longer.
@@ -74,4 +81,15 @@ pub struct Settings {
     pub tee: bool,
     /// Wait for a free slot.
     pub wait_for_slot: bool,
+}
+
+impl Settings {
+    /// The same for the branches of that remote, or for the local ones.
+    pub fn on_remote(&self, remote: Option<&str>) -> Self {
+        let grace = match remote {
+            Some(_) => self.grace.max(REMOTE_GRACE),
+            None => self.grace,
+        };
+        Self { remote: remote.map(str::to_owned), grace, ..self.clone() }
+    }
 }

@@ -7,9 +7,10 @@
 use super::report::{Note, Report};
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
+use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
-use crate::store::slots::harvest::Stage;
+use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::slots::{Occupant, Pool, Slot};
 use crate::store::{NewCommit, RefName, StoreError, swap};
 use nix::sys::signal::{Signal, kill};
@@ -68,7 +69,7 @@ impl Runner<'_> {
                 told = true;
             }
             self.interrupt.wait(LOOK_EVERY);
-            if self.interrupt.signal().is_some() || self.store.tip(branch)? != Some(tip.id()) {
+            if self.interrupt.signal().is_some() || self.store.known_tip(branch)? != Some(tip.id()) {
                 return Ok(None);
             }
         }
@@ -106,8 +107,12 @@ impl Runner<'_> {
 
     /// True while the occupant's lease is its branch's head and has not expired.
     fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
+        if occupant.remote != self.settings.remote {
+            return self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
+        }
         let branch = occupant.branch_name();
-        let Some(tip) = self.read_tip(&branch)? else { return Ok(false) };
+        // As it is now: whoever lives there may have renewed its lease since we last heard.
+        let Some(tip) = self.fresh_tip(&branch)? else { return Ok(false) };
         let own = tip.event.as_ref().and_then(Event::run_id) == Some(&*occupant.run_id);
         let seen = self.first_seen(&branch, tip.id());
         let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
@@ -141,12 +146,18 @@ impl Runner<'_> {
     /// Keeps what a run that ended without its runner left in the slot.
     fn keep_occupant(&self, slot: &Slot, occupant: &Occupant) -> Result<Option<RefName>, RunnerError> {
         let Some(lease) = occupant.lease_id() else { return Ok(None) };
-        let tree = self.store.read_commit(lease)?.tree;
-        let outcome = match occupant.outcome_id() {
-            Some(id) => Some(self.store.read_commit(id)?.tree),
-            None => None,
-        };
-        self.keep_attempt(slot, &occupant.run_id, lease, tree, outcome)
+        let outcome = occupant.outcome_id().map(|id| self.store.read_commit(id)).transpose()?;
+        let tip = Tip::from(self.store.read_commit(lease)?);
+        match tip.event.as_ref().map(|e| e.dialect).unwrap_or_default().writer() {
+            Writer::Runner => {
+                let outcome = outcome.map(|commit| commit.tree);
+                self.keep_attempt(slot, &occupant.run_id, lease, tip.commit.tree, outcome)
+            }
+            Writer::Command => {
+                let branch = occupant.branch_name();
+                self.keep_beyond(slot, &occupant.run_id, &branch, lease, outcome.as_ref())
+            }
+        }
     }
 
     /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote
@@ -164,14 +175,29 @@ impl Runner<'_> {
         if found.tree == tree && found.head == lease || outcome == Some(found.tree) {
             return Ok(None);
         }
+        let commit = self.write_attempt(run_id, lease, &found)?;
+        self.keep(&name, commit)?;
+        Ok(Some(name))
+    }
+
+    /// The commit that keeps what was found in a slot.
+    pub(super) fn write_attempt(
+        &self,
+        run_id: &str,
+        lease: ObjectId,
+        found: &Harvest,
+    ) -> Result<ObjectId, StoreError> {
         let mut parents = vec![lease];
         if found.head != lease {
             parents.push(found.head);
         }
         let message = format!("aynig: attempt of run {run_id}\n").into_bytes();
-        let commit = NewCommit { tree: found.tree, parents, signature: self.signature(), message };
-        self.keep(&name, self.store.write_commit(&commit)?)?;
-        Ok(Some(name))
+        self.store.write_commit(&NewCommit {
+            tree: found.tree,
+            parents,
+            signature: self.signature(),
+            message,
+        })
     }
 
     /// Points an attempt's ref at a commit.

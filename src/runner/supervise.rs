@@ -2,16 +2,18 @@
 //!
 //! One loop waits for the guardian's events, the next look at the branch, the next renewal and a request
 //! to stop. The lease is given up before it ends, so that the command is dead before another may take the
-//! branch. Implements K15-K18.
+//! branch. Implements K15-K18, K29.
 
 use super::claim::{Claimed, Lease};
 use super::logs::Logs;
+use super::moments::RENEW_AGAIN;
 use super::relate::Relation;
 use super::report::{Note, Ran, Report};
 use super::{Progress, Runner, RunnerError, io};
-use crate::protocol::complete::{Exit, Stall};
+use crate::protocol::complete::Exit;
 use crate::protocol::declaration::{Declarations, LINE_MAX, LINE_PREFIX};
 use crate::protocol::environment;
+use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::store::slots::{Occupant, Slot};
 use crate::store::{RefName, Swap};
@@ -24,11 +26,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the branch is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How soon a renewal that failed is tried again.
-const RENEW_AGAIN: Duration = Duration::from_millis(500);
-
+/// Longest network call while a command runs; the lease may ask for less.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// A run that is under way.
 pub(super) struct Live {
     pub claimed: Claimed,
@@ -38,23 +37,46 @@ pub(super) struct Live {
     pub declared: Declarations,
     pub started: Instant,
     /// The command's own state event, once it was seen on the branch (K22).
-    pub own_event: Option<crate::protocol::id::ObjectId>,
+    pub own_event: Option<ObjectId>,
     /// The signal that the runner was asked to stop with.
     pub interrupted: Option<i32>,
+    /// The slot's HEAD that was found unfit for the branch, and the lease that it was looked at on (K29).
+    pub passed_over: Option<(ObjectId, ObjectId)>,
     _alive: Option<Flock<File>>,
+}
+
+impl Live {
+    /// A run that begins now; `alive` is the lock that says so.
+    pub fn new(claimed: Claimed, slot: Slot, dir: PathBuf, logs: Logs, alive: Option<Flock<File>>) -> Self {
+        Self {
+            claimed,
+            slot,
+            dir,
+            logs,
+            declared: Declarations::default(),
+            started: Instant::now(),
+            own_event: None,
+            interrupted: None,
+            passed_over: None,
+            _alive: alive,
+        }
+    }
+
+    /// The run's id.
+    pub fn run_id(&self) -> &str {
+        &self.claimed.run.id
+    }
+
+    /// When the lease ends, on the clock that counts suspend.
+    pub fn lease_ends(&self) -> Duration {
+        self.claimed.lease.born + Duration::from_secs(self.claimed.run.lease_seconds)
+    }
 }
 
 /// How the command ended, with the guardian that still waits for word.
 pub(super) struct Ended {
     pub exit: Exit,
     pub guardian: Option<Supervised>,
-}
-
-/// Moments of a lease, on the clock that counts suspend.
-struct Moments {
-    renew: Duration,
-    give_up: Duration,
-    grace: Duration,
 }
 
 impl Runner<'_> {
@@ -73,6 +95,7 @@ impl Runner<'_> {
         slot.occupy(Some(Occupant {
             run_id: claimed.run.id.clone(),
             branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
+            remote: self.settings.remote.clone(),
             lease: claimed.first.to_string(),
             lingering: false,
             guardian: None,
@@ -81,19 +104,9 @@ impl Runner<'_> {
         let prepared = self.prepare(&claimed, &mut slot, report);
         let (dir, alive, logs) = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return self.stall_unstarted(branch, claimed, slot, &error, report),
+            Err(error) => return self.finish_unstarted(branch, claimed, slot, &error, report),
         };
-        let mut live = Live {
-            claimed,
-            slot,
-            dir,
-            logs,
-            declared: Declarations::default(),
-            started: Instant::now(),
-            own_event: None,
-            interrupted: None,
-            _alive: alive,
-        };
+        let mut live = Live::new(claimed, slot, dir, logs, alive);
         let ended = match self.execute(branch, &mut live, program, aynig_dir, report) {
             Ok(ended) => ended,
             Err(error) => {
@@ -143,8 +156,7 @@ impl Runner<'_> {
         aynig_dir: &Path,
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
-        let half = Duration::from_secs(live.claimed.run.lease_seconds) / 2;
-        if self.clock.elapsed().saturating_sub(live.claimed.lease.born) > half && !self.renew(branch, live)? {
+        if self.clock.elapsed() > self.moments(&live.claimed).renew && !self.renew(branch, live)? {
             return Ok(Ended { exit: Exit::Stopped, guardian: None });
         }
         let mut argv: Vec<OsString> = self.settings.exec.iter().map(OsString::from).collect();
@@ -178,10 +190,11 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
         let mut stopped: Option<Exit> = None;
-        let mut look = Instant::now() + LOOK_EVERY;
+        let look_every = self.look_every(live.claimed.run.lease_seconds);
+        let mut look = Instant::now() + look_every;
         let mut renew_not_before = Duration::ZERO;
         loop {
-            let moments = self.moments(&live.claimed.lease, live.claimed.run.lease_seconds);
+            let moments = self.moments(&live.claimed);
             let interrupt = live.interrupted.is_none().then(|| self.interrupt.fd());
             // A run that is over, or has its outcome, has no duty left but to hear how the command ends.
             let duty = stopped.is_none() && live.own_event.is_none();
@@ -209,8 +222,10 @@ impl Runner<'_> {
                 continue;
             }
             if Instant::now() >= look {
-                look = Instant::now() + LOOK_EVERY;
-                match self.still_holds(branch, live) {
+                look = Instant::now() + look_every;
+                // No call may hold up the moment at which the lease is given up.
+                self.store.set_patience(PATIENCE.min(moments.give_up.saturating_sub(self.clock.elapsed())));
+                match self.still_holds(branch, live, report) {
                     Ok(true) => {}
                     Ok(false) => {
                         guardian.stop(self.settings.kill_grace);
@@ -236,19 +251,6 @@ impl Runner<'_> {
         }
     }
 
-    fn moments(&self, lease: &Lease, seconds: u64) -> Moments {
-        let length = Duration::from_secs(seconds);
-        let grace = self.settings.kill_grace.min(length / 4);
-        Moments { renew: lease.born + length / 2, give_up: lease.born + length - grace, grace }
-    }
-
-    /// When to wake up at the latest.
-    fn wake_at(&self, look: Instant, moments: &Moments) -> Instant {
-        let now = self.clock.elapsed();
-        let next = if now < moments.renew { moments.renew } else { now + RENEW_AGAIN };
-        look.min(Instant::now() + next.min(moments.give_up).saturating_sub(now))
-    }
-
     fn note_event(&self, branch: &RefName, live: &mut Live, event: Event, report: &mut Report) {
         match event {
             Event::Started { pid } => self.observer.told(branch, Progress::Started { pid }),
@@ -270,8 +272,13 @@ impl Runner<'_> {
     }
 
     /// Looks at the branch; false once it is lost to somebody else.
-    fn still_holds(&self, branch: &RefName, live: &mut Live) -> Result<bool, RunnerError> {
-        Ok(match self.relate(branch, live)? {
+    fn still_holds(
+        &self,
+        branch: &RefName,
+        live: &mut Live,
+        report: &mut Report,
+    ) -> Result<bool, RunnerError> {
+        Ok(match self.look(branch, live, None, report)? {
             Relation::Lease | Relation::SlotHead => true,
             Relation::OwnEvent(id) => {
                 live.own_event = Some(id);
@@ -284,9 +291,10 @@ impl Runner<'_> {
     /// Swaps a fresh `working` commit in; false where the lease is no longer the head.
     pub(super) fn renew(&self, branch: &RefName, live: &mut Live) -> Result<bool, RunnerError> {
         let claimed = &mut live.claimed;
+        let until = self.moments(claimed).give_up;
         let born = self.clock.elapsed();
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
-        match self.advance(branch, claimed.lease.id, commit, "aynig: renew")? {
+        match self.advance_until(branch, claimed.lease.id, commit, "aynig: renew", until)? {
             Swap::Won => {
                 claimed.lease = Lease { id: commit, message: claimed.lease.message.clone(), born };
                 self.follow(&claimed.run.id, commit);
@@ -313,7 +321,8 @@ impl Runner<'_> {
         }
         all.extend(told.variables.into_iter().map(|(name, value)| (name.into(), OsString::from_vec(value))));
         let run = &live.claimed.run;
-        let trailer = trigger.last("dwp-log-level").and_then(|v| std::str::from_utf8(v).ok());
+        let log_level = format!("{}log-level", run.dialect.prefix());
+        let trailer = trigger.last(&log_level).and_then(|v| std::str::from_utf8(v).ok());
         let flag = self.settings.log_level_flag.as_deref();
         let level = flag.or(trailer).unwrap_or(&self.settings.log_level).to_owned();
         let role = self.settings.role.as_ref().map_or("", |r| r.as_str()).to_owned();
@@ -344,35 +353,10 @@ impl Runner<'_> {
         all.remove(OsStr::new("OLDPWD"));
         all.into_iter().collect()
     }
-
-    /// Ends a run whose command could not even be prepared.
-    fn stall_unstarted(
-        &self,
-        branch: &RefName,
-        claimed: Claimed,
-        slot: Slot,
-        error: &RunnerError,
-        report: &mut Report,
-    ) -> Result<Ran, RunnerError> {
-        let logs = super::logs::paths(&super::logs::folder(self.repo).0, claimed.run.trigger, 1);
-        let mut live = Live {
-            dir: self.run_dir(&claimed.run.id),
-            claimed,
-            slot,
-            logs,
-            declared: Declarations::default(),
-            started: Instant::now(),
-            own_event: None,
-            interrupted: None,
-            _alive: None,
-        };
-        let why = Stall::Slot(super::finish::with_causes(error));
-        self.finish_stalled(branch, &mut live, None, why, report)
-    }
 }
 
 /// What is tried again and again is said once.
-fn note_once(report: &mut Report, note: Note) {
+pub(super) fn note_once(report: &mut Report, note: Note) {
     if !report.notes.contains(&note) {
         report.notes.push(note);
     }

@@ -101,11 +101,11 @@ impl<'a> Survey<'a> {
     /// Reads what all branches share.
     pub fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
         let attempts = runner.store.scan("refs/aynig/attempts/")?.into_iter().map(|(name, _)| name).collect();
-        let busy = worktrees::list(runner.repo)?;
+        let busy = if runner.settings.remote.is_none() { worktrees::list(runner.repo)? } else { Vec::new() };
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
         let shared = match &runner.settings.commands_from {
             CommandsFrom::Nowhere | CommandsFrom::Branch => None,
-            CommandsFrom::Ref(name) => Some(match runner.store.tip(name)? {
+            CommandsFrom::Ref(name) => Some(match runner.store.known_tip(name)? {
                 Some(id) => command_tree::find(&*runner.store, runner.store.read_commit(id)?.tree)?,
                 None => None,
             }),
@@ -140,6 +140,7 @@ impl<'a> Survey<'a> {
     }
 
     fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {
+        let tip = self.runner.with_hop(branch, tip);
         let lookup = match tip.event.as_ref().and_then(Event::state_name) {
             Some(state) if !state.is_working() => self.lookup(&tip.commit, state)?,
             Some(_) | None => Lookup::Missing,

@@ -8,6 +8,7 @@ use super::report::{Note, Refusal, Report, Skip, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
+use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::store::command_tree::{self, Command, Lookup};
@@ -34,6 +35,12 @@ impl Runner<'_> {
             let Some(tip) = self.read_tip(branch)? else {
                 return Ok(Verdict::Skipped(Skip::Missing));
             };
+            if let Some(remote) = self.source_of(&tip) {
+                return self.elsewhere(Some(&remote), |runner| {
+                    runner.store.refresh()?;
+                    runner.evaluate(branch, dry, report)
+                });
+            }
             let (decision, found) = match self.decide(branch, &tip)? {
                 Ok(decided) => decided,
                 Err(refusal) => return Ok(Verdict::Refused(refusal)),
@@ -76,6 +83,14 @@ impl Runner<'_> {
         }
     }
 
+    /// The remote that a local head says it came from, where that is configured here: what is decided about
+    /// such a branch is decided there (K30). An address from a commit is never used.
+    fn source_of(&self, tip: &Tip) -> Option<String> {
+        let source = tip.event.as_ref().and_then(|e| e.text(SOURCE))?;
+        let name = source.strip_prefix("git:").filter(|_| self.settings.remote.is_none())?;
+        self.repo.has_remote(name).then(|| name.to_owned())
+    }
+
     /// Judges a head, and says which command was found for its state. The inner error is a refusal.
     #[allow(clippy::type_complexity)]
     fn decide(
@@ -109,7 +124,7 @@ impl Runner<'_> {
         let tree = match &self.settings.commands_from {
             CommandsFrom::Nowhere => return Ok(Err(Refusal::NotTrusted)),
             CommandsFrom::Branch => tip.commit.tree,
-            CommandsFrom::Ref(name) => match self.store.tip(name)? {
+            CommandsFrom::Ref(name) => match self.store.known_tip(name)? {
                 Some(id) => self.store.read_commit(id)?.tree,
                 None => return Ok(Err(Refusal::NoCommandsRef(name.clone()))),
             },
@@ -180,7 +195,7 @@ impl Runner<'_> {
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
             return self.no_slot(branch, &tip);
         };
-        if self.store.tip(branch)? != Some(tip.id()) {
+        if self.store.known_tip(branch)? != Some(tip.id()) {
             return Ok(None);
         }
         let claimed = match self.claim(branch, tip, state)? {
@@ -195,7 +210,7 @@ impl Runner<'_> {
         if self.interrupt.signal().is_some() {
             return Ok(Some(Verdict::Skipped(Skip::Interrupted)));
         }
-        if self.store.tip(branch)? != Some(tip.id()) {
+        if self.store.known_tip(branch)? != Some(tip.id()) {
             return Ok(None);
         }
         Ok(Some(Verdict::NoSlot))

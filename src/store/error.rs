@@ -101,6 +101,18 @@ pub enum StoreError {
         /// What it said, one line.
         message: String,
     },
+    /// A remote did not do what was asked, or could not be asked.
+    #[error("cannot {what} remote '{remote}': {failure}: {message}")]
+    Remote {
+        /// The remote.
+        remote: String,
+        /// What was tried, as a verb with its preposition.
+        what: &'static str,
+        /// What kind of failure it is.
+        failure: RemoteFailure,
+        /// What Git or the remote said, one line.
+        message: String,
+    },
     /// gix could not do it.
     #[error("cannot {what}: {message}")]
     Gix {
@@ -109,6 +121,55 @@ pub enum StoreError {
         /// Its report.
         message: String,
     },
+}
+
+/// Kinds of failures with a remote. They are told apart for people; no verdict depends on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteFailure {
+    /// It heard us and said no: a hook, a protected branch.
+    #[error("it declined")]
+    Declined,
+    /// It does not know us, or knows that we may not.
+    #[error("authentication failed")]
+    Denied,
+    /// It can't be reached, or the connection broke.
+    #[error("it could not be reached")]
+    Unreachable,
+    /// It did not answer in time.
+    #[error("no answer in time")]
+    TooLate,
+    /// It is busy with the same ref, or out of room.
+    #[error("it was busy")]
+    Busy,
+    /// There is no such remote in the configuration.
+    #[error("not configured")]
+    Unknown,
+    /// Anything else.
+    #[error("it failed")]
+    Other,
+}
+
+impl RemoteFailure {
+    /// True where the same call may succeed later.
+    pub fn may_pass(self) -> bool {
+        match self {
+            Self::Unreachable | Self::TooLate | Self::Busy | Self::Other => true,
+            Self::Declined | Self::Denied | Self::Unknown => false,
+        }
+    }
+
+    /// A short word for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Declined => "declined",
+            Self::Denied => "denied",
+            Self::Unreachable => "unreachable",
+            Self::TooLate => "too-late",
+            Self::Busy => "busy",
+            Self::Unknown => "unknown-remote",
+            Self::Other => "other",
+        }
+    }
 }
 
 fn found_text(found: &Option<ObjectId>) -> String {

@@ -123,6 +123,15 @@ impl RepoGit {
         Ok(symbolic.map(|(name, target)| (RefName::new(name), RefName::new(target))).collect())
     }
 
+    /// The remote that `git push` would take for a branch; `None` where the configuration names none.
+    pub fn push_remote(&self, branch: &RefName) -> Result<Option<String>, StoreError> {
+        let name = OsStr::from_bytes(branch.as_bytes());
+        let args = [OsStr::new("--format=%(push:remotename)"), name];
+        let printed = self.here().verb("for-each-ref").args(args).ok()?;
+        let line = String::from_utf8_lossy(&printed);
+        Ok(line.lines().next().filter(|name| !name.is_empty()).map(str::to_owned))
+    }
+
     /// The object that a name stands for.
     pub fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
         let args = ["--verify", "--quiet", "--end-of-options", name];
@@ -246,9 +255,6 @@ impl RepoGit {
 
     /// Where a remote of this name is; `None` where there is none.
     pub fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        if name.starts_with('-') {
-            return Ok(None);
-        }
         let output = self.here().verb("remote").args(["get-url", name]).output()?;
         let line = output.stdout.split(|b| *b == b'\n').next().unwrap_or_default();
         Ok(output.status.success().then(|| line.to_vec()))

@@ -86,6 +86,8 @@ pub struct GitOutput {
     pub stdout: Vec<u8>,
     /// What it said, as one line of at most 500 characters, for reports.
     pub message: String,
+    /// All that it said, for telling one failure from another where only the report depends on it.
+    pub said: Vec<u8>,
     /// It was ended at its deadline.
     pub late: bool,
 }
@@ -340,7 +342,13 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
         Verdict::Ended => one_line(&ended.stderr.bytes),
     };
     let late = matches!(ended.verdict, Verdict::Deadline { .. });
-    Ok(GitOutput { status: ended.status, stdout: ended.stdout.bytes, message, late })
+    Ok(GitOutput {
+        status: ended.status,
+        stdout: ended.stdout.bytes,
+        message,
+        said: ended.stderr.bytes,
+        late,
+    })
 }
 
 fn one_line(stderr: &[u8]) -> String {

@@ -20,10 +20,12 @@ mod git_merge;
 pub mod gix_store;
 pub mod locks;
 pub mod memory;
+mod network;
 pub mod pack;
 pub mod pattern;
 mod reading;
 mod reflog;
+pub mod remote;
 pub mod repository;
 pub mod slots;
 pub mod swap;
@@ -31,11 +33,12 @@ pub mod worktrees;
 
 use disk::{make_readable, sync_file_system, sync_folder};
 pub use disk::{remove_tree, write_aside};
-pub use error::StoreError;
 use error::io_error;
+pub use error::{RemoteFailure, StoreError};
 
 use crate::protocol::id::ObjectId;
 use std::fmt;
+use std::time::Duration;
 
 /// A full ref name, such as `refs/heads/work`. Bytes, because Git allows names that are not UTF-8.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -211,6 +214,33 @@ pub struct Heads {
 pub trait Store: Send {
     /// What the ref holds; `None` where it does not exist.
     fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError>;
+
+    /// What the ref held when it was last heard of: enough where a swap follows, which names it. Costs
+    /// nothing where [`Store::tip`] costs a network call.
+    fn known_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.tip(name)
+    }
+
+    /// Hears of all branches anew. Refs that are here need no news.
+    fn refresh(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Puts one of the runner's own refs where the branches are, for runners elsewhere.
+    fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
+        let _ = (name, commit);
+        Ok(())
+    }
+
+    /// What one of the runner's own refs holds, brought here where somebody elsewhere published it.
+    fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.tip(name)
+    }
+
+    /// How long each network call may take from now on.
+    fn set_patience(&self, patience: Duration) {
+        let _ = patience;
+    }
 
     /// All refs under a prefix that ends with a slash, such as `refs/heads/`; symbolic refs are left
     /// out, and what can't be read is set aside.

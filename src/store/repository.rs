@@ -134,6 +134,17 @@ impl Repository {
         })
     }
 
+    /// Opens the branches of a remote instead, over the refs and objects that are here.
+    pub fn open_remote(&self, name: &str, durable: bool) -> Result<Box<dyn Store>, StoreError> {
+        Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))
+    }
+
+    /// True for a remote that the configuration has an address for.
+    pub fn has_remote(&self, name: &str) -> bool {
+        let known = self.gix().remote_names().iter().any(|n| **n == *name.as_bytes());
+        known && !name.starts_with('-')
+    }
+
     /// The folder where everything of ours in the Git directory lives.
     pub fn aynig_dir(&self) -> PathBuf {
         self.common_dir.join("aynig")

@@ -194,6 +194,7 @@ fn refused_before_moving(error: &StoreError) -> bool {
         | StoreError::Object { .. }
         | StoreError::Io { .. }
         | StoreError::Git { .. }
+        | StoreError::Remote { .. }
         | StoreError::Gix { .. } => false,
     }
 }

@@ -282,7 +282,7 @@ pub fn tree_of(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-fn done(output: Output) -> Done {
+pub fn done(output: Output) -> Done {
     Done {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -7,6 +7,7 @@
 
 pub mod flow;
 pub mod life;
+pub mod net;
 pub mod world;
 
 use std::ffi::{OsStr, OsString};

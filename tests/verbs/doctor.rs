@@ -250,6 +250,9 @@ fn the_remote_that_runners_share_is_asked_only_where_that_is_wanted() {
     rig.world.commit_files(&other, "main", &[("file", "x")], "x");
     rig.git(&["remote", "set-url", "shared", "../there.git"]);
     found(&network(0), "ok", "remote", "'shared' is at ../there.git, and answers (");
+    // Commands come from the remote's own branch, as it was last heard of (K33).
+    rig.git(&["update-ref", "refs/aynig/remote/shared/main", "main"]);
+    found(&rig.doctor(0), "ok", "trust", "commands come from refs/aynig/remote/shared/main");
     // A value that Git would take for a flag is no name.
     rig.git(&["config", "aynig.remote", "--upload-pack=x"]);
     found(&network(1), "error", "remote", "is no remote here");

@@ -36,7 +36,7 @@ Standings:
 
 JSON:
 Objects with schema (aynig.status/1), branch, commit, committed, subject, state, standing, why, command, origin_state, \
-run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy.
+run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy, dialect.
 
 Exit status:
   0    shown
@@ -58,7 +58,7 @@ left out unless --history asks for them. The history is only shown; no tick ever
 pub const EVENTS_MORE: &str = "\
 JSON:
 Objects with schema (aynig.events/1), branch, commit, committed (seconds since 1970), date, state, valid, subject, \
-body, run_id, runner_id, trigger, origin_state, hop, parents, trailers (each with key and value).
+body, run_id, runner_id, trigger, origin_state, hop, dialect, parents, trailers (each with key and value).
 
 Exit status:
   0    shown, or nobody reads it any more

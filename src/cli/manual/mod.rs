@@ -17,7 +17,10 @@ of it as the branch's next commit. Nothing stays running between ticks; everythi
 Only the newest commit of a branch counts. A state that has no command waits for a person. A command that \
 fails, times out or is killed leaves its branch 'stalled'; so does a runner that died, as soon as another \
 tick finds its lease expired. Nothing runs in a repository until its user has said what may: see \
-git-aynig-trust(1).";
+git-aynig-trust(1).
+
+Where the trailer is 'aynig-state' instead, the command commits the next state itself in its worktree, and \
+the tick brings its commits to the branch; those that say 'aynig-state: working' and the run's id renew its lease.";
 
 /// `git aynig`, sections.
 pub const AYNIG_MORE: &str = "\
@@ -117,7 +120,7 @@ Exit status:
   3    a branch asked for by name is leased or busy, or the race for it was lost
   75   try again later
   128  fatal, among it a branch asked for by name that does not exist
-  130, 143  interrupted: the command was stopped, and its branch is stalled
+  130, 143  interrupted: the command was stopped, and its branch is stalled (in the aynig dialect: still leased)
 
 Configuration:
   aynig.leaseDuration  --lease
@@ -130,7 +133,7 @@ Configuration:
 JSON format:
   Schema aynig.tick/1, one object a branch that was evaluated: schema, branch, exit_code, result, recovered, \
 notes, and what belongs to the result. Results: idle, unusable, missing, busy, interrupted, leased, lost-race, \
-no-slot, refused, would-run, would-recover, advanced, lease-kept, own, stalled, fenced, failed. Fields are in \
+no-slot, refused, would-run, would-recover, advanced, lease-kept, lease-left, own, stalled, fenced, failed. Fields are in \
 CONTRACT.md; they are added to, never renamed or removed.
 
 Examples:
@@ -176,6 +179,8 @@ Inside a command, the commit is the outcome of its run: it carries the run's id,
 worktree holds, and swaps again where only a renewal of the lease came between. Then the command's SET_STATE \
 lines do not count.
 
+A branch whose newest state event says 'aynig-state' goes on in that dialect; --dialect says otherwise.
+
 A trailer that the runner manages (dwp-run-id and the like) is refused, and so is a message that Git would not \
 read back as it was meant.";
 
@@ -195,6 +200,7 @@ Configuration:
 Examples:
   git aynig set-state build -b job -m 'build: please' -m 'The body is what the command is told.'
   git aynig set-state review --trailer 'dwp-ticket: 7'
+  git aynig set-state fetch -b parts --dialect aynig
   git aynig set-state done --emit
 
 See also:
@@ -204,7 +210,7 @@ See also:
 pub const SET_WORKING: &str = "\
 Takes the branch with a lease, as a tick does, but starts nothing: for work that a person or another program \
 does. Prints the lease's commit; its trailer dwp-run-id is the run. Inside a command, or in a process that it left running, \
-it renews the run's own lease instead.
+it renews the run's own lease instead: on a branch of the aynig dialect by a commit in the run's worktree.
 
 Nobody renews a lease that was taken so. When it ends without an outcome, the next tick sets the branch 'stalled'.";
 

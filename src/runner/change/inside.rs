@@ -1,18 +1,19 @@
 //! What a run writes on its own branch: the outcome and a renewal, by its command or what outlives it.
 //!
 //! The commit carries the run's id and takes what the slot holds. Only a renewal of the same run that came
-//! between makes it try again; any other head means that the lease is gone. Implements K21, K22.
+//! between makes it try again; any other head means that the lease is gone. Implements K21, K22, K29.
 
 use super::super::land::Moved;
 use super::super::report::Note;
 use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, RENEWALS, Written, blocked_notes, working, written};
 use crate::protocol::declaration::{Declaration, travelling};
+use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::transition::Run;
-use crate::store::slots::Occupant;
 use crate::store::slots::harvest::HarvestError;
+use crate::store::slots::{Occupant, Slot};
 use crate::store::{RefName, Swap};
 
 /// How often, and how far apart, a slot that somebody looks at is tried again.
@@ -26,19 +27,23 @@ impl Runner<'_> {
         &self,
         branch: &RefName,
         next: &Declaration,
+        asked: Option<Dialect>,
         inside: &Inside,
     ) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
             let (tip, lease, run) = self.own_lease(branch, inside)?;
+            if asked.is_some_and(|asked| asked != run.dialect) {
+                return Err(ChangeError::Dialect(branch.clone(), run.dialect));
+            }
             let mut own = run.trailers();
             if next.keep_trailers {
-                own.extend(travelling(&lease.message));
+                own.extend(travelling(&lease.message, run.dialect));
             }
             let mut notes = Vec::new();
-            let (tree, parents, slot) = self.inside_tree(inside, &tip, &mut notes)?;
-            let commit = self.write_declared(next, &own, tree, parents)?;
+            let (tree, parents, slot) = self.inside_tree(inside, &tip, run.dialect, &mut notes)?;
+            let commit = self.write_declared(&next.message(run.dialect, &own), tree, parents)?;
             let log = format!("aynig: {} -> {}", run.state, next.state);
-            match self.move_branch(branch, tip.id(), commit, &log)? {
+            match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
                 Moved::Won(finished) => {
                     self.settle_inside(slot, inside, commit)?;
                     notes.extend(blocked_notes(finished));
@@ -54,20 +59,21 @@ impl Runner<'_> {
     /// The head, if it is a lease of this run.
     fn own_lease(&self, branch: &RefName, inside: &Inside) -> Result<(Tip, Event, Run), ChangeError> {
         let lost = || ChangeError::LeaseLost(branch.clone(), inside.run_id.clone());
-        let tip = self.read_tip(branch)?.ok_or_else(lost)?;
-        let lease = tip.event.clone().filter(|e| e.is_working() && e.run_id() == Some(&*inside.run_id));
+        let tip = self.fresh_tip(branch)?.ok_or_else(lost)?;
+        let lease = self.whole_lease(&tip)?.filter(|e| e.run_id() == Some(&*inside.run_id));
         let lease = lease.ok_or_else(lost)?;
         let (Some(state), Some(trigger)) = (lease.origin_state(), lease.trigger()) else {
             return Err(lost());
         };
         let run = Run {
             id: inside.run_id.clone(),
+            dialect: lease.dialect,
             runner_id: lease.text(RUNNER_ID).unwrap_or_default().to_owned(),
             state,
             trigger,
             hop: lease.hop(),
             lease_seconds: lease.lease_seconds().unwrap_or(self.settings.lease),
-            remote: None,
+            remote: self.settings.remote.clone(),
         };
         Ok((tip, lease, run))
     }
@@ -77,6 +83,7 @@ impl Runner<'_> {
         &self,
         inside: &Inside,
         tip: &Tip,
+        dialect: Dialect,
         notes: &mut Vec<Note>,
     ) -> Result<(ObjectId, Vec<ObjectId>, Option<usize>), ChangeError> {
         let pool = self.pool()?;
@@ -99,7 +106,10 @@ impl Runner<'_> {
                 notes.push(Note::NestedRepositories(names));
             }
             let mut parents = vec![tip.id()];
-            if found.head != first && found.head != tip.id() {
+            if dialect.writer() == Writer::Command && self.descends(tip.id(), found.head)? {
+                // The command's own commits are the branch's next ones.
+                parents = vec![found.head];
+            } else if found.head != first && found.head != tip.id() {
                 parents.push(found.head);
             }
             return Ok((found.tree, parents, occupant.lingering.then_some(number)));
@@ -132,10 +142,51 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// A heartbeat of the run that we are inside of, as its command would commit one (K29): on top of the
+    /// slot's HEAD, which goes along, so that what is committed next descends from it.
+    fn beat_inside(
+        &self,
+        branch: &RefName,
+        inside: &Inside,
+        (tip, lease): (&Tip, &Event),
+    ) -> Result<Option<Written>, ChangeError> {
+        let pool = self.pool()?;
+        let of_run = |slot: &Slot| slot.record().run.as_ref().is_some_and(|r| r.run_id == inside.run_id);
+        let slot = pool.known().into_iter().map(|number| pool.borrow(number)).find(of_run);
+        let head = slot.as_ref().and_then(|slot| slot.head(self.repo).ok());
+        let base = match head {
+            Some(head) if self.descends(tip.id(), head)? => head,
+            Some(_) | None => tip.id(),
+        };
+        let tree = self.store.read_commit(base)?.tree;
+        let commit = self.write(tree, vec![base], &lease.message)?;
+        match self.move_branch(branch, tip.id(), commit, "aynig: renew", self.soon())? {
+            Moved::Won(finished) => {
+                self.follow(&inside.run_id, commit);
+                if let (Some(slot), Some(head)) = (slot, head)
+                    && self.store.read_commit(head)?.tree == tree
+                {
+                    slot.move_head(self.repo, head, commit)?;
+                }
+                let written = written(branch, commit, &working()?);
+                let (run_id, notes) = (Some(inside.run_id.clone()), blocked_notes(finished));
+                Ok(Some(Written { run_id, notes, ..written }))
+            }
+            Moved::Lost => Ok(None),
+            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
+        }
+    }
+
     /// Renews the lease of the run that we are inside of.
     pub(super) fn renew_inside(&self, branch: &RefName, inside: &Inside) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
             let (tip, lease, _) = self.own_lease(branch, inside)?;
+            if lease.dialect.writer() == Writer::Command {
+                match self.beat_inside(branch, inside, (&tip, &lease))? {
+                    Some(written) => return Ok(written),
+                    None => continue,
+                }
+            }
             let commit = self.write(tip.commit.tree, vec![tip.id()], &lease.message)?;
             match self.advance(branch, tip.id(), commit, "aynig: renew")? {
                 Swap::Won => {

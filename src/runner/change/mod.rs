@@ -6,15 +6,16 @@
 mod inside;
 mod retry;
 
+use super::finish::blocked_notes;
 use super::report::Note;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::declaration::{Declaration, travelling};
-use crate::protocol::event::{Event, HOP, STATE};
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::{Event, HOP};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::StateName;
 use crate::protocol::transition::{self, Run};
-use crate::store::checkout::Finished;
 use crate::store::{Expected, RefName, StoreError, Swap, swap};
 
 /// The run that we are inside of, as its environment says.
@@ -24,6 +25,8 @@ pub struct Inside {
     pub run_id: String,
     /// Its branch.
     pub branch: RefName,
+    /// The remote whose branch it is; `None`: the local one.
+    pub remote: Option<String>,
     /// The hop that its lease carries.
     pub hop: u32,
 }
@@ -80,6 +83,9 @@ pub enum ChangeError {
     /// Local changes are in the way.
     #[error("local changes in the working tree of '{0}' are in the way")]
     Blocked(RefName, String),
+    /// The run on this branch is of the other dialect.
+    #[error("the run on '{0}' is of the '{1}' dialect")]
+    Dialect(RefName, Dialect),
     /// What the slot holds can't be an outcome.
     #[error("the worktree of the run is not ready: {0}")]
     Slot(String),
@@ -107,37 +113,47 @@ impl ChangeError {
             | ChangeError::NotStalled(_)
             | ChangeError::NoTrigger(..)
             | ChangeError::Message(_)
+            | ChangeError::Dialect(..)
             | ChangeError::Slot(_) => 128,
         }
     }
 }
 
+/// How long a swap by hand is tried where it may pass.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// How often a swap inside a run is tried again over renewals.
 const RENEWALS: usize = 20;
 
 impl Runner<'_> {
-    /// Writes a state event: `set-state`.
+    /// Writes a state event: `set-state`. In the dialect that was asked for, else in that of the branch's
+    /// newest state event (K29).
     pub fn set_state(
         &self,
         branch: &RefName,
         next: &Declaration,
+        asked: Option<Dialect>,
         inside: Option<&Inside>,
     ) -> Result<Written, ChangeError> {
         if let Some(inside) = inside
-            && inside.branch == *branch
+            && self.is_of(inside, branch)
         {
-            return self.set_state_inside(branch, next, inside);
+            return self.set_state_inside(branch, next, asked, inside);
         }
-        let own: Vec<Trailer> = inside.map(|i| hop(i.hop.saturating_add(1))).into_iter().collect();
-        let Some(tip) = self.read_tip(branch)? else {
-            return self.create_branch(branch, next, &own);
+        let hop = inside.map(|i| i.hop.saturating_add(1));
+        let own = |dialect: Dialect| hop.map(|hop| dialect.trailer(HOP, hop)).into_iter().collect();
+        let Some(tip) = self.fresh_tip(branch)? else {
+            let dialect = asked.unwrap_or_default();
+            return self.create_branch(branch, (dialect, next), own(dialect));
         };
         refuse_leased(branch, &tip)?;
-        let mut own = own;
+        let dialect = asked.map_or_else(|| self.newest_dialect(&tip), Ok)?;
+        let mut own: Vec<Trailer> = own(dialect);
         if next.keep_trailers {
-            own.extend(travelling(&Message::parse(&tip.commit.message)));
+            own.extend(travelling(&Message::parse(&tip.commit.message), dialect));
         }
-        let commit = self.write_declared(next, &own, tip.commit.tree, vec![tip.id()])?;
+        let message = next.message(dialect, &own);
+        let commit = self.write_declared(&message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
         match self.advance(branch, tip.id(), commit, &log)? {
             Swap::Won => Ok(written(branch, commit, &next.state)),
@@ -146,14 +162,23 @@ impl Runner<'_> {
         }
     }
 
+    /// True for the branch that the run is about.
+    fn is_of(&self, inside: &Inside, branch: &RefName) -> bool {
+        inside.branch == *branch && inside.remote == self.settings.remote
+    }
+
+    /// Until when a swap by hand is tried.
+    pub(super) fn soon(&self) -> std::time::Duration {
+        self.clock.elapsed() + PATIENCE
+    }
+
     fn write_declared(
         &self,
-        next: &Declaration,
-        own: &[Trailer],
+        message: &Message,
         tree: ObjectId,
         parents: Vec<ObjectId>,
     ) -> Result<ObjectId, ChangeError> {
-        self.write(tree, parents, &next.message(own)).map_err(|error| match error {
+        self.write(tree, parents, message).map_err(|error| match error {
             RunnerError::Message { cause } => ChangeError::Message(cause),
             other => ChangeError::Runner(other),
         })
@@ -162,13 +187,13 @@ impl Runner<'_> {
     fn create_branch(
         &self,
         branch: &RefName,
-        next: &Declaration,
-        own: &[Trailer],
+        (dialect, next): (Dialect, &Declaration),
+        own: Vec<Trailer>,
     ) -> Result<Written, ChangeError> {
         let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
         let head = head.map_err(|_| ChangeError::Unborn(branch.clone()))?;
         let tree = self.store.read_commit(head)?.tree;
-        let commit = self.write_declared(next, own, tree, vec![head])?;
+        let commit = self.write_declared(&next.message(dialect, &own), tree, vec![head])?;
         let log = format!("aynig: set {}", next.state);
         let by = self.signature();
         match swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)? {
@@ -181,11 +206,11 @@ impl Runner<'_> {
     /// Takes or renews a lease by hand: `set-working`.
     pub fn set_working(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
         if let Some(inside) = inside
-            && inside.branch == *branch
+            && self.is_of(inside, branch)
         {
             return self.renew_inside(branch, inside);
         }
-        let tip = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         refuse_leased(branch, &tip)?;
         let event = tip.event.as_ref();
         let state = event.and_then(|e| e.state_name().cloned());
@@ -193,12 +218,13 @@ impl Runner<'_> {
             state.ok_or_else(|| ChangeError::NoTrigger(branch.clone(), "its head has no state".into()))?;
         let run = Run {
             id: uuid::Uuid::new_v4().to_string(),
+            dialect: event.map(|e| e.dialect).unwrap_or_default(),
             runner_id: self.runner_id.clone(),
             state,
             trigger: tip.id(),
             hop: event.map_or(0, Event::hop).saturating_add(1),
             lease_seconds: self.settings.lease,
-            remote: None,
+            remote: self.settings.remote.clone(),
         };
         let message = run.lease(&Message::parse(&tip.commit.message));
         let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
@@ -215,13 +241,12 @@ impl Runner<'_> {
     /// Takes a lease away: `cancel`.
     pub fn cancel(&self, branch: &RefName) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
-            let tip = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
-            let lease = tip.event.as_ref().filter(|e| e.is_working());
-            let lease = lease.ok_or_else(|| ChangeError::NotLeased(branch.clone()))?;
+            let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+            let lease = self.whole_lease(&tip)?.ok_or_else(|| ChangeError::NotLeased(branch.clone()))?;
             let run_id = lease.run_id().unwrap_or("unknown").to_owned();
             let details = format!("Run {} was canceled.", crate::protocol::text::escape(run_id.as_bytes()));
             let id = uuid::Uuid::new_v4().to_string();
-            let message = transition::canceled(lease, &id, &details);
+            let message = transition::canceled(&lease, &id, &details);
             let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
             match self.advance(branch, tip.id(), commit, "aynig: cancel")? {
                 Swap::Won => {
@@ -249,12 +274,8 @@ fn refuse_leased(branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
     }
 }
 
-fn hop(hop: u32) -> Trailer {
-    Trailer { key: HOP.into(), value: hop.to_string().into_bytes() }
-}
-
 fn working() -> Result<StateName, ChangeError> {
-    StateName::new(crate::protocol::name::WORKING).map_err(|e| ChangeError::Message(format!("{STATE}: {e}")))
+    StateName::new(crate::protocol::name::WORKING).map_err(|e| ChangeError::Message(e.to_string()))
 }
 
 fn written(branch: &RefName, commit: ObjectId, state: &StateName) -> Written {
@@ -267,14 +288,4 @@ fn written(branch: &RefName, commit: ObjectId, state: &StateName) -> Written {
         notes: Vec::new(),
         overruled: Vec::new(),
     }
-}
-
-fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
-    finished
-        .into_iter()
-        .filter_map(|done| match done {
-            Finished::Blocked(dir, words) => Some(Note::CheckoutBlocked(dir, words)),
-            Finished::Arrived(_) | Finished::Moot(_) => None,
-        })
-        .collect()
 }

@@ -7,7 +7,8 @@ use super::super::land::Moved;
 use super::super::slot::attempt_ref;
 use super::super::{Runner, RunnerError, Tip, recover};
 use super::{ChangeError, Inside, Written, blocked_notes, written};
-use crate::protocol::event::{Event, RUN_ID};
+use crate::protocol::dialect::Writer;
+use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::transition;
@@ -16,7 +17,7 @@ use crate::store::{RefName, Swap, swap};
 impl Runner<'_> {
     /// Asks for a stalled branch's trigger again, or lands its finished outcome: `retry`.
     pub fn retry(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
-        let head = self.read_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let head = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         let stalled = self.stalled_below(branch, &head)?;
         let event = stalled.event.as_ref().ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
         if let Some(attempt) = self.finished_attempt(event)? {
@@ -29,7 +30,7 @@ impl Runner<'_> {
         let trigger = trigger.ok_or_else(|| missing("the trigger is no state event"))?;
         let state = trigger.state_name().ok_or_else(|| missing("the trigger's state is not usable"))?;
         let hop = inside.map(|i| i.hop.saturating_add(1));
-        let message = transition::retried(state, &trigger.message, hop);
+        let message = transition::retried(state, &trigger, hop);
         let commit = self.write(head.commit.tree, vec![head.id()], &message)?;
         match self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))? {
             Swap::Won => Ok(written(branch, commit, state)),
@@ -60,11 +61,16 @@ impl Runner<'_> {
     fn finished_attempt(&self, stalled: &Event) -> Result<Option<Tip>, ChangeError> {
         let Some(run_id) = recover::stalled_run(stalled) else { return Ok(None) };
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
-        let Some(attempt) = self.read_tip(&name)? else { return Ok(None) };
-        let whole = attempt
-            .event
-            .as_ref()
-            .is_some_and(|e| !e.is_working() && e.state_name().is_some() && e.run_id() == Some(run_id));
+        let Some(attempt) = self.store.obtain(&name)? else { return Ok(None) };
+        let attempt: Tip = self.store.read_commit(attempt)?.into();
+        let whole = attempt.event.as_ref().is_some_and(|e| {
+            // A command need not say whose commit its own is; the ref's name does (K29).
+            let of_run = match e.dialect.writer() {
+                Writer::Runner => e.run_id() == Some(run_id),
+                Writer::Command => e.run_id().is_none_or(|id| id == run_id),
+            };
+            !e.is_working() && e.state_name().is_some() && of_run
+        });
         Ok(whole.then_some(attempt))
     }
 
@@ -76,22 +82,28 @@ impl Runner<'_> {
         stalled: &Tip,
         attempt: Tip,
     ) -> Result<Written, ChangeError> {
-        let message = Message::parse(&attempt.commit.message);
+        let mut message = Message::parse(&attempt.commit.message);
+        // Whoever reads the history sees that it was brought there, and two that land it don't write the same.
+        let dialect = attempt.event.as_ref().map(|e| e.dialect).unwrap_or_default();
+        message.trailers.push(dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let mut parents = vec![head.id()];
-        parents.extend(attempt.commit.parents.iter().skip(1));
+        match attempt.event.as_ref().map(|e| e.dialect.writer()) {
+            // What its command committed, with all that travels below it.
+            Some(Writer::Command) => parents.push(attempt.id()),
+            Some(Writer::Runner) | None => parents.extend(attempt.commit.parents.iter().skip(1)),
+        }
         let (mut tree, mut overruled) = (attempt.commit.tree, Vec::new());
         if head.commit.tree != stalled.commit.tree {
             (tree, overruled) = self.repo.git.merge_trees(stalled.commit.tree, head.commit.tree, tree)?;
         }
         let commit = self.write(tree, parents, &message)?;
-        match self.move_branch(branch, head.id(), commit, "aynig: land attempt")? {
+        match self.move_branch(branch, head.id(), commit, "aynig: land attempt", self.soon())? {
             Moved::Won(finished) => {
                 let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());
                 let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
                 let notes = blocked_notes(finished);
-                if let Some(name) =
-                    message.last(RUN_ID).and_then(|id| attempt_ref(&String::from_utf8_lossy(id)))
-                {
+                let run_id = stalled.event.as_ref().and_then(recover::stalled_run);
+                if let Some(name) = run_id.and_then(attempt_ref) {
                     swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature())?;
                 }
                 Ok(Written { notes, overruled, ..written(branch, commit, &state) })

@@ -22,7 +22,8 @@ impl Runner<'_> {
     fn check_remote(&self, remote: &str, network: bool, found: &mut Findings) -> Result<(), RunnerError> {
         let shown = escape(remote.as_bytes());
         let word = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), |q| q.into_owned());
-        let Some(url) = self.repo.git.remote_url(remote)? else {
+        let url = if self.repo.has_remote(remote) { self.repo.git.remote_url(remote)? } else { None };
+        let Some(url) = url else {
             let text = format!("'{shown}', which aynig.remote names, is no remote here");
             let hint = format!("git remote add {word} <url>, or git config --unset aynig.remote");
             found.push(Finding::new(Error, "remote", text).hint(hint));

@@ -110,6 +110,16 @@ impl Slot {
         if is_content(&path, content.as_bytes()) { Ok(()) } else { write_aside(&path, content.as_bytes()) }
     }
 
+    /// Moves a detached HEAD from one commit to another of the same tree; does nothing where it is elsewhere.
+    pub fn move_head(&self, repo: &Repository, from: ObjectId, to: ObjectId) -> Result<(), StoreError> {
+        let raw = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        let detached = match repo.reftable {
+            true => repo.git.symbolic_head(&self.admin)?.is_none(),
+            false => ObjectId::from_hex(raw.trim_ascii_end()).is_ok(),
+        };
+        if detached && self.head(repo)? == from { self.detach(repo, to) } else { Ok(()) }
+    }
+
     /// Lets go of what a run left in the registration that stands in the user's way: a branch that is checked
     /// out can't be checked out, renamed or deleted elsewhere, and neither can one in a rebase.
     pub fn leave(&self, repo: &Repository, lease: ObjectId) -> Result<(), StoreError> {

@@ -107,6 +107,11 @@ impl Slot {
         Ok(Harvest { tree, head, nested })
     }
 
+    /// Makes the objects durable that the command wrote itself (K42).
+    pub fn sync(&self, repo: &Repository) -> Result<(), StoreError> {
+        if repo.durable { super::super::sync_file_system(&repo.common_dir) } else { Ok(()) }
+    }
+
     /// Without those that are ignored anyway: Git refuses to be told to leave such a path out.
     fn not_ignored(&self, repo: &Repository, nested: Vec<BString>) -> Result<Vec<BString>, StoreError> {
         if nested.is_empty() {

@@ -44,6 +44,9 @@ pub struct Occupant {
     pub run_id: String,
     /// The full name of its branch.
     pub branch: String,
+    /// The remote whose branch that is; `None`: the local one.
+    #[serde(default)]
+    pub remote: Option<String>,
     /// The lease commit that the slot was filled with, in hex.
     pub lease: String,
     /// Set once the command has ended without a declaration, so that the lease lives on (K21).

@@ -1,0 +1,265 @@
+//! What must hold of a branch's history whatever happened, judged from commits and accepted moves alone.
+//!
+//! Give it the moves that a ref made, in order, as the repository that holds it accepted them (its reflog
+//! says), and the commits they name. It knows nothing of runners, clocks or crashes: a history that two
+//! executors made, or that lost work, shows it. Judges promise 1 of the contract, K8, K10, K20-K24, K27.
+
+use super::event::{Event, RECOVERY_ID, STALLED_RUN};
+use super::id::ObjectId;
+use super::message::Message;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+/// A commit, as far as it counts here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its parents, first parent first.
+    pub parents: Vec<ObjectId>,
+    /// Its message.
+    pub message: Vec<u8>,
+}
+
+/// One accepted move of one branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// What the branch held before; `None`: it was made.
+    pub old: Option<ObjectId>,
+    /// What it holds since; `None`: it was deleted.
+    pub new: Option<ObjectId>,
+}
+
+/// What a history did that it must not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Violation {
+    /// V1: a trigger got more leases than it was the head.
+    SecondLease(String),
+    /// V2: a run ended twice.
+    SecondEnd(String),
+    /// V3: a run wrote after it was declared stalled.
+    WroteAfterStalled(String),
+    /// V4: a commit of a run stands on something other than what it replaced.
+    ForeignParent(ObjectId),
+    /// V4: an outcome or a renewal that does not stand on its run's own lease.
+    NoLeaseBelow(ObjectId),
+    /// V5: a runner's move dropped a commit that had been accepted.
+    Dropped(ObjectId),
+    /// V6: a runner made a branch.
+    MadeBranch(ObjectId),
+    /// V7: a runner's commit does not tell its whole story, or not the truth.
+    Unreadable(ObjectId),
+    /// The moves do not follow from one another: something was accepted that is not in them.
+    Gap(ObjectId),
+    /// A commit that a move names is not there.
+    Missing(ObjectId),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SecondLease(id) => write!(f, "V1: trigger {id} was leased twice"),
+            Self::SecondEnd(run) => write!(f, "V2: run {run} ended twice"),
+            Self::WroteAfterStalled(run) => write!(f, "V3: run {run} wrote after it was stalled"),
+            Self::ForeignParent(id) => write!(f, "V4: {id} does not stand on what it replaced"),
+            Self::NoLeaseBelow(id) => write!(f, "V4: {id} does not stand on a lease of its run"),
+            Self::Dropped(id) => write!(f, "V5: {id} dropped what was accepted before"),
+            Self::MadeBranch(id) => write!(f, "V6: {id} made a branch"),
+            Self::Unreadable(id) => write!(f, "V7: {id} does not tell its story"),
+            Self::Gap(id) => write!(f, "{id} replaced something that was not the head"),
+            Self::Missing(id) => write!(f, "{id} is missing"),
+        }
+    }
+}
+
+/// What a commit is to the judge.
+enum Role {
+    /// The first lease of a run.
+    Lease { run: String, trigger: ObjectId },
+    /// The same run's lease again.
+    Renewal { run: String },
+    /// The end of a run, by itself.
+    Outcome { run: String },
+    /// The end of a run, by somebody else.
+    Recovery { run: String },
+    /// A stalled run's finished outcome, which a person brought to the branch (K28).
+    Landing { run: String },
+    /// Anything else: a person's.
+    Other,
+}
+
+/// Judges the moves of one branch.
+pub fn check(moves: &[Move], commits: &HashMap<ObjectId, Recorded>) -> Vec<Violation> {
+    let mut judge = Judge::new(commits);
+    let mut head = moves.first().and_then(|m| m.old);
+    for step in moves {
+        if step.old != head {
+            judge.found.extend(step.new.or(step.old).map(Violation::Gap));
+        }
+        head = step.new;
+        if let Some(new) = step.new {
+            judge.step(step.old, new);
+        }
+    }
+    judge.found.sort();
+    judge.found.dedup();
+    judge.found
+}
+
+/// Judges a branch of which only the commits are known: its first parents, each taken as a move of its own.
+pub fn check_line(head: ObjectId, commits: &HashMap<ObjectId, Recorded>) -> Vec<Violation> {
+    let mut line = vec![head];
+    while let Some(parent) = line.last().and_then(|id| commits.get(id)?.parents.first()) {
+        if !commits.contains_key(parent) || line.contains(parent) {
+            break;
+        }
+        line.push(*parent);
+    }
+    line.reverse();
+    let moves: Vec<Move> = line.windows(2).map(|w| Move { old: Some(w[0]), new: Some(w[1]) }).collect();
+    check(&moves, commits)
+}
+
+struct Judge<'a> {
+    commits: &'a HashMap<ObjectId, Recorded>,
+    /// How often each commit was the head, and how often it was leased.
+    heads: BTreeMap<ObjectId, (u32, u32)>,
+    ended: BTreeMap<String, u32>,
+    stalled: Vec<String>,
+    landed: Vec<String>,
+    found: Vec<Violation>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(commits: &'a HashMap<ObjectId, Recorded>) -> Self {
+        let (heads, ended) = (BTreeMap::new(), BTreeMap::new());
+        let (stalled, landed) = (Vec::new(), Vec::new());
+        Self { commits, heads, ended, stalled, landed, found: Vec::new() }
+    }
+
+    fn step(&mut self, old: Option<ObjectId>, new: ObjectId) {
+        self.heads.entry(new).or_default().0 += 1;
+        let Some(commit) = self.commits.get(&new) else { return self.found.push(Violation::Missing(new)) };
+        let role = self.role(new, commit);
+        let run = match &role {
+            Role::Other => return,
+            Role::Lease { run, .. }
+            | Role::Renewal { run }
+            | Role::Outcome { run }
+            | Role::Recovery { run }
+            | Role::Landing { run } => run.clone(),
+        };
+        let Some(old) = old else { return self.found.push(Violation::MadeBranch(new)) };
+        if commit.parents.first() != Some(&old) && !self.descends(new, old) {
+            self.found.push(Violation::Dropped(new));
+        }
+        if self.stalled.contains(&run) && !matches!(role, Role::Landing { .. }) {
+            self.found.push(Violation::WroteAfterStalled(run.clone()));
+        }
+        match role {
+            Role::Lease { trigger, .. } => {
+                if trigger != old {
+                    self.found.push(Violation::ForeignParent(new));
+                }
+                let seen = self.heads.entry(old).or_insert((1, 0));
+                seen.1 += 1;
+                if seen.1 > seen.0 {
+                    self.found.push(Violation::SecondLease(old.to_string()));
+                }
+            }
+            Role::Renewal { .. } => self.needs_lease(new, old, &run),
+            Role::Outcome { .. } => {
+                self.needs_lease(new, old, &run);
+                self.end(&run);
+            }
+            Role::Recovery { .. } => {
+                self.needs_lease(new, old, &run);
+                self.end(&run);
+                self.stalled.push(run);
+            }
+            Role::Landing { .. } => {
+                if !self.stands_on(old, |event| event.text(STALLED_RUN) == Some(&run)) {
+                    self.found.push(Violation::NoLeaseBelow(new));
+                }
+                self.land(run);
+            }
+            Role::Other => {}
+        }
+    }
+
+    fn role(&mut self, id: ObjectId, commit: &Recorded) -> Role {
+        let Some(event) = self.event(commit) else { return Role::Other };
+        if event.text(RECOVERY_ID).is_some() {
+            return match (event.text(STALLED_RUN), event.run_id()) {
+                (Some(run), _) => Role::Recovery { run: run.to_owned() },
+                (None, Some(run)) => Role::Landing { run: run.to_owned() },
+                // `canceled` names no run.
+                (None, None) => Role::Other,
+            };
+        }
+        let Some(run) = event.run_id().map(str::to_owned) else { return Role::Other };
+        let (Some(trigger), Some(_)) = (event.trigger(), event.origin_state()) else {
+            self.found.push(Violation::Unreadable(id));
+            return Role::Other;
+        };
+        if !event.is_working() {
+            return Role::Outcome { run };
+        }
+        let below = commit.parents.first().and_then(|p| self.commits.get(p));
+        let same =
+            below.and_then(|c| self.event(c)).is_some_and(|e| e.is_working() && e.run_id() == Some(&run));
+        if same { Role::Renewal { run } } else { Role::Lease { run, trigger } }
+    }
+
+    fn event(&self, commit: &Recorded) -> Option<Event> {
+        Event::of(Message::parse(&commit.message))
+    }
+
+    fn end(&mut self, run: &str) {
+        let ends = self.ended.entry(run.to_owned()).or_default();
+        *ends += 1;
+        if *ends > 1 {
+            self.found.push(Violation::SecondEnd(run.to_owned()));
+        }
+    }
+
+    fn land(&mut self, run: String) {
+        if self.landed.contains(&run) {
+            self.found.push(Violation::SecondEnd(run.clone()));
+        }
+        self.landed.push(run);
+    }
+
+    /// What it replaced is a lease of the run, or stands on one.
+    fn needs_lease(&mut self, new: ObjectId, old: ObjectId, run: &str) {
+        if !self.stands_on(old, |event| event.is_working() && event.run_id() == Some(run)) {
+            self.found.push(Violation::NoLeaseBelow(new));
+        }
+    }
+
+    /// True where the newest state event at or below `at` is such a one.
+    fn stands_on(&self, at: ObjectId, is: impl Fn(&Event) -> bool) -> bool {
+        let mut at = Some(at);
+        while let Some(commit) = at.and_then(|id| self.commits.get(&id)) {
+            match self.event(commit) {
+                Some(event) => return is(&event),
+                None => at = commit.parents.first().copied(),
+            }
+        }
+        false
+    }
+
+    fn descends(&self, new: ObjectId, old: ObjectId) -> bool {
+        let (mut todo, mut seen) = (vec![new], std::collections::HashSet::new());
+        while let Some(id) = todo.pop() {
+            if id == old {
+                return true;
+            }
+            if seen.insert(id) {
+                todo.extend(self.commits.get(&id).into_iter().flat_map(|c| c.parents.iter().copied()));
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The judge itself, on forged histories: one for each violation.
+
+use super::*;
+
+fn id(n: u8) -> ObjectId {
+    ObjectId::from_bytes(&[n; 20]).unwrap()
+}
+
+/// A history being forged: commits by number, and moves between them.
+#[derive(Default)]
+struct Forged {
+    commits: HashMap<ObjectId, Recorded>,
+    moves: Vec<Move>,
+}
+
+impl Forged {
+    fn commit(&mut self, n: u8, parent: u8, trailers: &str) -> &mut Self {
+        let message = format!("subject\n\n{trailers}").into_bytes();
+        self.commits.insert(id(n), Recorded { parents: vec![id(parent)], message });
+        self
+    }
+    fn go(&mut self, from: u8, to: u8) -> &mut Self {
+        self.moves.push(Move { old: Some(id(from)), new: Some(id(to)) });
+        self
+    }
+    fn of_run(&mut self, n: u8, parent: u8, state: &str, run: &str, trigger: u8) -> &mut Self {
+        let trigger = id(trigger);
+        let trailers = format!(
+            "dwp-state: {state}\ndwp-run-id: {run}\ndwp-origin-state: build\ndwp-trigger: {trigger}\n"
+        );
+        self.commit(n, parent, &trailers)
+    }
+    fn recovery(&mut self, n: u8, parent: u8, run: &str) -> &mut Self {
+        let trailers =
+            format!("dwp-state: stalled\ndwp-stalled-run: {run}\ndwp-run-id: {run}\ndwp-recovery-id: x{n}\n");
+        self.commit(n, parent, &trailers)
+    }
+    fn found(&self) -> Vec<Violation> {
+        check(&self.moves, &self.commits)
+    }
+}
+
+/// 1 is a trigger, 2 its lease, 3 a renewal, 4 the outcome.
+fn good() -> Forged {
+    let mut h = Forged::default();
+    h.commit(0, 99, "").commit(1, 0, "dwp-state: build\n");
+    h.of_run(2, 1, "working", "r", 1).of_run(3, 2, "working", "r", 1).of_run(4, 3, "done", "r", 1);
+    h.go(0, 1).go(1, 2).go(2, 3);
+    h
+}
+
+#[test]
+fn a_good_history_has_no_violation() {
+    assert_eq!(good().go(3, 4).found(), []);
+    assert_eq!(check_line(id(4), &good().commits), []);
+    let mut recovered = good();
+    recovered.recovery(5, 3, "r").go(3, 5);
+    assert_eq!(recovered.found(), []);
+    // A person may rewind, and then the trigger is answered once more.
+    let mut rewound = good();
+    rewound.of_run(6, 1, "working", "s", 1).go(3, 1).go(1, 6);
+    assert_eq!(rewound.found(), []);
+}
+
+#[test]
+fn v1_a_trigger_that_was_leased_twice() {
+    let mut h = good();
+    h.of_run(6, 1, "working", "s", 1).moves.push(Move { old: Some(id(1)), new: Some(id(6)) });
+    assert!(h.found().contains(&Violation::SecondLease(id(1).to_string())), "{:?}", h.found());
+    assert!(h.found().contains(&Violation::Gap(id(6))));
+}
+
+#[test]
+fn v2_a_run_that_ended_twice() {
+    let mut h = good();
+    h.go(3, 4).of_run(7, 4, "done", "r", 1).go(4, 7);
+    assert!(h.found().contains(&Violation::SecondEnd("r".into())), "{:?}", h.found());
+}
+
+#[test]
+fn an_outcome_is_landed_over_stalled_once() {
+    let mut h = good();
+    let landed = |n: u8| {
+        let trigger = id(1);
+        format!(
+            "dwp-state: done\ndwp-run-id: r\ndwp-origin-state: build\ndwp-trigger: {trigger}\ndwp-recovery-id: l{n}\n"
+        )
+    };
+    h.of_run(5, 3, "stalled", "r", 1).go(3, 5).commit(6, 5, "");
+    h.commits.get_mut(&id(5)).unwrap().message.extend(b"dwp-stalled-run: r\n");
+    h.commit(7, 6, &landed(7)).go(5, 6).go(6, 7);
+    assert_eq!(h.found(), []);
+    h.commit(8, 7, &landed(8)).go(7, 8);
+    assert_eq!(h.found(), [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(8))]);
+}
+
+#[test]
+fn v3_a_run_that_wrote_after_it_was_stalled() {
+    let mut h = good();
+    h.recovery(5, 3, "r").go(3, 5).of_run(7, 5, "done", "r", 1).go(5, 7);
+    assert!(h.found().contains(&Violation::WroteAfterStalled("r".into())), "{:?}", h.found());
+}
+
+#[test]
+fn v4_a_lease_or_an_outcome_that_stands_elsewhere() {
+    let mut h = good();
+    h.commit(8, 1, "").of_run(9, 8, "working", "s", 1).moves.truncate(1);
+    h.go(1, 8).go(8, 9);
+    assert_eq!(h.found(), [Violation::ForeignParent(id(9))]);
+    let mut h = good();
+    h.moves.truncate(1);
+    h.of_run(9, 1, "done", "r", 1).go(1, 9);
+    assert_eq!(h.found(), [Violation::NoLeaseBelow(id(9))]);
+}
+
+#[test]
+fn v5_a_users_commit_that_a_runner_dropped() {
+    let mut h = good();
+    h.commit(8, 3, "").go(3, 8).moves.push(Move { old: Some(id(8)), new: Some(id(4)) });
+    assert!(h.found().contains(&Violation::Dropped(id(4))), "{:?}", h.found());
+}
+
+#[test]
+fn v6_a_branch_that_a_runner_made() {
+    let mut h = good();
+    h.moves.push(Move { old: Some(id(3)), new: None });
+    h.moves.push(Move { old: None, new: Some(id(4)) });
+    assert_eq!(h.found(), [Violation::MadeBranch(id(4))]);
+}
+
+#[test]
+fn v7_a_commit_that_hides_its_trigger() {
+    let mut h = good();
+    h.commit(4, 3, "dwp-state: done\ndwp-run-id: r\n").go(3, 4);
+    assert_eq!(h.found(), [Violation::Unreadable(id(4))]);
+}
+
+#[test]
+fn a_commit_that_is_not_there() {
+    assert_eq!(good().go(3, 77).found(), [Violation::Missing(id(77))]);
+}

@@ -1,0 +1,295 @@
+//! The network calls of remote mode, by the `git` binary: credentials, SSH and proxies are the user's own.
+//!
+//! Heads are fetched into a folder of refs of our own (a fetch of the user's moves other refs), and nothing
+//! else is written. A push names the old value; its porcelain line and exit status are the answer of one
+//! attempt, and what failures are called is for people only. Implements K12, K30.
+
+use super::git_calls::RepoGit;
+use super::git_command::{GitCommand, GitOutput};
+use super::{Expected, RefName, RemoteFailure, StoreError};
+use crate::protocol::id::ObjectId;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest fetch: the first one of a large repository.
+const FETCH_MAX: Duration = Duration::from_secs(1800);
+
+/// One remote of one repository.
+#[derive(Debug, Clone)]
+pub(super) struct Remote {
+    pub git: RepoGit,
+    pub name: String,
+    /// Where relative addresses begin.
+    pub home: PathBuf,
+}
+
+/// What a push answered for its one ref.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Pushed {
+    /// The remote said that it moved.
+    Done,
+    /// Git or the remote saw another value than the expected one.
+    Stale,
+    /// No such word.
+    Failed(RemoteFailure, String),
+}
+
+impl Remote {
+    /// The folder of refs that hold what was last heard of its branches.
+    pub fn tracking(&self) -> String {
+        format!("refs/aynig/remote/{}/", self.name)
+    }
+
+    fn command(&self) -> GitCommand {
+        self.git.here().foreground().in_dir(&self.home)
+    }
+
+    fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
+        let failure = if output.late { RemoteFailure::TooLate } else { kind_of(&output.said) };
+        let message = match output.message.is_empty() {
+            true => output.status.to_string(),
+            false => output.message.clone(),
+        };
+        StoreError::Remote { remote: self.name.clone(), what, failure, message }
+    }
+
+    fn fetch(&self, refspecs: &[OsString], prune: bool) -> Result<(), StoreError> {
+        let mut command = self.command().verb("fetch").args([
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--no-recurse-submodules",
+            "--no-show-forced-updates",
+            // The user's own tracking refs are the user's to move.
+            "--refmap=",
+        ]);
+        if prune {
+            command = command.args(["--prune"]);
+        }
+        let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
+        let output = command.args(refspecs).within(FETCH_MAX).output()?;
+        if output.status.success() { Ok(()) } else { Err(self.failed("fetch from", &output)) }
+    }
+
+    /// Fetches all branches, and forgets those that are gone.
+    pub fn fetch_heads(&self) -> Result<(), StoreError> {
+        self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true)
+    }
+
+    /// Fetches one ref's objects, without a ref of ours.
+    pub fn fetch_objects(&self, name: &RefName) -> Result<(), StoreError> {
+        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], false)
+    }
+
+    /// Fetches one ref into the same name here.
+    pub fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
+        let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
+        self.fetch(&[OsString::from_vec(spec)], false)
+    }
+
+    /// What a ref holds there now.
+    pub fn ask(&self, name: &RefName, patience: Duration) -> Result<Option<ObjectId>, StoreError> {
+        let args =
+            [OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(name.as_bytes())];
+        let output = self.command().verb("ls-remote").args(args).within(patience).output()?;
+        if !output.status.success() {
+            return Err(self.failed("ask", &output));
+        }
+        // The name is a pattern to Git: it matches the end of longer ones too.
+        let line = output.stdout.split(|b| *b == b'\n').find_map(|line| {
+            let tab = line.iter().position(|b| *b == b'\t')?;
+            (&line[tab + 1..] == name.as_bytes()).then_some(&line[..tab])
+        });
+        line.map(ObjectId::from_hex).transpose().map_err(|_| StoreError::Remote {
+            remote: self.name.clone(),
+            what: "ask",
+            failure: RemoteFailure::Other,
+            message: "its answer is no object id".to_owned(),
+        })
+    }
+
+    /// One attempt to move a ref there from `expected` to `new`.
+    pub fn push(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: ObjectId,
+        patience: Duration,
+    ) -> Result<Pushed, StoreError> {
+        let full = name.as_bytes();
+        let old = match expected {
+            Expected::At(id) => id.to_string(),
+            // Empty: it must not exist.
+            Expected::Missing => String::new(),
+        };
+        let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
+        let output = self.push_command(new, full, Some(OsString::from_vec(lease)), patience).output()?;
+        Ok(answer(&output, full))
+    }
+
+    /// Puts a ref of the runner's own there, whatever is there.
+    pub fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
+        let output = self.push_command(new, name.as_bytes(), None, patience).output()?;
+        if output.status.success() { Ok(()) } else { Err(self.failed("push to", &output)) }
+    }
+
+    fn push_command(
+        &self,
+        new: ObjectId,
+        full: &[u8],
+        lease: Option<OsString>,
+        patience: Duration,
+    ) -> GitCommand {
+        let forced: &[u8] = if lease.is_some() { b"" } else { b"+" };
+        let spec = [forced, new.to_string().as_bytes(), b":", full].concat();
+        self.command()
+            .config("push.followTags=false")
+            .config(&format!("remote.{}.mirror=false", self.name))
+            .verb("push")
+            .args(["--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"])
+            .args(lease)
+            .args([OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(&spec)])
+            .within(patience)
+    }
+}
+
+/// Reads a porcelain answer: `<flag> TAB <from>:<to> TAB <summary>`, one line a ref.
+fn answer(output: &GitOutput, full: &[u8]) -> Pushed {
+    let line = output.stdout.split(|b| *b == b'\n').find_map(|line| {
+        let mut fields = line.splitn(3, |b| *b == b'\t');
+        let (flag, refs, summary) = (fields.next()?, fields.next()?, fields.next()?);
+        let colon = refs.iter().position(|b| *b == b':')?;
+        (&refs[colon + 1..] == full).then_some((flag, summary))
+    });
+    match line {
+        Some((b" " | b"*" | b"+", _)) if output.status.success() => Pushed::Done,
+        Some((b"!", summary)) if summary.starts_with(b"[rejected]") => Pushed::Stale,
+        Some((b"!", summary)) => {
+            let reason = String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
+            let reason =
+                if output.message.is_empty() { reason } else { format!("{reason}: {}", output.message) };
+            Pushed::Failed(declined_or_busy(summary), reason)
+        }
+        Some(_) | None if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
+        Some(_) | None => Pushed::Failed(kind_of(&output.said), output.message.clone()),
+    }
+}
+
+fn plain(c: char) -> char {
+    if c.is_control() { '?' } else { c }
+}
+
+fn has(text: &[u8], words: &[&str]) -> bool {
+    let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+/// A ref that the remote rejected: it lost its own race for the lock, or said no.
+fn declined_or_busy(summary: &[u8]) -> RemoteFailure {
+    let busy = [
+        "failed to update ref",
+        "cannot lock ref",
+        "failed to lock",
+        "incorrect old value",
+        "unable to migrate",
+        "unpacker error",
+        "unpack failed",
+        "remote failure",
+        "internal server error",
+    ];
+    if has(summary, &busy) { RemoteFailure::Busy } else { RemoteFailure::Declined }
+}
+
+/// What a failure without a verdict is called.
+fn kind_of(said: &[u8]) -> RemoteFailure {
+    let denied = [
+        "authentication failed",
+        "permission denied",
+        "could not read username",
+        "could not read password",
+        "terminal prompts disabled",
+        "error: 401",
+        "error: 403",
+        "host key verification failed",
+        "access denied",
+    ];
+    let gone = [
+        "could not resolve",
+        "connection refused",
+        "connection timed out",
+        "connection reset",
+        "connection closed",
+        "no route to host",
+        "network is unreachable",
+        "unable to access",
+        "could not read from remote repository",
+        "does not appear to be a git repository",
+        "the remote end hung up",
+        "early eof",
+        "unexpected disconnect",
+        "unable to connect",
+        "unable to look up",
+        "broken pipe",
+    ];
+    // A key that is refused is reported with both: the reason comes first.
+    if has(said, &denied) {
+        RemoteFailure::Denied
+    } else if has(said, &gone) {
+        RemoteFailure::Unreachable
+    } else {
+        RemoteFailure::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn said(code: i32, stdout: &str, stderr: &str) -> GitOutput {
+        GitOutput {
+            status: std::process::ExitStatus::from_raw(code << 8),
+            stdout: stdout.into(),
+            message: String::new(),
+            said: stderr.into(),
+            late: false,
+        }
+    }
+
+    /// K12
+    #[test]
+    fn a_push_is_done_only_where_both_answers_say_so() {
+        let read = |code, stdout: &str| answer(&said(code, stdout, ""), b"refs/heads/x");
+        assert_eq!(read(0, "To /r\n \t1a:refs/heads/x\t1a..2b\nDone\n"), Pushed::Done);
+        assert_eq!(read(0, "To /r\n*\t1a:refs/heads/x\t[new branch]\nDone\n"), Pushed::Done);
+        assert!(matches!(read(1, "To /r\n \t1a:refs/heads/x\t1a..2b\n"), Pushed::Failed(..)));
+        assert!(matches!(read(0, "To /r\n \t1a:refs/heads/xy\t1a..2b\nDone\n"), Pushed::Failed(..)));
+        assert!(matches!(read(0, "To /r\n=\t1a:refs/heads/x\t[up to date]\nDone\n"), Pushed::Failed(..)));
+        assert_eq!(read(1, "To /r\n!\t1a:refs/heads/x\t[rejected] (stale info)\n"), Pushed::Stale);
+        let declined = read(1, "!\t1a:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n");
+        assert!(matches!(declined, Pushed::Failed(RemoteFailure::Declined, _)), "{declined:?}");
+        let busy = read(1, "!\t1a:refs/heads/x\t[remote rejected] (failed to update ref)\n");
+        assert!(matches!(busy, Pushed::Failed(RemoteFailure::Busy, _)), "{busy:?}");
+    }
+
+    #[test]
+    fn failures_have_names() {
+        let cases = [
+            ("fatal: Authentication failed for 'https://x/'", RemoteFailure::Denied),
+            (
+                "me@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+                RemoteFailure::Denied,
+            ),
+            ("fatal: unable to access 'http://x/': Could not resolve host: x", RemoteFailure::Unreachable),
+            ("fatal: '/gone' does not appear to be a git repository", RemoteFailure::Unreachable),
+            ("fatal: the remote end hung up unexpectedly", RemoteFailure::Unreachable),
+            ("error: something else", RemoteFailure::Other),
+        ];
+        for (text, kind) in cases {
+            assert_eq!(kind_of(text.as_bytes()), kind, "{text}");
+        }
+    }
+}

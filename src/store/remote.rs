@@ -1,0 +1,242 @@
+//! A remote's branches as a store: the push is the swap.
+//!
+//! `refs/heads/` is the remote's, as it is now ([`Store::tip`] asks) or as it was when last heard of
+//! ([`Store::known_tip`]). Objects, and refs of the runner's own, are the local repository's; no local
+//! branch is read or moved. What this store was told by its own calls it knows without asking again.
+//! Implements K12, K30, and K11 and K31 (the attempt and the reading again).
+
+use super::network::{Pushed, Remote};
+use super::repository::Repository;
+use super::{
+    Commit, Expected, Heads, NewCommit, RefName, RemoteFailure, Scan, Signature, Store, StoreError, Swap,
+    TreeEntry,
+};
+use crate::protocol::id::ObjectId;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Longest network call where nobody said otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest push by hand: whoever waits for it can end it.
+const PUSH_MAX: Duration = Duration::from_secs(3600);
+/// How often a head is asked for that was moved away before its objects were here.
+const TRIES: usize = 4;
+
+/// A remote's branches over a local store.
+pub struct RemoteStore {
+    local: Box<dyn Store>,
+    remote: Remote,
+    known: RefCell<HashMap<RefName, Option<ObjectId>>>,
+    patience: Cell<Duration>,
+}
+
+impl RemoteStore {
+    /// The branches of a configured remote; objects and own refs go to `local`.
+    ///
+    /// # Errors
+    /// [`RemoteFailure::Unknown`] where the repository's configuration has no such remote.
+    pub fn open(repo: &Repository, name: &str, local: Box<dyn Store>) -> Result<Self, StoreError> {
+        if !repo.has_remote(name) {
+            return Err(StoreError::Remote {
+                remote: name.to_owned(),
+                what: "use",
+                failure: RemoteFailure::Unknown,
+                message: "'git remote' does not list it".to_owned(),
+            });
+        }
+        let home = repo.work_dir.clone().unwrap_or_else(|| repo.common_dir.clone());
+        let remote = Remote { git: repo.git.clone(), name: name.to_owned(), home };
+        Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(PATIENCE) })
+    }
+
+    /// What our own ref says that a branch held at the last fetch.
+    fn tracked(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.local.tip(&self.tracking(name))
+    }
+
+    fn tracking(&self, name: &RefName) -> RefName {
+        RefName::new([self.remote.tracking().as_bytes(), name.short()].concat())
+    }
+
+    fn learn(&self, name: &RefName, tip: Option<ObjectId>) {
+        self.known.borrow_mut().insert(name.clone(), tip);
+    }
+
+    fn has(&self, id: ObjectId) -> bool {
+        self.local.read_commit(id).is_ok()
+    }
+
+    /// Back from our names of a remote's branches to its own.
+    fn branch_of(&self, tracking: &RefName) -> RefName {
+        let prefix = self.remote.tracking();
+        RefName::branch(tracking.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or_default())
+    }
+}
+
+/// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is
+/// below it; anything else there is [`Swap::Lost`].
+pub fn push_branch(
+    repo: &Repository,
+    remote: &str,
+    branch: &RefName,
+    new: ObjectId,
+) -> Result<Swap, StoreError> {
+    let store = RemoteStore::open(repo, remote, repo.open_store(repo.durable)?)?;
+    let tip = store.remote.ask(branch, PATIENCE)?;
+    let expected = match tip {
+        None => Expected::Missing,
+        Some(id) if store.has(id) && repo.git.is_ancestor(id, new)? => Expected::At(id),
+        Some(_) => return Ok(Swap::Lost { tip }),
+    };
+    match store.remote.push(branch, expected, new, PUSH_MAX)? {
+        Pushed::Done => Ok(Swap::Won),
+        Pushed::Stale => Ok(Swap::Lost { tip: store.tip(branch)? }),
+        Pushed::Failed(failure, message) => match store.tip(branch) {
+            Ok(tip) if tip == Some(new) => Ok(Swap::Won),
+            Ok(_) | Err(_) => {
+                Err(StoreError::Remote { remote: remote.to_owned(), what: "push to", failure, message })
+            }
+        },
+    }
+}
+
+fn is_branch(name: &RefName) -> bool {
+    name.as_bytes().starts_with(b"refs/heads/")
+}
+
+impl Store for RemoteStore {
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if !is_branch(name) {
+            return self.local.tip(name);
+        }
+        for _ in 0..TRIES {
+            let tip = self.remote.ask(name, self.patience.get())?;
+            let here = tip.is_none_or(|id| self.has(id));
+            if !here {
+                match self.remote.fetch_objects(name) {
+                    Ok(()) => {}
+                    // Deleted between the two calls: asking again says so.
+                    Err(_) if self.remote.ask(name, self.patience.get())? != tip => continue,
+                    Err(error) => return Err(error),
+                }
+            }
+            if here || tip.is_some_and(|id| self.has(id)) {
+                self.learn(name, tip);
+                return Ok(tip);
+            }
+        }
+        Err(StoreError::Remote {
+            remote: self.remote.name.clone(),
+            what: "ask",
+            failure: RemoteFailure::Busy,
+            message: format!("'{name}' moves faster than it can be fetched"),
+        })
+    }
+
+    fn known_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if !is_branch(name) {
+            return self.local.tip(name);
+        }
+        if let Some(tip) = self.known.borrow().get(name) {
+            return Ok(*tip);
+        }
+        self.tracked(name)
+    }
+
+    fn refresh(&self) -> Result<(), StoreError> {
+        self.remote.fetch_heads()?;
+        self.known.borrow_mut().clear();
+        Ok(())
+    }
+
+    fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
+        self.remote.put(name, commit, self.patience.get())
+    }
+
+    fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if let Some(id) = self.local.tip(name)? {
+            return Ok(Some(id));
+        }
+        if self.remote.ask(name, self.patience.get())?.is_some() {
+            self.remote.fetch_same(name)?;
+        }
+        self.local.tip(name)
+    }
+
+    fn set_patience(&self, patience: Duration) {
+        self.patience.set(patience.clamp(Duration::from_millis(200), Duration::from_secs(3600)));
+    }
+
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        let Some(below) = prefix.strip_prefix("refs/heads/") else { return self.local.scan_all(prefix) };
+        let mut scan = self.local.scan_all(&format!("{}{below}", self.remote.tracking()))?;
+        scan.refs.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        scan.unreadable.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        Ok(scan)
+    }
+
+    fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        let Some(below) = prefix.strip_prefix("refs/heads/") else { return self.local.read_heads(prefix) };
+        let mut heads = self.local.read_heads(&format!("{}{below}", self.remote.tracking()))?;
+        heads.heads.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        heads.failed.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        Ok(heads)
+    }
+
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {
+        self.local.history_ends_at(id)
+    }
+
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        if !is_branch(name) {
+            return self.local.try_swap(name, expected, new, by, log);
+        }
+        let refused = |cause| Err(StoreError::RefusedName { name: name.clone(), cause });
+        let Some(new) = new else { return refused("a remote's branch is never deleted") };
+        // The remote compares the old value; that the new one stands on it is ours to see to.
+        // A command's own commits may have others below them (K29).
+        if let Expected::At(old) = expected
+            && self.local.read_commit(new)?.parents.first() != Some(&old)
+            && !self.remote.git.is_ancestor(old, new)?
+        {
+            return Err(StoreError::RefusedCommit { cause: "it does not stand on what it replaces" });
+        }
+        match self.remote.push(name, expected, new, self.patience.get())? {
+            Pushed::Done => {
+                self.learn(name, Some(new));
+                Ok(())
+            }
+            Pushed::Stale => Err(StoreError::Moved { name: name.clone(), expected, found: None }),
+            Pushed::Failed(failure, message) => Err(StoreError::Remote {
+                remote: self.remote.name.clone(),
+                what: "push to",
+                failure,
+                message,
+            }),
+        }
+    }
+
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        self.local.read_commit(id)
+    }
+
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<TreeEntry>, StoreError> {
+        self.local.read_tree(id)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.local.read_blob(id)
+    }
+
+    fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {
+        self.local.write_commit(commit)
+    }
+}
