@@ -19,6 +19,9 @@ _git__aynig() {
             git__aynig,cancel)
                 cmd="git__aynig__subcmd__cancel"
                 ;;
+            git__aynig,chain)
+                cmd="git__aynig__subcmd__chain"
+                ;;
             git__aynig,demo)
                 cmd="git__aynig__subcmd__demo"
                 ;;
@@ -31,8 +34,17 @@ _git__aynig() {
             git__aynig,gc)
                 cmd="git__aynig__subcmd__gc"
                 ;;
+            git__aynig,hook)
+                cmd="git__aynig__subcmd__hook"
+                ;;
+            git__aynig,hooks)
+                cmd="git__aynig__subcmd__hooks"
+                ;;
             git__aynig,init)
                 cmd="git__aynig__subcmd__init"
+                ;;
+            git__aynig,install)
+                cmd="git__aynig__subcmd__install"
                 ;;
             git__aynig,logs)
                 cmd="git__aynig__subcmd__logs"
@@ -65,7 +77,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust gc doctor demo"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks hook chain install gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -112,6 +124,32 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        git__aynig__subcmd__chain)
+            opts="-C -q -v -h --run-ids --after-rebase --pushed --detached --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --run-ids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         git__aynig__subcmd__demo)
             opts="-C -q -v -h --keep --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -139,7 +177,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__doctor)
-            opts="-C -q -v -h --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --network --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -212,8 +250,74 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        git__aynig__subcmd__hook)
+            opts="-C -q -v -h --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__hooks)
+            opts="-C -q -v -h --git-dir --quiet --verbose --help install uninstall status"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         git__aynig__subcmd__init)
             opts="-C -q -v -h --trust --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__install)
+            opts="-n -C -q -v -h --dry-run --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -467,7 +571,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__tick)
-            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --git-dir --quiet --verbose --help"
+            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --detached --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -41,6 +41,10 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show 
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hooks" -d 'Have commits, merges and pushes start their workflows by themselves'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hook" -d 'What Git\'s hooks call'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "chain" -d 'What hooks leave running'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "install" -d 'Copy a workflow pack into .aynig/'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "demo" -d 'Play a three-state workflow in a throwaway repository'
@@ -67,6 +71,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l tee -d 'Sho
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l chain -d 'Go on with a branch until its head is not actionable'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detach -d 'Return at once; the tick goes on in the background'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detached -d 'Leave the session that it was started in'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -163,6 +168,31 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l list -d 'L
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l run-ids -d 'The ids of their first runs, in this order' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l after-rebase -d 'Only once the rebase here is over'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l pushed -d 'For whoever pushed: commands inherit little'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l detached -d 'Leave the session that it was started in'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'
@@ -172,6 +202,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s v -l verbose 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l network -d 'Also ask the remote of \'aynig.remote\', for ten seconds at most'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'

@@ -68,6 +68,7 @@ only\:"Take no other"))' \
 '--json[One JSON object a line]' \
 '--chain[Go on with a branch until its head is not actionable]' \
 '(-n --dry-run --tee --json)--detach[Return at once; the tick goes on in the background]' \
+'--detached[Leave the session that it was started in]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits in status]' \
@@ -248,6 +249,69 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
+(hooks)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':what -- What to do:((install\:"Put our lines into this repository'\''s hooks"
+uninstall\:"Take them out again, byte for byte"
+status\:"Show which hooks Git runs here"))' \
+&& ret=0
+;;
+(hook)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':event -- Git'\''s name for it:_default' \
+'*::args -- Its arguments:_default' \
+&& ret=0
+;;
+(chain)
+_arguments "${_arguments_options[@]}" : \
+'*--run-ids=[The ids of their first runs, in this order]:RUN_IDS:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--after-rebase[Only once the rebase here is over]' \
+'--pushed[For whoever pushed\: commands inherit little]' \
+'--detached[Leave the session that it was started in]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'*::branches -- The branches:_git-aynig_branches' \
+&& ret=0
+;;
+(install)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-n[Show what would come, and write nothing]' \
+'--dry-run[Show what would come, and write nothing]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':repo -- A path, a URL, or owner/name on GitHub:_default' \
+'::reference -- A branch, a tag or a whole commit id \[default\: HEAD\]:_default' \
+'::subfolder -- The folder whose .aynig/ is the pack \[default\: the top\]:_default' \
+&& ret=0
+;;
 (gc)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -267,6 +331,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--network[Also ask the remote of '\''aynig.remote'\'', for ten seconds at most]' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -308,6 +373,10 @@ _git-aynig_commands() {
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
+'hooks:Have commits, merges and pushes start their workflows by themselves' \
+'hook:What Git'\''s hooks call' \
+'chain:What hooks leave running' \
+'install:Copy a workflow pack into .aynig/' \
 'gc:Remove dead slots, old logs and old attempts' \
 'doctor:Show what would stop a tick here, and what mends it' \
 'demo:Play a three-state workflow in a throwaway repository' \
@@ -318,6 +387,11 @@ _git-aynig_commands() {
 _git-aynig__subcmd__cancel_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig cancel commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__chain_commands] )) ||
+_git-aynig__subcmd__chain_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig chain commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__demo_commands] )) ||
 _git-aynig__subcmd__demo_commands() {
@@ -339,10 +413,25 @@ _git-aynig__subcmd__gc_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig gc commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__hook_commands] )) ||
+_git-aynig__subcmd__hook_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig hook commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__hooks_commands] )) ||
+_git-aynig__subcmd__hooks_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig hooks commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__init_commands] )) ||
 _git-aynig__subcmd__init_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig init commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__install_commands] )) ||
+_git-aynig__subcmd__install_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig install commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__logs_commands] )) ||
 _git-aynig__subcmd__logs_commands() {

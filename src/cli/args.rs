@@ -87,6 +87,9 @@ pub enum Verb {
     /// What hooks leave running
     #[command(hide = true)]
     Chain(Chain),
+    /// Copy a workflow pack into .aynig/
+    #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
+    Install(Install),
     /// Remove dead slots, old logs and old attempts
     #[command(long_about = manual::GC, after_long_help = manual::GC_MORE)]
     Gc(Gc),
@@ -345,12 +348,12 @@ pub struct Trust {
 #[derive(Debug, Args)]
 pub struct Hooks {
     /// What to do
-    #[command(subcommand)]
+    #[arg(value_enum, value_name = "WHAT")]
     pub what: HooksVerb,
 }
 
 /// What to do about hooks.
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HooksVerb {
     /// Put our lines into this repository's hooks
     Install,
@@ -389,6 +392,21 @@ pub struct Chain {
     pub detached: bool,
 }
 
+/// `install`.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// A path, a URL, or owner/name on GitHub
+    pub repo: OsString,
+    /// A branch, a tag or a whole commit id [default: HEAD]
+    #[arg(value_name = "REF")]
+    pub reference: Option<String>,
+    /// The folder whose .aynig/ is the pack [default: the top]
+    pub subfolder: Option<String>,
+    /// Show what would come, and write nothing
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
+}
+
 /// `gc`.
 #[derive(Debug, Args)]
 pub struct Gc {
@@ -403,6 +421,9 @@ pub struct Gc {
 /// `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
+    /// Also ask the remote of 'aynig.remote', for ten seconds at most
+    #[arg(long)]
+    pub network: bool,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,

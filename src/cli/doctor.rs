@@ -10,6 +10,8 @@ use super::output;
 use super::session::{Global, Session};
 use crate::protocol::text::escape;
 use crate::runner::checkup::{Finding, Level};
+use crate::runner::settings::CommandsFrom;
+use crate::store::RefName;
 use crate::store::git_command::Git;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::json;
@@ -27,7 +29,7 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
         found.push(Finding::new(Level::Error, "environment", text).hint("unset AYNIG"));
     }
     match Git::find_here() {
-        Ok(_) => in_repository(global, &mut found),
+        Ok(_) => in_repository(global, args.network, &mut found),
         Err(error) => {
             let text = escape(error.to_string().as_bytes());
             found.push(Finding::new(Level::Error, "git", text).hint("install git, or put it on PATH"));
@@ -43,7 +45,7 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
     Ok(i32::from(found.iter().any(|f| f.level == Level::Error)))
 }
 
-fn in_repository(global: &Global, found: &mut Vec<Finding>) {
+fn in_repository(global: &Global, network: bool, found: &mut Vec<Finding>) {
     let session = match Session::open(global) {
         Ok(session) => session,
         Err(failure) => {
@@ -58,18 +60,44 @@ fn in_repository(global: &Global, found: &mut Vec<Finding>) {
         found.push(Finding::new(Level::Warning, "configuration", text).hint(hint));
     }
     let checked = || -> Result<Vec<Finding>, Failure> {
-        let settings = session.settings(&Default::default())?;
+        let mut settings = session.settings(&Default::default())?;
+        // What is known here is looked at: a store of the remote's own branches would fetch them.
+        let remote = settings.remote.take();
         for (key, days) in [("logExpire", 30), ("attemptExpire", 90)] {
             session.config.expiry(key, days)?;
         }
+        if let Some(remote) = &remote {
+            as_last_heard(&session, remote, &mut settings.commands_from)?;
+        }
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
-        Ok(runner.checkup())
+        let mut found = runner.checkup();
+        match remote {
+            Some(remote) => found.extend(runner.checkup_remote(&remote, network)),
+            None if network => {
+                let text = "none is configured, so nothing was asked";
+                found.push(Finding::new(Level::Ok, "remote", text).hint("git config aynig.remote <name>"));
+            }
+            None => {}
+        }
+        Ok(found)
     };
     match checked() {
         Ok(more) => found.extend(more),
         Err(failure) => found.push(failed("configuration", &failure, "git config --list --show-origin")),
     }
+}
+
+/// With a remote, the ref that commands come from is the remote's (K33): here, as it was last fetched.
+fn as_last_heard(session: &Session, remote: &str, from: &mut CommandsFrom) -> Result<(), Failure> {
+    let CommandsFrom::Ref(name) = from else { return Ok(()) };
+    let mut tracking = format!("refs/aynig/remote/{remote}/").into_bytes();
+    tracking.extend_from_slice(name.short());
+    let tracking = RefName::new(tracking);
+    if session.repo.open_store(false)?.tip(&tracking)?.is_some() {
+        *from = CommandsFrom::Ref(tracking);
+    }
+    Ok(())
 }
 
 /// A failure as a finding.

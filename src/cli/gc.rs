@@ -4,6 +4,7 @@ use super::args::Gc;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
+use super::settings::Flags;
 use crate::protocol::text::escape;
 use crate::runner::Silent;
 use crate::runner::gc::{Collector, Expiry, Removal};
@@ -17,7 +18,9 @@ pub const GC_SCHEMA: &str = "aynig.gc/1";
 /// `git aynig gc`.
 pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
     let session = Session::open(global)?;
-    let settings = session.settings(&Default::default())?;
+    // What is removed is here, whatever remote is ticked.
+    let here = Flags { remote: Some(".".to_owned()), ..Flags::default() };
+    let settings = session.settings(&here)?;
     let expiry = Expiry {
         logs: session.config.expiry("logExpire", 30)?,
         attempts: session.config.expiry("attemptExpire", 90)?,

@@ -14,6 +14,7 @@ mod gc;
 mod hook;
 mod hooks;
 mod init;
+mod install;
 mod logs;
 mod manual;
 mod observe;
@@ -101,6 +102,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Hooks(args) => hooks::run(&global, args.what),
         Verb::Hook(args) => Ok(hook::run(&global, &args)),
         Verb::Chain(args) => chain::run(&global, &args),
+        Verb::Install(args) => install::run(&global, &args),
         Verb::Gc(args) => gc::run(&global, &args),
         Verb::Doctor(args) => doctor::run(&global, &args),
         Verb::Demo(args) => demo::run(&global, &args),

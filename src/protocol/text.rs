@@ -15,6 +15,15 @@ pub fn escape_block(raw: &[u8]) -> String {
     escape_keeping(raw, |c| c == '\n' || c == '\t')
 }
 
+/// Where a repository is, without what a URL says before an `@`, which may be a secret.
+pub fn shown_url(url: &[u8]) -> String {
+    let text = String::from_utf8_lossy(url);
+    let Some((scheme, rest)) = text.split_once("://") else { return escape(url) };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    escape(format!("{scheme}://{host}{path}").as_bytes())
+}
+
 fn escape_keeping(raw: &[u8], keep: fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(raw.len());
     for chunk in raw.utf8_chunks() {
@@ -66,6 +75,15 @@ pub fn tail_block(raw: &[u8], limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_of_a_url_are_not_shown() {
+        let shown = |url: &str| shown_url(url.as_bytes());
+        assert_eq!(shown("https://ada:s3cret@example.com/a@b.git"), "https://example.com/a@b.git");
+        assert_eq!(shown("https://example.com"), "https://example.com");
+        assert_eq!(shown("git@example.com:a/b"), "git@example.com:a/b");
+        assert_eq!(shown("/srv/\u{1b}[2Jx"), "/srv/\\x1b[2Jx");
+    }
 
     /// K36.
     #[test]

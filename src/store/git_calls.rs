@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// The `git` binary for one repository.
 #[derive(Debug, Clone)]
@@ -250,6 +251,20 @@ impl RepoGit {
     pub(super) fn refresh_index(&self, git_dir: &Path, dir: &Path) -> Result<(), StoreError> {
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
         command.verb("update-index").args(["-q", "--refresh"]).in_dir(dir).output().map(drop)
+    }
+
+    /// Where a remote of this name is; `None` where there is none.
+    pub fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let output = self.here().verb("remote").args(["get-url", name]).output()?;
+        let line = output.stdout.split(|b| *b == b'\n').next().unwrap_or_default();
+        Ok(output.status.success().then(|| line.to_vec()))
+    }
+
+    /// Asks a remote for its HEAD, without a question to anybody.
+    pub fn ask_remote(&self, name: &str, home: &Path, patience: Duration) -> Result<GitOutput, StoreError> {
+        let args = ["--end-of-options", name, "HEAD"];
+        // Relative addresses begin at home.
+        self.here().verb("ls-remote").args(args).in_dir(home).within(patience).output()
     }
 
     /// Where Git looks for the commands of a repository's hooks.

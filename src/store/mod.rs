@@ -22,6 +22,7 @@ pub mod hooks;
 pub mod locks;
 pub mod memory;
 mod network;
+pub mod pack;
 pub mod pattern;
 mod reading;
 mod reflog;

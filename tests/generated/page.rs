@@ -1,4 +1,5 @@
-//! One manual page: clap_mangen's sections, and the headings of `after_long_help` as sections of their own.
+//! One manual page: clap_mangen's sections, and the headings of `after_long_help` as sections of their own;
+//! or a guide, which is sections alone.
 
 use clap::{Arg, ArgAction, Command};
 use clap_mangen::Man;
@@ -70,7 +71,7 @@ fn synopsis(command: &Command) -> Roff {
 fn verbs(command: &Command) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["VERBS"]);
-    for verb in command.get_subcommands() {
+    for verb in command.get_subcommands().filter(|v| !v.is_hide_set()) {
         roff.control("TP", []);
         roff.text([bold(format!("git-aynig-{}", verb.get_name())), roman("(1)")]);
         roff.text([roman(verb.get_about().map(ToString::to_string).unwrap_or_default())]);
@@ -78,22 +79,66 @@ fn verbs(command: &Command) -> Roff {
     roff
 }
 
-/// `Heading:` begins a section; `  term  text` is a row of it; in examples each line is a command.
+/// A page of section 7: its text begins with the description.
+pub fn guide(name: &str, about: &str, text: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut roff = Roff::new();
+    let heads = [&name.to_uppercase(), "7", DATE, &format!("git-aynig {version}"), "Git AYNIG Manual"];
+    roff.control("TH", heads);
+    roff.control("SH", ["NAME"]);
+    roff.text([roman(format!("{name} - {about}"))]);
+    let text = joined(text);
+    format!("{}{}", roff.to_roff(), sections(&format!("Description:\n{text}")).to_roff())
+}
+
+/// A line that ends in a backslash goes on in the next one; not in code, where it is the shell's.
+fn joined(text: &str) -> String {
+    let mut whole = String::new();
+    for line in text.lines() {
+        match line.strip_suffix('\\').filter(|_| !line.starts_with(CODE)) {
+            Some(begin) => whole += begin,
+            None => whole += &format!("{line}\n"),
+        }
+    }
+    whole
+}
+
+/// How code begins.
+const CODE: &str = "    ";
+/// A longer line that ends in a colon is prose.
+const HEADING_MAX: usize = 60;
+
+/// `Heading:` begins a section; `  term  text` is a row of it, four blanks are code; in examples each line is a
+/// command.
 fn sections(text: &str) -> Roff {
     let mut roff = Roff::new();
     let (mut examples, mut rows) = (false, false);
-    for line in text.lines() {
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let heading = line.strip_suffix(':').filter(|l| !l.starts_with(' ') && l.len() <= HEADING_MAX);
         let row = line.strip_prefix("  ");
-        match (line.strip_suffix(':').filter(|l| !l.starts_with(' ')), row) {
+        match (heading, row) {
             (Some(heading), _) => {
                 roff.control("SH", [heading.to_uppercase().as_str()]);
                 (examples, rows) = (heading == "Examples", false);
             }
-            (None, _) if line.is_empty() => {}
+            (None, _) if line.is_empty() => rows = true,
             (None, Some(example)) if examples => {
                 roff.control("EX", []);
                 roff.text([roman(example)]);
                 roff.control("EE", []);
+            }
+            (None, Some(_)) if line.starts_with(CODE) => {
+                roff.control("PP", []);
+                roff.control("RS", ["4"]);
+                roff.control("EX", []);
+                roff.text([roman(&line[CODE.len()..])]);
+                while let Some(more) = lines.next_if(|next| next.starts_with(CODE)) {
+                    roff.text([roman(&more[CODE.len()..])]);
+                }
+                roff.control("EE", []);
+                roff.control("RE", []);
+                rows = true;
             }
             (None, Some(row)) => match row.split_once("  ") {
                 Some((term, text)) => {

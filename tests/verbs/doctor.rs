@@ -211,3 +211,103 @@ fn what_switches_ticks_off_is_said() {
     rig.world.set("AYNIG", "0");
     assert_eq!(found(&rig.doctor(1), "error", "environment", "AYNIG=0")["hint"], "unset AYNIG");
 }
+
+#[test]
+fn a_remotes_branch_from_the_future_is_a_clock_that_is_off() {
+    let rig = Rig::new();
+    let id = rig.world.raw_commit_dated(&rig.dir, "ahead", &(now() + 400).to_string(), b"x\n");
+    rig.git(&["update-ref", "refs/remotes/origin/work", &id]);
+    rig.git(&["update-ref", "-d", "refs/heads/ahead"]);
+    let findings = rig.doctor(0);
+    let finding = found(&findings, "warning", "clock", "refs/remotes/origin/work is ");
+    assert!(finding["hint"].as_str().unwrap().contains("; git config aynig.leaseGrace "), "{finding}");
+    // What the grace covers is said no more.
+    rig.git(&["config", "aynig.leaseGrace", "10m"]);
+    found(&rig.doctor(0), "ok", "clock", "no branch is ahead of it");
+}
+
+#[test]
+fn the_remote_that_runners_share_is_asked_only_where_that_is_wanted() {
+    let rig = Rig::new();
+    let none = |findings: &[Value]| !findings.iter().any(|f| f["subject"] == "remote");
+    assert!(none(&rig.doctor(0)), "no remote, no word");
+    let network = |code| rig.json(&["doctor", "--network", "--json"], code, SCHEMA);
+    found(&network(0), "ok", "remote", "none is configured");
+    rig.git(&["config", "aynig.remote", "shared"]);
+    let findings = rig.doctor(1);
+    let missing =
+        found(&findings, "error", "remote", "'shared', which aynig.remote names, is no remote here");
+    assert!(missing["hint"].as_str().unwrap().starts_with("git remote add shared "), "{missing}");
+    rig.git(&["remote", "add", "shared", "https://ada:s3cret@gone.invalid/x.git"]);
+    let at = "'shared' is at https://gone.invalid/x.git";
+    found(&rig.doctor(0), "ok", "remote", at);
+    rig.git(&["remote", "set-url", "shared", "../nowhere"]);
+    let findings = network(1);
+    let silent = found(&findings, "error", "remote", "'shared' is at ../nowhere, and does not answer");
+    assert_eq!(silent["hint"], "git ls-remote shared HEAD");
+    // Relative to the repository, wherever doctor was called.
+    let other = rig.world.try_init("there.git", &["--bare"]).unwrap();
+    rig.world.commit_files(&other, "main", &[("file", "x")], "x");
+    rig.git(&["remote", "set-url", "shared", "../there.git"]);
+    found(&network(0), "ok", "remote", "'shared' is at ../there.git, and answers (");
+    // Commands come from the remote's own branch, as it was last heard of (K33).
+    rig.git(&["update-ref", "refs/aynig/remote/shared/main", "main"]);
+    found(&rig.doctor(0), "ok", "trust", "commands come from refs/aynig/remote/shared/main");
+    // A value that Git would take for a flag is no name.
+    rig.git(&["config", "aynig.remote", "--upload-pack=x"]);
+    found(&network(1), "error", "remote", "is no remote here");
+}
+
+#[test]
+fn locks_of_gits_own_are_named_with_what_they_keep_from_happening() {
+    let rig = Rig::new();
+    let tree = rig.world.root().join("tree");
+    rig.git(&["worktree", "add", "-q", tree.to_str().unwrap(), "-b", "side"]);
+    for (lock, why) in [
+        ("index.lock", "outcomes cannot be brought into that working tree"),
+        ("worktrees/tree/index.lock", "outcomes cannot be brought into that working tree"),
+        ("config.lock", "the configuration cannot be changed"),
+        ("shallow.lock", "nothing can be fetched"),
+    ] {
+        let path = rig.git_dir().join(lock);
+        std::fs::write(&path, "").unwrap();
+        // Somebody may be at work right now.
+        assert_eq!(levels(&rig.doctor(0), "warning"), 0, "{lock}");
+        rig.age(&path, 1);
+        let findings = rig.doctor(0);
+        let finding = found(&findings, "warning", "locks", why);
+        assert!(finding["hint"].as_str().unwrap().ends_with(&format!("rm {}", path.display())), "{finding}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn a_disk_on_which_no_file_can_be_made_any_more_is_an_error() {
+    let rig = Rig::new();
+    let at = rig.world.root().join("small");
+    std::fs::create_dir(&at).unwrap();
+    let mount = |options: &str| {
+        let mut command = std::process::Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&at);
+        command.output().is_ok_and(|m| m.status.success())
+    };
+    if !mount("nr_inodes=200,size=900m,mode=755") {
+        return crate::support::skipped("this user can't mount a disk");
+    }
+    // Objects there, and everything else elsewhere.
+    let objects = rig.git_dir().join("objects");
+    rig.world.run("cp", &rig.dir, &["-R".as_ref(), objects.as_os_str(), at.as_os_str()]).expect(0);
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::os::unix::fs::symlink(at.join("objects"), &objects).unwrap();
+    let few = rig.aynig(&["doctor", "--json"]);
+    let more = mount("remount,nr_inodes=5k");
+    let some = rig.aynig(&["doctor", "--json"]);
+    std::process::Command::new("umount").arg("-l").arg(&at).status().unwrap();
+    let read = |said: &str| said.lines().map(|l| serde_json::from_str(l).unwrap()).collect::<Vec<Value>>();
+    assert_eq!(few.code, 1, "{}", few.out);
+    found(&read(&few.out), "error", "disk", " files may still be made where '");
+    if more {
+        assert_eq!(some.code, 0, "{}", some.out);
+        found(&read(&some.out), "warning", "disk", " files may still be made where '");
+    }
+}

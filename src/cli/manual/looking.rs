@@ -95,6 +95,37 @@ Examples:
 See also:
   git-aynig(1), git-aynig-status(1)";
 
+/// `install`.
+pub const INSTALL: &str = "\
+Copies a workflow pack, the .aynig/ folder of another repository or of a folder in it, into .aynig/ of this working tree, \
+and shows what is new and what is overwritten. Commits nothing and trusts nothing: read what came before you commit it.
+
+The repository is fetched through 'git', with your credentials and your limits on transports, one commit without its \
+history, into a place of its own that goes away; nothing of it is run. Only regular files are taken, and symbolic links \
+that stay inside .aynig/; a pack with anything else is refused as a whole, and each such file is named. Files below \
+.aynig/logs/ are left out, and files that only you have stay.
+
+Over anything in .aynig/ that is not committed it is refused, so that 'git restore' brings back whatever was \
+overwritten. Killed at any moment, each file is its old self or its new one.";
+
+/// `install`, sections.
+pub const INSTALL_MORE: &str = "\
+Exit status:
+  0    installed, or all of it is here already
+  1    changes in .aynig/ that are not committed, or files of yours, are in the way
+  2    the pack holds what is not installed
+  75   another installation is at work, or the disk is full
+  128  no working tree, no such repository, ref or pack, or it cannot be fetched
+  129  wrong usage
+
+Examples:
+  git aynig install ada/packs
+  git aynig install --dry-run https://example.com/packs.git v2 review
+  git aynig install ../git-aynig HEAD examples/build-review-ship
+
+See also:
+  git-aynig(1), git-aynig-init(1), git-aynig-trust(1)";
+
 /// `gc`.
 pub const GC: &str = "\
 Removes what nothing needs any more: slots and refs of runs that are over, logs, notes and attempts that are older than \
@@ -125,7 +156,9 @@ See also:
 /// `doctor`.
 pub const DOCTOR: &str = "\
 Looks for what would stop a tick here: trust, configuration that does not count, commands that are not executable or \
-not committed, locks that are held. Names the command that mends each. Changes nothing.";
+not committed, disks with little room, locks that are held, branches from the future of this machine's clock. Names the \
+command that mends each. Changes nothing, and asks no other machine unless --network says so: then whether the remote that \
+'aynig.remote' names answers without a question, as a runner needs it to.";
 
 /// `doctor`, sections.
 pub const DOCTOR_MORE: &str = "\
@@ -136,8 +169,13 @@ Exit status:
   0    nothing stops a tick
   1    something would
 
+Configuration:
+  aynig.remote      the remote whose branches runners share
+  aynig.leaseGrace  more than the clocks differ by (0)
+
 Examples:
   git aynig doctor
+  git aynig doctor --network
 
 See also:
   git-aynig(1), git-aynig-trust(1), git-aynig-tick(1)";

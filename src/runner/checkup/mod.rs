@@ -1,12 +1,13 @@
 //! What would stop a tick in a repository: findings with the command that mends each.
 //!
 //! Looks at what a tick would use, in the order in which it would: trust, commands, signing, worktrees,
-//! disks, locks, branches, clock. Changes nothing but what a tick itself would make. An error would stop
+//! disks, locks, branches, clock; and at a remote, where there is one. Changes nothing but what a tick itself would make. An error would stop
 //! a tick or a branch's; a warning is worth knowing. Implements section 13 (`doctor`), K13, K33, K43.
 
 mod branches;
 mod commands;
 mod places;
+mod remotes;
 
 use super::{Runner, RunnerError, finish};
 use crate::protocol::text::escape;

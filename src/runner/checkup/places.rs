@@ -15,6 +15,8 @@ use std::time::Duration;
 const LOCK_OLD: Duration = Duration::from_secs(10);
 /// Less free space than this stops a tick sooner or later; less than ten times of it is worth saying.
 const FREE_MIN: u64 = 50 << 20;
+/// The same for files that may still be made.
+const FILES_MIN: u64 = 1_000;
 /// How far a commit may lie ahead of our clock without a word, in seconds.
 const AHEAD: i64 = 30;
 
@@ -68,7 +70,9 @@ impl Runner<'_> {
 
     pub(super) fn check_disks(&self, found: &mut Findings) -> Result<(), RunnerError> {
         let logs = logs::folder(self.repo).0;
-        let places = [self.repo.common_dir.clone(), self.settings.worktree_dir.clone(), logs];
+        // Objects may be on a disk of their own, behind a symbolic link.
+        let objects = self.repo.common_dir.join("objects");
+        let places = [self.repo.common_dir.clone(), objects, self.settings.worktree_dir.clone(), logs];
         let mut devices = Vec::new();
         for place in places.iter().filter_map(|p| existing(p)) {
             let Ok(meta) = place.metadata() else { continue };
@@ -80,20 +84,42 @@ impl Runner<'_> {
             // Their types differ from system to system.
             #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
             let free = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
-            let level = match free {
-                n if n < FREE_MIN => Error,
-                n if n < FREE_MIN * 10 => Warning,
-                _ => Fine,
-            };
-            let text = format!("{} MiB free where '{}' is", free >> 20, shown(&place));
-            let finding = Finding::new(level, "disk", text);
-            found.push(if level == Fine { finding } else { finding.hint("git aynig gc") });
+            found.push(room(free, FREE_MIN, format!("{} MiB free where '{}' is", free >> 20, shown(&place))));
+            #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+            let (files, left) = (stat.files() as u64, stat.files_available() as u64);
+            // Some file systems make as many as they like, and count none.
+            if files > 0 && left < FILES_MIN * 10 {
+                let text = format!("only {left} files may still be made where '{}' is", shown(&place));
+                found.push(room(left, FILES_MIN, text));
+            }
             if devices.len() == 1 && stat.flags().contains(FsFlags::ST_NOEXEC) {
                 let text = format!("'{}' is on a disk from which nothing may be started", shown(&place));
                 found.push(Finding::new(Error, "disk", text).hint("mount it without 'noexec'"));
             }
         }
         Ok(())
+    }
+
+    /// Locks of Git's own that no tick waits for, and that keep something from being finished.
+    fn check_other_locks(&self, found: &mut Findings) {
+        let common = &self.repo.common_dir;
+        let worktrees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+        // A slot's own is replaced with the slot.
+        let others = worktrees.filter(|e| !e.file_name().as_encoded_bytes().starts_with(b"aynig-slot-"));
+        let indexes = others.map(|e| e.path().join("index.lock")).chain([common.join("index.lock")]);
+        let all = indexes
+            .map(|path| (path, "outcomes cannot be brought into that working tree"))
+            .chain([(common.join("config.lock"), "the configuration cannot be changed")])
+            .chain([(common.join("shallow.lock"), "nothing can be fetched")]);
+        for (path, why) in all {
+            let changed = path.symlink_metadata().and_then(|m| m.modified());
+            let age = changed.ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
+            if age >= LOCK_OLD {
+                let text = format!("'{}' is held (age {}s): {why}", shown(&path), age.as_secs());
+                let hint = format!("if no git process is at work: rm {}", quoted(&path));
+                found.push(Finding::new(Warning, "locks", text).hint(hint));
+            }
+        }
     }
 
     pub(super) fn check_locks(&self, found: &mut Findings) -> Result<(), RunnerError> {
@@ -108,6 +134,7 @@ impl Runner<'_> {
                 found.push(Finding::new(Error, "locks", text).hint(hint));
             }
         }
+        self.check_other_locks(found);
         Ok(())
     }
 
@@ -120,17 +147,38 @@ impl Runner<'_> {
     }
 
     pub(super) fn check_clock(&self, found: &mut Findings) -> Result<(), RunnerError> {
-        let heads = self.store.read_heads("refs/heads/")?.heads;
-        let newest = heads.iter().filter_map(|(name, commit)| Some((commit.committed?, name))).max();
         let now = self.clock.now();
-        found.push(match newest {
-            Some((at, branch)) if at > now.saturating_add(AHEAD) => {
-                let text =
-                    format!("{} is {}s ahead of this machine's clock", name(branch), at.saturating_sub(now));
-                Finding::new(Warning, "clock", text).hint("date; timedatectl status")
+        // What the grace covers is nobody's loss.
+        let allowed = AHEAD.max(i64::try_from(self.settings.grace).unwrap_or(i64::MAX));
+        // Branches of a remote carry the clocks of other machines.
+        for (prefix, theirs) in
+            [("refs/heads/", false), ("refs/remotes/", true), ("refs/aynig/remote/", true)]
+        {
+            let heads = self.store.read_heads(prefix)?.heads;
+            let newest = heads.iter().filter_map(|(name, commit)| Some((commit.committed?, name))).max();
+            if let Some((at, branch)) = newest
+                && at > now.saturating_add(allowed)
+            {
+                let ahead = at.saturating_sub(now);
+                let text = format!("{} is {ahead}s ahead of this machine's clock", name(branch));
+                let grace = format!("; git config aynig.leaseGrace {ahead}s");
+                let hint = format!("date; timedatectl status{}", if theirs { &grace } else { "" });
+                found.push(Finding::new(Warning, "clock", text).hint(hint));
             }
-            Some(_) | None => Finding::new(Fine, "clock", "no branch is ahead of it"),
-        });
+        }
+        if !found.iter().any(|f| f.subject == "clock") {
+            found.push(Finding::new(Fine, "clock", "no branch is ahead of it"));
+        }
         Ok(())
+    }
+}
+
+/// How much room there is, as a finding: less than `min` stops a tick sooner or later, less than ten times of
+/// it is worth saying.
+fn room(left: u64, min: u64, text: String) -> Finding {
+    match left {
+        n if n < min => Finding::new(Error, "disk", text).hint("git aynig gc"),
+        n if n < min * 10 => Finding::new(Warning, "disk", text).hint("git aynig gc"),
+        _ => Finding::new(Fine, "disk", text),
     }
 }

@@ -1,0 +1,199 @@
+//! `install`: copies a workflow pack into `.aynig/` of the working tree; commits and trusts nothing.
+//!
+//! Works out where the pack is, shows what it brings and what it writes over, and says what to type next.
+//! The work is `store::pack`'s. Implements section 13 (`install`).
+
+use super::args::Install;
+use super::fail::Failure;
+use super::output;
+use super::session::{Global, Session};
+use crate::protocol::text::{escape, escape_block};
+use crate::runner::settings::CommandsFrom;
+use crate::store::pack::place::{Plan, Site};
+use crate::store::pack::{Origin, Pack, PackError};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Most files that are named in one failure.
+const NAMED: usize = 20;
+
+/// `git aynig install`.
+pub fn run(global: &Global, args: &Install) -> Result<i32, Failure> {
+    let session = Session::open(global)?;
+    let Some(work_dir) = session.repo.work_dir.clone() else {
+        return Err(Failure::fatal("there is no working tree here to install into")
+            .hint("git clone this repository, install there, and push what you commit"));
+    };
+    let here = std::env::current_dir()
+        .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
+    let origin = origin(&here, args)?;
+    let site = Site::take(&session.repo, &work_dir)?;
+    let is_path = Path::new(&origin.url).is_absolute();
+    if !global.quiet && !is_path {
+        output::note(&format!("fetching {}", origin.shown()));
+    }
+    let pack = Pack::fetch(&session.repo, &origin)?;
+    let plan = Plan::new(&site, &pack)?;
+    let changes = plan.new.len() + plan.overwritten.len();
+    let stat = plan.stat()?;
+    if !global.quiet {
+        output::raw(false, escape_block(&stat).as_bytes());
+    }
+    if pack.left_out > 0 && !global.quiet {
+        output::note(&format!("note: left out {} below .aynig/logs/", files(pack.left_out)));
+    }
+    if changes > 0 && !args.dry_run {
+        plan.carry_out()?;
+    }
+    if !global.quiet {
+        let did = if args.dry_run { "would install" } else { "installed" };
+        let (new, over) = (plan.new.len(), plan.overwritten.len());
+        let what = format!("{new} new, {over} overwritten, {} unchanged", plan.unchanged);
+        let commit = pack.commit.to_string();
+        output::line(&format!("{did} {} ({}): {what}", origin.shown(), &commit[..8]));
+        if changes > 0 && !args.dry_run {
+            next(&session, &origin, &commit[..8])?;
+        }
+    }
+    Ok(0)
+}
+
+/// What to type next.
+fn next(session: &Session, origin: &Origin, commit: &str) -> Result<(), Failure> {
+    let subject = format!("aynig: install {} ({commit})", origin.shown());
+    let subject = shlex::try_quote(&subject).map_or("'aynig: install a pack'".into(), |q| q.into_owned());
+    output::line("Next, after reading what came:");
+    output::line(&format!("  git add .aynig && git commit -m {subject}"));
+    if session.config.commands_from()? == CommandsFrom::Nowhere {
+        output::line("  git aynig trust");
+    }
+    Ok(())
+}
+
+fn files(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+/// Where the pack is, from the arguments as typed.
+fn origin(here: &Path, args: &Install) -> Result<Origin, Failure> {
+    let url = url(here, &args.repo)?;
+    let reference = args.reference.as_deref().filter(|r| !matches!(*r, "" | "HEAD"));
+    if let Some(name) = reference {
+        let full = ["refs/heads/", "refs/tags/"].iter().any(|p| name.starts_with(p));
+        if name.starts_with('-') || (name.starts_with("refs/") && !full) {
+            let name = escape(name.as_bytes());
+            return Err(Failure::usage(format!("'{name}' is no branch, tag or whole commit id")));
+        }
+    }
+    let folder = args.subfolder.as_deref().unwrap_or_default();
+    let parts: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let parts = parts.strip_suffix(&[".aynig"]).unwrap_or(&parts);
+    if folder.starts_with('/') || parts.contains(&"..") {
+        let folder = escape(folder.as_bytes());
+        return Err(Failure::usage(format!("'{folder}' is no folder inside a repository")));
+    }
+    Ok(Origin { url, reference: reference.map(str::to_owned), folder: parts.join("/") })
+}
+
+/// A path that exists, a URL as Git knows them, or `owner/name`, which is GitHub's.
+fn url(here: &Path, typed: &OsStr) -> Result<OsString, Failure> {
+    if here.join(typed).exists() && !typed.is_empty() {
+        // `git` is started elsewhere.
+        let place = here.join(typed);
+        return Ok(std::fs::canonicalize(&place).unwrap_or(place).into_os_string());
+    }
+    let text = typed.to_string_lossy();
+    if let Some((owner, name)) = text.split_once('/')
+        && is_word(owner)
+        && is_word(name)
+    {
+        return Ok(format!("https://github.com/{text}").into());
+    }
+    // As Git tells them apart: a colon before any slash is a host's, or a transport's.
+    let is_url = text.find(':').is_some_and(|colon| !text[..colon].contains('/'));
+    match is_url {
+        true => Ok(typed.to_owned()),
+        false => {
+            let shown = escape(typed.as_bytes());
+            Err(Failure::fatal(format!("'{shown}' is no repository: there is nothing of this name here"))
+                .hint("name a path, a URL, or a repository of GitHub's as owner/name"))
+        }
+    }
+}
+
+/// A name that an owner or a repository of GitHub's may have.
+fn is_word(name: &str) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.chars().all(known) && !name.starts_with(['.', '-'])
+}
+
+impl From<PackError> for Failure {
+    fn from(error: PackError) -> Self {
+        let error = match error {
+            PackError::Store(error) => return error.into(),
+            other => other,
+        };
+        let failure = match &error {
+            PackError::Refused(_) => Failure::refused(error.to_string()),
+            PackError::Uncommitted(_) | PackError::InTheWay(_) => {
+                Failure { code: 1, ..Failure::fatal(error.to_string()) }
+            }
+            PackError::Busy { .. } => Failure { code: 75, ..Failure::fatal(error.to_string()) },
+            PackError::Fetch { .. }
+            | PackError::Empty { .. }
+            | PackError::NoPack { .. }
+            | PackError::Store(_) => Failure::fatal(error.to_string()),
+        };
+        match error {
+            PackError::Refused(files) => failure
+                .because(files.iter().map(ToString::to_string))
+                .hint("ask its author for regular files, and links that stay inside .aynig/"),
+            PackError::InTheWay(files) => failure
+                .because(files.iter().map(ToString::to_string))
+                .hint("move them away and commit that, then install again"),
+            PackError::Uncommitted(paths) => failure
+                .because(paths.iter().map(|path| format!("'{}'", escape(path))))
+                .hint("git add .aynig && git commit, or git stash -u -- .aynig"),
+            PackError::Fetch { source, .. } => {
+                let inner = Failure::from(source);
+                Failure { code: inner.code, ..failure }.because([inner.message]).because(inner.causes)
+            }
+            PackError::NoPack { .. } => failure
+                .hint("git aynig install <repo> <ref> <subfolder>, where <subfolder>/.aynig is the pack"),
+            PackError::Busy { .. } => failure.hint("wait for it, then install again"),
+            PackError::Empty { .. } | PackError::Store(_) => failure,
+        }
+    }
+}
+
+impl Failure {
+    /// Adds causes, as many as a reader has patience for.
+    fn because(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+        let mut causes = causes.into_iter();
+        self.causes.extend(causes.by_ref().take(NAMED));
+        let more = causes.count();
+        self.causes.extend((more > 0).then(|| format!("and {more} more")));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_a_path_a_url_or_a_name_on_github() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("ada/packs")).unwrap();
+        let is = |typed: &str| url(folder.path(), OsStr::new(typed)).map(|u| u.into_string().unwrap());
+        let path = std::fs::canonicalize(folder.path().join("ada/packs")).unwrap();
+        assert_eq!(is("ada/packs").unwrap(), path.to_str().unwrap());
+        assert_eq!(is("ada/other").unwrap(), "https://github.com/ada/other");
+        assert_eq!(is("git@host:ada/packs").unwrap(), "git@host:ada/packs");
+        assert_eq!(is("https://host/ada/packs").unwrap(), "https://host/ada/packs");
+        for nothing in ["packs", "./ada/other", "../x/y", "a/b/c", "", "a/b:c"] {
+            assert_eq!(is(nothing).unwrap_err().code, 128, "{nothing}");
+        }
+    }
+}

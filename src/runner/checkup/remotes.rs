@@ -1,0 +1,56 @@
+//! The remote that runners share: whether it is configured and, where asked to, whether it answers.
+
+use super::Level::{Error, Ok as Fine};
+use super::{Finding, Findings};
+use crate::protocol::text::{escape, shown_url};
+use crate::runner::{Runner, RunnerError, finish};
+use std::time::{Duration, Instant};
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Runner<'_> {
+    /// Looks at the remote of this name. Without `network` nothing leaves the machine.
+    pub fn checkup_remote(&self, remote: &str, network: bool) -> Findings {
+        let mut found = Findings::new();
+        if let Err(error) = self.check_remote(remote, network, &mut found) {
+            found.push(Finding::new(Error, "remote", finish::with_causes(&error)));
+        }
+        found
+    }
+
+    fn check_remote(&self, remote: &str, network: bool, found: &mut Findings) -> Result<(), RunnerError> {
+        let shown = escape(remote.as_bytes());
+        let word = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), |q| q.into_owned());
+        let url = if self.repo.has_remote(remote) { self.repo.git.remote_url(remote)? } else { None };
+        let Some(url) = url else {
+            let text = format!("'{shown}', which aynig.remote names, is no remote here");
+            let hint = format!("git remote add {word} <url>, or git config --unset aynig.remote");
+            found.push(Finding::new(Error, "remote", text).hint(hint));
+            return Ok(());
+        };
+        let at = format!("'{shown}' is at {}", shown_url(&url));
+        if !network {
+            let text = format!("{at} (not asked: that is 'git aynig doctor --network')");
+            found.push(Finding::new(Fine, "remote", text));
+            return Ok(());
+        }
+        let home = self.repo.main_dir.as_ref().unwrap_or(&self.repo.common_dir);
+        let asked = Instant::now();
+        let answer = self.repo.git.ask_remote(remote, home, PATIENCE)?;
+        let seconds = asked.elapsed().as_secs_f64();
+        found.push(match (answer.status.success(), answer.late) {
+            (true, _) => Finding::new(Fine, "remote", format!("{at}, and answers ({seconds:.1}s)")),
+            (false, true) => {
+                let text = format!("{at}, and did not answer within {} s", PATIENCE.as_secs());
+                Finding::new(Error, "remote", text).hint(format!("git ls-remote {word} HEAD"))
+            }
+            (false, false) => {
+                let said = escape(answer.message.as_bytes());
+                let text = format!("{at}, and does not answer without a question: {said}");
+                Finding::new(Error, "remote", text).hint(format!("git ls-remote {word} HEAD"))
+            }
+        });
+        Ok(())
+    }
+}
