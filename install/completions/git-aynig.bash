@@ -19,9 +19,6 @@ _git__aynig() {
             git__aynig,cancel)
                 cmd="git__aynig__subcmd__cancel"
                 ;;
-            git__aynig,chain)
-                cmd="git__aynig__subcmd__chain"
-                ;;
             git__aynig,demo)
                 cmd="git__aynig__subcmd__demo"
                 ;;
@@ -33,9 +30,6 @@ _git__aynig() {
                 ;;
             git__aynig,gc)
                 cmd="git__aynig__subcmd__gc"
-                ;;
-            git__aynig,hook)
-                cmd="git__aynig__subcmd__hook"
                 ;;
             git__aynig,hooks)
                 cmd="git__aynig__subcmd__hooks"
@@ -77,7 +71,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks hook chain install gc doctor demo"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks install gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -106,32 +100,6 @@ _git__aynig() {
             fi
             case "${prev}" in
                 --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        git__aynig__subcmd__chain)
-            opts="-C -q -v -h --run-ids --after-rebase --pushed --detached --git-dir --quiet --verbose --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --run-ids)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -230,28 +198,6 @@ _git__aynig() {
             ;;
         git__aynig__subcmd__gc)
             opts="-n -C -q -v -h --dry-run --json --git-dir --quiet --verbose --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        git__aynig__subcmd__hook)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -42,8 +42,6 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Tak
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hooks" -d 'Have commits, merges and pushes start their workflows by themselves'
-complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hook" -d 'What Git\'s hooks call'
-complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "chain" -d 'What hooks leave running'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "install" -d 'Copy a workflow pack into .aynig/'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
@@ -173,20 +171,6 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -l git-dir -d
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand hook" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l run-ids -d 'The ids of their first runs, in this order' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l after-rebase -d 'Only once the rebase here is over'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l pushed -d 'For whoever pushed: commands inherit little'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -l detached -d 'Leave the session that it was started in'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand chain" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'

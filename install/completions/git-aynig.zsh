@@ -264,37 +264,6 @@ uninstall\:"Take them out again, byte for byte"
 status\:"Show which hooks Git runs here"))' \
 && ret=0
 ;;
-(hook)
-_arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'-q[Say less\: no progress, no notes]' \
-'--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
-'-h[Print help]' \
-'--help[Print help]' \
-':event -- Git'\''s name for it:_default' \
-'*::args -- Its arguments:_default' \
-&& ret=0
-;;
-(chain)
-_arguments "${_arguments_options[@]}" : \
-'*--run-ids=[The ids of their first runs, in this order]:RUN_IDS:_default' \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--after-rebase[Only once the rebase here is over]' \
-'--pushed[For whoever pushed\: commands inherit little]' \
-'--detached[Leave the session that it was started in]' \
-'-q[Say less\: no progress, no notes]' \
-'--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
-'-h[Print help]' \
-'--help[Print help]' \
-'*::branches -- The branches:_git-aynig_branches' \
-&& ret=0
-;;
 (install)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -374,8 +343,6 @@ _git-aynig_commands() {
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
 'hooks:Have commits, merges and pushes start their workflows by themselves' \
-'hook:What Git'\''s hooks call' \
-'chain:What hooks leave running' \
 'install:Copy a workflow pack into .aynig/' \
 'gc:Remove dead slots, old logs and old attempts' \
 'doctor:Show what would stop a tick here, and what mends it' \
@@ -387,11 +354,6 @@ _git-aynig_commands() {
 _git-aynig__subcmd__cancel_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig cancel commands' commands "$@"
-}
-(( $+functions[_git-aynig__subcmd__chain_commands] )) ||
-_git-aynig__subcmd__chain_commands() {
-    local commands; commands=()
-    _describe -t commands 'git-aynig chain commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__demo_commands] )) ||
 _git-aynig__subcmd__demo_commands() {
@@ -412,11 +374,6 @@ _git-aynig__subcmd__events_commands() {
 _git-aynig__subcmd__gc_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig gc commands' commands "$@"
-}
-(( $+functions[_git-aynig__subcmd__hook_commands] )) ||
-_git-aynig__subcmd__hook_commands() {
-    local commands; commands=()
-    _describe -t commands 'git-aynig hook commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__hooks_commands] )) ||
 _git-aynig__subcmd__hooks_commands() {

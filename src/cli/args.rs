@@ -3,8 +3,9 @@
 //! Nothing here means anything yet; `settings` turns flags and configuration into values.
 //! Implements section 13 of the contract (verbs and flags).
 
+pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb};
 use super::manual;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -81,12 +82,6 @@ pub enum Verb {
     /// Have commits, merges and pushes start their workflows by themselves
     #[command(long_about = manual::HOOKS, after_long_help = manual::HOOKS_MORE)]
     Hooks(Hooks),
-    /// What Git's hooks call
-    #[command(hide = true)]
-    Hook(Hook),
-    /// What hooks leave running
-    #[command(hide = true)]
-    Chain(Chain),
     /// Copy a workflow pack into .aynig/
     #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
     Install(Install),
@@ -107,26 +102,6 @@ pub struct Init {
     /// Also trust the commands of the current branch
     #[arg(long)]
     pub trust: bool,
-}
-
-/// What to do about the branch that is checked out here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CurrentBranchArg {
-    /// Leave it out
-    Skip,
-    /// Treat it as any other
-    Include,
-    /// Take no other
-    Only,
-}
-
-/// Which trailers a state event is written with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DialectArg {
-    /// The runner writes what comes of it
-    Dwp,
-    /// Its command writes what comes of it
-    Aynig,
 }
 
 /// Flags that `tick` and `run` share.
@@ -350,46 +325,6 @@ pub struct Hooks {
     /// What to do
     #[arg(value_enum, value_name = "WHAT")]
     pub what: HooksVerb,
-}
-
-/// What to do about hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HooksVerb {
-    /// Put our lines into this repository's hooks
-    Install,
-    /// Take them out again, byte for byte
-    Uninstall,
-    /// Show which hooks Git runs here
-    Status,
-}
-
-/// `hook`: what Git says to a hook.
-#[derive(Debug, Args)]
-pub struct Hook {
-    /// Git's name for it
-    pub event: String,
-    /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub args: Vec<OsString>,
-}
-
-/// `chain`: branches to go on with until nothing is actionable.
-#[derive(Debug, Args, Default)]
-pub struct Chain {
-    /// The branches
-    pub branches: Vec<OsString>,
-    /// The ids of their first runs, in this order
-    #[arg(long, value_delimiter = ',')]
-    pub run_ids: Vec<String>,
-    /// Only once the rebase here is over
-    #[arg(long)]
-    pub after_rebase: bool,
-    /// For whoever pushed: commands inherit little
-    #[arg(long)]
-    pub pushed: bool,
-    /// Leave the session that it was started in
-    #[arg(long)]
-    pub detached: bool,
 }
 
 /// `install`.

@@ -4,8 +4,8 @@
 //! waits for no slot: what finds none is noted, and whoever frees one takes it on. It ends with one look at
 //! the other branches, only to recover what was abandoned. Implements K40, and K14 (pending).
 
-use super::args::Chain;
 use super::fail::Failure;
+use super::inner::Chain;
 use super::observe::Display;
 use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};

@@ -3,9 +3,9 @@
 //! Never changes the exit status of what it was called by, and says nothing where there is nothing to say.
 //! Implements K34 (hooks), K38, K39.
 
-use super::args::Hook;
 use super::chain;
 use super::fail::Failure;
+use super::inner::Hook;
 use super::output;
 use super::session::{Global, Session};
 use super::settings::HookMode;
@@ -20,13 +20,10 @@ use std::ffi::OsStr;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-/// How many updates of one push are looked at one by one.
-const STATUS_OK: i32 = 0;
-
 /// `git aynig hook <event>`. Always 0: the commit, the merge or the push is done already.
 pub fn run(global: &Global, args: &Hook) -> i32 {
     if std::env::var_os("AYNIG").is_some_and(|v| v == "0") {
-        return STATUS_OK;
+        return 0;
     }
     let done = match HookEvent::named(&args.event) {
         Some(HookEvent::PostCommit | HookEvent::PostMerge) => here(global, false),
@@ -43,7 +40,7 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
             output::note(&format!("aynig: {line}"));
         }
     }
-    STATUS_OK
+    0
 }
 
 /// Something new on the branch that is checked out here.

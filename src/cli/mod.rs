@@ -6,6 +6,7 @@
 pub mod args;
 mod chain;
 mod change;
+mod choices;
 mod demo;
 mod doctor;
 mod events;
@@ -14,6 +15,7 @@ mod gc;
 mod hook;
 mod hooks;
 mod init;
+mod inner;
 mod install;
 mod logs;
 mod manual;
@@ -40,17 +42,17 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, the program's name first.
 pub fn main(argv: Vec<OsString>) -> ExitCode {
-    let code = match parse(&argv) {
-        Ok(cli) => match run(cli) {
-            Ok(code) => code,
-            Err(failure) => {
-                output::error(&failure.render());
-                failure.code
-            }
-        },
-        Err(code) => code,
-    };
+    let inner = inner::run(&argv);
+    let code = inner.unwrap_or_else(|| parse(&argv).map_or_else(|code| code, |cli| code_of(run(cli))));
     ExitCode::from(u8::try_from(code).unwrap_or(128))
+}
+
+/// The exit code of a verb that ended; a failure is said.
+fn code_of(ended: Result<i32, Failure>) -> i32 {
+    ended.unwrap_or_else(|failure| {
+        output::error(&failure.render());
+        failure.code
+    })
 }
 
 fn parse(argv: &[OsString]) -> Result<Cli, i32> {
@@ -100,8 +102,6 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),
         Verb::Hooks(args) => hooks::run(&global, args.what),
-        Verb::Hook(args) => Ok(hook::run(&global, &args)),
-        Verb::Chain(args) => chain::run(&global, &args),
         Verb::Install(args) => install::run(&global, &args),
         Verb::Gc(args) => gc::run(&global, &args),
         Verb::Doctor(args) => doctor::run(&global, &args),

@@ -1,0 +1,76 @@
+//! What the program calls itself as: the entry of Git's hooks, and the chains that they leave running.
+//!
+//! Not for people, and in no page or completion. A definition of its own, small: hooks run at every commit.
+
+use super::session::Global;
+use super::{chain, hook};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The inner command line.
+#[derive(Debug, Parser)]
+struct Inner {
+    #[arg(long)]
+    git_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Hook(Hook),
+    Chain(Chain),
+}
+
+/// `hook`: what Git says to a hook.
+#[derive(Debug, Args)]
+pub struct Hook {
+    /// Git's name for it
+    pub event: String,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
+}
+
+/// `chain`: branches to go on with until nothing is actionable.
+#[derive(Debug, Args)]
+pub struct Chain {
+    /// The branches
+    pub branches: Vec<OsString>,
+    /// The ids of their first runs, in this order
+    #[arg(long, value_delimiter = ',')]
+    pub run_ids: Vec<String>,
+    /// Only once the rebase here is over
+    #[arg(long)]
+    pub after_rebase: bool,
+    /// For whoever pushed: commands inherit little
+    #[arg(long)]
+    pub pushed: bool,
+    /// Leave the session that it was started in
+    #[arg(long)]
+    pub detached: bool,
+}
+
+/// The exit code, where the arguments are of this kind.
+pub fn run(argv: &[OsString]) -> Option<i32> {
+    let verb = match argv.get(1)?.to_str()? {
+        "--git-dir" => argv.get(3)?.to_str()?,
+        first => first,
+    };
+    if !matches!(verb, "hook" | "chain") {
+        return None;
+    }
+    let inner = match Inner::try_parse_from(argv) {
+        Ok(inner) => inner,
+        Err(error) => {
+            let _ = error.print();
+            return Some(129);
+        }
+    };
+    let global = Global { git_dir: inner.git_dir, quiet: false, verbose: 0 };
+    Some(match inner.verb {
+        Verb::Hook(args) => hook::run(&global, &args),
+        Verb::Chain(args) => super::code_of(chain::run(&global, &args)),
+    })
+}
