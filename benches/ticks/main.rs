@@ -5,6 +5,8 @@
 //! and compares medians. Nothing is measured that is not a whole process, from spawn to exit.
 //! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring) narrow a run.
 
+mod landing;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,9 +17,32 @@ use std::time::{Duration, Instant};
 struct Row {
     name: String,
     yardstick: String,
-    limit: f64,
+    limit: Limit,
     subject: Vec<Duration>,
     other: Vec<Duration>,
+}
+
+/// What a row may come to.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// So many times the yardstick.
+    Ratio(f64),
+    /// So many milliseconds more than the yardstick.
+    More(f64),
+    /// Shown, and not judged.
+    None,
+}
+
+impl Limit {
+    /// What it is measured by, what that may be, and whether it is.
+    fn judge(self, a: f64, b: f64) -> (String, String, &'static str) {
+        let verdict = |met| if met { "met" } else { "**missed**" };
+        match self {
+            Self::Ratio(most) => (format!("{:.2}x", a / b), format!("{most}x"), verdict(a / b <= most)),
+            Self::More(most) => (format!("{:+.2} ms", a - b), format!("{most:+} ms"), verdict(a - b <= most)),
+            Self::None => (format!("{:.2}x", a / b), "-".to_owned(), ""),
+        }
+    }
 }
 
 impl Row {
@@ -131,7 +156,7 @@ fn wanted(name: &str) -> bool {
 fn measure(
     name: &str,
     yardstick: &str,
-    limit: f64,
+    limit: Limit,
     rounds: usize,
     mut subject: impl FnMut(usize) -> Duration,
     mut other: impl FnMut(usize) -> Duration,
@@ -150,7 +175,8 @@ fn measure(
         }
     }
     let (a, b) = row.medians();
-    eprintln!("{name}: {a:.2} ms / {b:.2} ms = {:.2}x (at most {limit}x)", a / b);
+    let (found, most, verdict) = limit.judge(a, b);
+    eprintln!("{name}: {a:.2} ms / {b:.2} ms: {found} (at most {most}) {verdict}");
     Some(row)
 }
 
@@ -159,7 +185,7 @@ fn idle(place: &Place, rows: &mut Vec<Row>) {
     rows.extend(measure(
         "idle tick of one branch",
         "git rev-parse HEAD",
-        1.5,
+        Limit::Ratio(1.5),
         rounds() * 5,
         |_| place.time(&dir, &place.bin, &["tick", "work"], 0),
         |_| place.time(&dir, Path::new("git"), &["rev-parse", "HEAD"], 0),
@@ -167,7 +193,7 @@ fn idle(place: &Place, rows: &mut Vec<Row>) {
     rows.extend(measure(
         "the same by `git aynig tick`",
         "git rev-parse HEAD",
-        3.0,
+        Limit::Ratio(3.0),
         rounds() * 5,
         |_| place.time(&dir, Path::new("git"), &["aynig", "tick", "work"], 0),
         |_| place.time(&dir, Path::new("git"), &["rev-parse", "HEAD"], 0),
@@ -194,7 +220,7 @@ fn ticks(place: &Place, files: usize, rows: &mut Vec<Row>) {
             };
             let slot = if fresh { "fresh" } else { "reused" };
             // The limits are for 10 files; with more the yardstick's own work differs in kind.
-            let limit = if files == 10 { limit } else { f64::INFINITY };
+            let limit = if files == 10 { Limit::Ratio(limit) } else { Limit::None };
             rows.extend(measure(
                 &format!("tick, {files} files, {slot} slot, {kind}"),
                 &named,
@@ -225,7 +251,7 @@ fn large(place: &Place, rows: &mut Vec<Row>) {
     rows.extend(measure(
         "50,000 files, reused slot, every file verified",
         "git status",
-        1.5,
+        Limit::Ratio(1.5),
         rounds().min(30),
         |_| {
             count += 1;
@@ -238,7 +264,7 @@ fn large(place: &Place, rows: &mut Vec<Row>) {
     rows.extend(measure(
         "50,000 files, fresh slot",
         "git worktree add --detach",
-        1.0,
+        Limit::Ratio(1.0),
         rounds().min(30),
         |_| {
             count += 1;
@@ -274,7 +300,7 @@ fn scans(place: &Place, branches: usize, rows: &mut Vec<Row>) {
         measure(
             &format!("scan of {branches} branches without events, {how}"),
             "git for-each-ref --format='%(refname) %(trailers)'",
-            1.0,
+            Limit::Ratio(1.0),
             rounds(),
             |_| place.time(&dir, &place.bin, &["tick"], 0),
             |_| place.time(&dir, Path::new("git"), &["for-each-ref", format, "refs/heads"], 0),
@@ -304,6 +330,9 @@ fn main() {
     scans(&place, 1000, &mut rows);
     scans(&place, 10_000, &mut rows);
     large(&place, &mut rows);
+    landing::commits(&place, &mut rows);
+    landing::remotes(&place, &mut rows);
+    landing::pushes(&place, &mut rows);
     let _ = std::fs::remove_dir_all(&root);
     print_table(&rows);
 }
@@ -313,14 +342,7 @@ fn print_table(rows: &[Row]) {
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for row in rows {
         let (a, b) = row.medians();
-        let ratio = a / b;
-        let (limit, verdict) = match row.limit.is_finite() {
-            true => (format!("{}x", row.limit), if ratio <= row.limit { "met" } else { "**missed**" }),
-            false => ("-".to_owned(), ""),
-        };
-        println!(
-            "| {} | {a:.2} | `{}` | {b:.2} | {ratio:.2}x | {limit} | {verdict} |",
-            row.name, row.yardstick
-        );
+        let (found, limit, verdict) = row.limit.judge(a, b);
+        println!("| {} | {a:.2} | `{}` | {b:.2} | {found} | {limit} | {verdict} |", row.name, row.yardstick);
     }
 }
