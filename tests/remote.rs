@@ -351,3 +351,76 @@ fn a_remote_lease_has_a_grace() {
     a.tick(&["--grace", "5s", "work"]).expect(1);
     assert_eq!(net.states("work")[0], "stalled");
 }
+
+/// K13: machines with different roles share one remote.
+#[test]
+fn with_role_only_each_machine_takes_what_its_role_has_commands_for() {
+    let net = Net::new(&[("plan", "echo plain >by; echo 'SET_STATE {\"state\":\"ship\"}'")]);
+    for (role, state) in [("author", "plan"), ("release", "ship")] {
+        let path = format!(".aynig/roles/{role}/command/{state}");
+        let next = if state == "plan" { "ship" } else { "done" };
+        net.life.write(
+            &path,
+            &format!("#!/bin/sh\necho {role} >>by\necho 'SET_STATE {{\"state\":\"{next}\"}}'\n"),
+        );
+        std::fs::set_permissions(net.life.path(&path), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    }
+    net.life.git(&["add", "-A"]);
+    net.life.git(&["commit", "-qm", "roles"]);
+    net.life.git(&["push", "-q", "origin", "main"]);
+    net.event("work", "plan", "");
+    let (author, release) = (net.machine("author"), net.machine("release"));
+    for (machine, role) in [(&author, "author"), (&release, "release")] {
+        machine.git(&["config", "aynig.role", role]);
+        machine.git(&["config", "aynig.roleOnly", "true"]);
+    }
+    // The plain command is nobody's where everybody has a role of their own.
+    release.tick(&[]).expect(0);
+    assert_eq!(net.states("work"), ["plan"]);
+    author.tick(&["--chain"]).expect(0);
+    assert_eq!(net.states("work")[0], "ship");
+    release.tick(&[]).expect(0);
+    assert_eq!(
+        (net.states("work")[0].as_str(), net.show("work", "by")),
+        ("done", "author\nrelease".to_owned())
+    );
+}
+
+/// K29 on a remote: the command's own commits are brought there, heartbeat and end.
+#[test]
+fn a_command_of_the_aynig_dialect_advances_its_remote_branch() {
+    let commands = [
+        (
+            "fetch",
+            "echo part >part; git add part; git commit -qm part; git aynig set-working; read x <\"$T/gate\"
+             git commit -q --allow-empty -m 'all there' -m 'aynig-state: done'",
+        ),
+        ("dies", "kill -9 $$"),
+    ];
+    let net = Net::new(&commands);
+    let event = |branch: &str, state: &str| {
+        let id = net.life.event_at(branch, &format!("go\n\naynig-state: {state}\n"), None);
+        net.life.git(&["push", "-q", "origin", &format!("{id}:refs/heads/{branch}")]);
+    };
+    let states = |branch: &str| {
+        let format = "--format=%(trailers:key=aynig-state,valueonly,separator=)";
+        let all = net.git(&["log", "--first-parent", format, branch]);
+        all.lines().filter(|l| !l.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    event("work", "fetch");
+    let a = net.machine("a");
+    let mut gate = net.life.gate("gate");
+    let tick = a.start_tick(&["--lease", "10s", "--json", "work"]);
+    eventually("the heartbeat is there", || (states("work").len() == 3).then_some(()));
+    assert_eq!(net.show("work", "part"), "part");
+    gate.open();
+    assert_eq!(tick.done().expect(0).json()["result"].as_str(), Some("own"));
+    assert_eq!(states("work"), ["done", "working", "working", "fetch"]);
+    event("lost", "dies");
+    a.tick(&["--lease", "1s", "lost"]).expect(1);
+    assert_eq!(states("lost"), ["working", "dies"]);
+    let recovered = || a.tick(&["--grace", "0", "lost"]).code == Some(1);
+    eventually("recovered", || recovered().then_some(()));
+    assert_eq!(states("lost")[0], "stalled");
+}

@@ -85,7 +85,9 @@ pub fn pushes(place: &Place, rows: &mut Vec<Row>) {
 /// Runs the hook as Git does, for one branch whose head is an event, and waits until its chain is over too.
 fn received(place: &Place, dir: &Path, n: usize) -> Duration {
     let message = format!("go {n}\n\ndwp-state: build\n");
-    let id = place.git_says(dir, &["commit-tree", "main^{tree}", "-p", "main"], message.as_bytes());
+    let commit =
+        ["-c", "user.name=b", "-c", "user.email=b@example.com", "commit-tree", "main^{tree}", "-p", "main"];
+    let id = place.git_says(dir, &commit, message.as_bytes());
     place.git(dir, &["update-ref", "refs/heads/work", &id]);
     let mut command = place.command(&dir.join("hooks/post-receive"), dir);
     command.env("GIT_DIR", ".").stdin(Stdio::piped());

@@ -148,7 +148,7 @@ pub fn go_on(
     session.repo.ended_by(interrupt.insistence());
     let session = &*session;
     let jobs = session.config.get("jobs").is_none().then_some(1);
-    let mut settings = session.settings(&Flags { jobs, tee: stream, ..Flags::default() })?;
+    let mut settings = session.settings(&Flags { jobs, tee: stream, ..Flags::here() })?;
     session.require_trust(&settings)?;
     settings.wait_for_slot = stream;
     if let Ok(mut promised) = settings.run_ids.lock() {

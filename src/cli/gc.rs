@@ -19,8 +19,7 @@ pub const GC_SCHEMA: &str = "aynig.gc/1";
 pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
     let session = Session::open(global)?;
     // What is removed is here, whatever remote is ticked.
-    let here = Flags { remote: Some(".".to_owned()), ..Flags::default() };
-    let settings = session.settings(&here)?;
+    let settings = session.settings(&Flags::here())?;
     let expiry = Expiry {
         logs: session.config.expiry("logExpire", 30)?,
         attempts: session.config.expiry("attemptExpire", 90)?,

@@ -8,7 +8,7 @@ use super::fail::Failure;
 use super::inner::Hook;
 use super::output;
 use super::session::{Global, Session};
-use super::settings::HookMode;
+use super::settings::{Flags, HookMode};
 use crate::protocol::text::escape;
 use crate::runner::Tip;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -60,7 +60,7 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     if mode == HookMode::Off || chain::left_to_the_runner(&session, &branch) {
         return Ok(());
     }
-    let settings = session.settings(&Default::default())?;
+    let settings = session.settings(&Flags::here())?;
     if settings.commands_from == CommandsFrom::Nowhere {
         return one_line(&session);
     }
@@ -92,7 +92,7 @@ fn pushed(global: &Global) -> Result<(), Failure> {
     if mode == HookMode::Off || branches.is_empty() || is_option("aynig.skip") {
         return Ok(());
     }
-    let settings = session.settings(&Default::default())?;
+    let settings = session.settings(&Flags::here())?;
     session.short_environment = session.repo.bare;
     let ready = judge(&session, &settings, &branches)?;
     if ready.is_empty() {

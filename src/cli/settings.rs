@@ -9,6 +9,7 @@ use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
 use crate::protocol::name::RoleName;
 use crate::protocol::text::escape;
 use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Settings};
+use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
 use crate::store::repository::Repository;
 use crate::store::slots::harvest::Stage;
@@ -58,6 +59,13 @@ pub struct Flags {
     pub log_level: Option<String>,
     pub tee: bool,
     pub remote: Option<String>,
+}
+
+impl Flags {
+    /// For what is about the branches of this repository, whatever remote is ticked.
+    pub fn here() -> Self {
+        Self { remote: Some(".".to_owned()), ..Self::default() }
+    }
 }
 
 impl Config {
@@ -184,6 +192,7 @@ impl Config {
             kill_grace: self.duration("killGrace", None)?.unwrap_or(Duration::from_secs(10)),
             jobs: usize::try_from(jobs).unwrap_or(usize::MAX),
             role: self.role(flags.role.as_deref())?,
+            role_use: if self.bool("roleOnly", false)? { RoleUse::Only } else { RoleUse::First },
             max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),
             log_max: self.number("logMaxBytes", 64 << 20)?,
             stage: match self.get("stage") {

@@ -5,6 +5,7 @@
 
 use crate::protocol::name::RoleName;
 use crate::store::RefName;
+use crate::store::command_tree::RoleUse;
 use crate::store::slots::harvest::Stage;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub jobs: usize,
     /// The role whose commands go first.
     pub role: Option<RoleName>,
+    /// Which commands that makes it take.
+    pub role_use: RoleUse,
     /// Most dispatches in a chain.
     pub max_hops: u32,
     /// Most bytes of each log.
@@ -88,6 +91,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The role, and which commands it makes this runner take.
+    pub fn whose(&self) -> Option<(&RoleName, RoleUse)> {
+        self.role.as_ref().map(|role| (role, self.role_use))
+    }
+
     /// An id for the next run of a branch: the promised one once, a fresh one otherwise.
     pub fn run_id(&self, branch: &RefName) -> String {
         let promised = self.run_ids.lock().ok().and_then(|mut ids| ids.remove(branch));

@@ -208,7 +208,7 @@ impl<'a> Survey<'a> {
             return Ok(found.clone());
         }
         let found = match tree {
-            Some(tree) => command_tree::lookup(store, tree, self.runner.settings.role.as_ref(), state)?,
+            Some(tree) => command_tree::lookup(store, tree, self.runner.settings.whose(), state)?,
             None => Lookup::Missing,
         };
         self.found.borrow_mut().insert(key, found.clone());

@@ -139,7 +139,7 @@ impl Runner<'_> {
             Ok(None) => return Ok(Ok(Lookup::Missing)),
             Err(refusal) => return Ok(Err(refusal)),
         };
-        Ok(Ok(command_tree::lookup(&*self.store, tree, self.settings.role.as_ref(), state)?))
+        Ok(Ok(command_tree::lookup(&*self.store, tree, self.settings.whose(), state)?))
     }
 
     fn leased(&self, tip: &Tip, until: i64, malformed: bool) -> Verdict {
@@ -164,8 +164,7 @@ impl Runner<'_> {
         let path = format!("command/{state}");
         if let CommandsFrom::Ref(name) = &self.settings.commands_from
             && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
-            && command_tree::lookup(&*self.store, tree, self.settings.role.as_ref(), state)?
-                != Lookup::Missing
+            && command_tree::lookup(&*self.store, tree, self.settings.whose(), state)? != Lookup::Missing
         {
             report.notes.push(Note::NotInRef(path, name.clone()));
         } else if let Some(dir) = &self.repo.main_dir

@@ -52,18 +52,29 @@ pub fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, Store
     Ok(entries.into_iter().find(|e| e.name == FOLDER.as_bytes() && e.mode == TREE).map(|e| e.id))
 }
 
+/// Which commands a runner with a role takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleUse {
+    /// The role's first, then everybody's.
+    First,
+    /// The role's and no others: other machines have other roles.
+    Only,
+}
+
 /// Looks a state up: the role's own command first.
 pub fn lookup(
     store: &dyn Store,
     tree: ObjectId,
-    role: Option<&RoleName>,
+    role: Option<(&RoleName, RoleUse)>,
     state: &StateName,
 ) -> Result<Lookup, StoreError> {
     let mut paths = Vec::new();
-    if let Some(role) = role {
+    if let Some((role, _)) = role {
         paths.push(format!("roles/{role}/command/{state}"));
     }
-    paths.push(format!("command/{state}"));
+    if !matches!(role, Some((_, RoleUse::Only))) {
+        paths.push(format!("command/{state}"));
+    }
     for path in paths {
         let found = resolve(store, tree, &path)?;
         if found != Lookup::Missing {

@@ -6,6 +6,7 @@
 
 mod branches;
 mod commands;
+mod hooks;
 mod places;
 mod remotes;
 
@@ -84,10 +85,11 @@ impl Runner<'_> {
     /// Looks at everything. What can't be looked at is a finding too.
     pub fn checkup(&self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 9] = [
+        let checks: [(&str, Check<'_, '_>); 10] = [
             ("repository", Self::check_backend),
             ("trust", Self::check_trust),
             ("signing", Self::check_signing),
+            ("hooks", Self::check_hooks),
             ("worktrees", Self::check_worktrees),
             ("disk", Self::check_disks),
             ("locks", Self::check_locks),

@@ -52,6 +52,13 @@ pub(super) fn block_of(script: &[u8]) -> &[u8] {
     range(script).map_or(script, |range| &script[range])
 }
 
+/// The program that a block of ours calls first.
+pub(super) fn program(content: &[u8]) -> Option<PathBuf> {
+    let block = std::str::from_utf8(block_of(content)).ok()?;
+    let after = block.split("[ -x ").nth(1)?.split(" ]; then").next()?;
+    Some(PathBuf::from(shlex::split(after)?.into_iter().next()?))
+}
+
 /// True for a script whose first line names a shell that reads POSIX shell.
 pub(super) fn is_shell(content: &[u8]) -> bool {
     let first = content.split(|b| *b == b'\n').next().unwrap_or_default();

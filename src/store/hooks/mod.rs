@@ -196,6 +196,19 @@ impl<'r> Hooks<'r> {
         Ok(touched)
     }
 
+    /// The program that the installed hooks call first, where it is gone.
+    pub fn missing_program(&self) -> Result<Option<PathBuf>, StoreError> {
+        let Some(event) = self.events().first() else { return Ok(None) };
+        let path = match self.standing(*event)? {
+            Standing::Block(path) => path,
+            Standing::Configured(_) => self.repo.aynig_dir().join("hooks").join(event.name()),
+            Standing::Absent | Standing::LeftAlone(..) => return Ok(None),
+        };
+        let script = block::read(&path)?.unwrap_or_default();
+        let program = block::program(&script);
+        Ok(program.filter(|program| !program.exists()))
+    }
+
     /// The lines to add by hand to a hook that is left alone.
     pub fn lines(&self, event: HookEvent, program: &Path) -> String {
         String::from_utf8_lossy(block::block_of(&event.script(program))).into_owned()

@@ -1,0 +1,47 @@
+//! Which hooks Git really runs here, and whether what they call is there.
+
+use super::Level::{Ok as Fine, Warning};
+use super::{Finding, Findings, quoted, shown};
+use crate::runner::{Runner, RunnerError};
+use crate::store::hooks::{Hooks, Standing};
+
+impl Runner<'_> {
+    pub(super) fn check_hooks(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let hooks = Hooks::of(self.repo)?;
+        if !Hooks::any_installed(self.repo) {
+            let text = "none installed: nothing starts by itself";
+            found.push(Finding::new(Fine, "hooks", text));
+            return Ok(());
+        }
+        let mut names = Vec::new();
+        for event in hooks.events() {
+            match hooks.standing(*event)? {
+                Standing::Block(_) | Standing::Configured(_) => names.push(event.name()),
+                Standing::Absent => found.push(
+                    Finding::new(Warning, "hooks", format!("{} was taken away", event.name()))
+                        .hint("git aynig hooks install"),
+                ),
+                Standing::LeftAlone(path, why) => found.push(
+                    Finding::new(Warning, "hooks", format!("'{}' is left alone: {why}", shown(&path)))
+                        .hint("git aynig hooks install"),
+                ),
+            }
+        }
+        if let Some(program) = hooks.missing_program()? {
+            let text = format!("they call '{}', which is not there", shown(&program));
+            let hint = format!(
+                "git aynig hooks install, with the program that is to be called in place of {}",
+                quoted(&program)
+            );
+            found.push(Finding::new(Warning, "hooks", text).hint(hint));
+        }
+        if !names.is_empty() {
+            found.push(Finding::new(
+                Fine,
+                "hooks",
+                format!("{} in '{}'", names.join(", "), shown(hooks.dir())),
+            ));
+        }
+        Ok(())
+    }
+}
