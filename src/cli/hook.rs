@@ -13,8 +13,8 @@ use crate::protocol::text::escape;
 use crate::runner::Tip;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
-use crate::store::RefName;
 use crate::store::hooks::HookEvent;
+use crate::store::{RefName, glance};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsStr;
 use std::io::{BufRead, Read};
@@ -45,6 +45,10 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
 
 /// Something new on the branch that is checked out here.
 fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
+    let git_dir = std::env::var_os("GIT_DIR").map_or_else(|| ".git".into(), std::path::PathBuf::from);
+    if glance::newest_commit(&git_dir).is_some_and(|commit| Tip::from(commit).event.is_none()) {
+        return Ok(());
+    }
     let mut session = Session::open(global)?;
     let git_dir = &session.repo.git_dir;
     if is_slot(git_dir) || (!rebased && chain::is_rebasing(git_dir)) {

@@ -18,6 +18,7 @@ pub mod git_calls;
 pub mod git_command;
 mod git_merge;
 pub mod gix_store;
+pub mod glance;
 pub mod hooks;
 pub mod locks;
 pub mod memory;
