@@ -11,7 +11,8 @@ use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};
 use super::{output, render};
 use crate::protocol::decide::Idle;
-use crate::runner::pending::{Woken, note_wake};
+use crate::runner::finish::with_causes;
+use crate::runner::pending::{self, Woken, note_wake};
 use crate::runner::report::{Report, Verdict};
 use crate::runner::select::evaluate;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -73,7 +74,13 @@ fn run_dir() -> Option<PathBuf> {
 pub fn left_to_the_runner(session: &Session, branch: &RefName) -> bool {
     let Some(dir) = run_dir() else { return false };
     let woken = Woken { git_dir: session.repo.git_dir.clone(), branch: branch.clone() };
-    if let Err(error) = note_wake(&dir, &woken) {
+    let noted = if pending::has_runner(&dir) {
+        note_wake(&dir, &woken).map_err(|e| e.to_string())
+    } else {
+        // Its runner is gone, and a chain from here would be one of the processes that its guardian ends.
+        pending::note(&session.repo, branch).map_err(|e| with_causes(&e))
+    };
+    if let Err(error) = noted {
         output::note(&format!("warning: cannot note '{branch}' for the runner: {error}"));
     }
     true
@@ -168,7 +175,7 @@ pub fn go_on(
         for report in &reports {
             code = crate::runner::report::worst(code, report.exit_code(false));
             if matches!(report.verdict, Verdict::NoSlot) {
-                runner.note_pending(&report.branch)?;
+                pending::note(&session.repo, &report.branch)?;
             }
         }
         if interrupt.signal().is_some() {

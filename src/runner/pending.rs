@@ -5,7 +5,9 @@
 //! between the two. A run notes what it set elsewhere in its private folder. Implements K14 (pending), K40.
 
 use super::{Runner, RunnerError, io};
+use crate::store::repository::Repository;
 use crate::store::{RefName, write_aside};
+use nix::fcntl::{Flock, FlockArg};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,22 +25,18 @@ pub struct Woken {
 /// Longest name that is noted: file names end at 255 bytes, and each byte is two there.
 const NAME_MAX: usize = 120;
 
+/// Notes that a branch waits for a slot, or for whoever looks next.
+pub fn note(repo: &Repository, branch: &RefName) -> Result<(), RunnerError> {
+    let folder = repo.aynig_dir().join("pending");
+    std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    let name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
+    Ok(write_aside(&folder.join(name), branch.as_bytes())?)
+}
+
 impl Runner<'_> {
-    fn pending_dir(&self) -> PathBuf {
-        self.repo.aynig_dir().join("pending")
-    }
-
-    /// Notes that a branch waits for a slot.
-    pub fn note_pending(&self, branch: &RefName) -> Result<(), RunnerError> {
-        let folder = self.pending_dir();
-        std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
-        let name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
-        Ok(write_aside(&folder.join(name), branch.as_bytes())?)
-    }
-
     /// Takes the waiting branches on, where a slot is free for them.
     pub fn take_pending(&self) -> Result<Vec<RefName>, RunnerError> {
-        let folder = self.pending_dir();
+        let folder = self.repo.aynig_dir().join("pending");
         let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
         let paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
         if paths.is_empty() || !self.slot_is_free()? {
@@ -68,6 +66,12 @@ impl Runner<'_> {
         }
         Ok(false)
     }
+}
+
+/// True while a runner is at work on the run of this folder: what was left running may outlive it (K21).
+pub fn has_runner(run_dir: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(run_dir.join("lock")) else { return false };
+    Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 
 /// Notes in a run's folder that a branch is to be looked at once the run is over.

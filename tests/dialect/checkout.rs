@@ -24,10 +24,14 @@ fn forwarded_commits_arrive_where_the_branch_is_checked_out() {
     let mut gate = life.gate("gate");
     let tick = life.start_tick(&["--json", "work"]);
     life.hear("up");
+    // Git replaces a file by taking the old one away first: for a moment there is none.
     eventually("the heartbeat's files", || {
-        (life.read("file") == "one\nrun\n" && !life.path("dir").exists()).then_some(())
+        let arrived = std::fs::read_to_string(life.path("file")).is_ok_and(|text| text == "one\nrun\n");
+        (arrived && !life.path("dir").exists()).then_some(())
     });
-    assert_eq!(life.git(&["status", "--porcelain"]), "A  staged\n?? mine");
+    eventually("a settled index", || {
+        (life.git(&["status", "--porcelain"]) == "A  staged\n?? mine").then_some(())
+    });
     gate.open();
     tick.done().expect(0);
     assert_eq!(life.read("file"), "one\nrun\n2\n");
