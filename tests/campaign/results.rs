@@ -1,0 +1,59 @@
+//! Writes `RESULTS.md` from the rows that the sweeps of one full run left. No figure in it is typed by hand.
+
+use super::row;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// Called by `tests/campaign/run` once all sweeps are over.
+#[test]
+#[ignore = "tests/campaign/run calls it"]
+fn write() {
+    let folder = row::folder().expect("AYNIG_CAMPAIGN_ROWS names the folder of the rows");
+    let mut rows: Vec<Value> = std::fs::read_dir(&folder)
+        .unwrap()
+        .flatten()
+        .filter(|e| e.path().extension().is_some_and(|x| x == "json"))
+        .map(|e| serde_json::from_slice(&std::fs::read(e.path()).unwrap()).unwrap())
+        .collect();
+    rows.sort_by_key(|row| row["name"].to_string());
+    let mut page = String::from(
+        "# Results of the fault campaign\n\nWritten by `tests/campaign/run`; no figure is typed by hand.\n\n",
+    );
+    for (what, program, args) in [
+        ("date", "date", &["-u", "+%Y-%m-%d %H:%M UTC"][..]),
+        ("commit", "git", &["describe", "--always", "--dirty", "--abbrev=12"]),
+        ("git", "git", &["--version"]),
+        ("kernel", "uname", &["-sr"]),
+    ] {
+        let output = Command::new(program).args(args).output().unwrap();
+        writeln!(page, "- {what}: {}", String::from_utf8_lossy(&output.stdout).trim()).unwrap();
+    }
+    page += "\n| sweep | what | figure to reach | counted | violations | seconds |\n| --- | --- | --- | --- | --- | --- |\n";
+    for row in &rows {
+        let text = |key: &str| row[key].as_str().unwrap_or_default().replace('|', "\\|");
+        let counts = row["counts"].as_object().unwrap();
+        let counts: Vec<String> = counts.iter().map(|(what, n)| format!("{n} {what}")).collect();
+        let counted = match row["skipped"].as_str() {
+            Some(reason) => format!("**skipped**: {reason}"),
+            None => counts.join(", "),
+        };
+        let (bad, seconds) = (row["violations"].as_array().unwrap().len(), row["seconds"].as_f64().unwrap());
+        let (name, what, figure) = (text("name"), text("what"), text("figure"));
+        writeln!(page, "| `{name}` | {what} | {figure} | {counted} | {bad} | {seconds:.0} |").unwrap();
+    }
+    page += "\nReplay one sweep:\n\n```\n";
+    for row in rows.iter().filter(|row| row["skipped"].is_null()) {
+        writeln!(page, "{}", row["replay"].as_str().unwrap()).unwrap();
+    }
+    page += "```\n";
+    // What other programs found out: each wrote its part itself.
+    for part in ["breaks.md", "coverage.md", "mutants.md", "versions.md", "fuzz.md"] {
+        if let Ok(text) = std::fs::read_to_string(folder.join(part)) {
+            page += &format!("\n{}", text.trim_start());
+        }
+    }
+    let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/campaign/RESULTS.md");
+    std::fs::write(to, page).unwrap();
+}

@@ -1,0 +1,137 @@
+//! What a sweep counted, how large it is to be, and how it is replayed.
+//!
+//! ```text
+//! let sweep = Sweep::begin("kill-local", "SIGKILL at every mutating call of a local tick", ">= 500 points, 0 lost");
+//! let points = sweep.size(60, usize::MAX);      // a sample, or all
+//! ... sweep.bad("point 17 (rename #3): branch is wedged"); sweep.count("points", 1); ...
+//! sweep.end();                                   // writes the row, and panics when something was bad
+//! ```
+#![allow(dead_code, reason = "each sweep uses its own part")]
+
+use serde_json::json;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+pub struct Sweep {
+    name: &'static str,
+    what: &'static str,
+    figure: &'static str,
+    seed: u64,
+    started: Instant,
+    counts: RefCell<BTreeMap<String, u64>>,
+    bad: RefCell<Vec<String>>,
+}
+
+/// True for the whole campaign, false for the sample that every test run makes.
+pub fn full() -> bool {
+    std::env::var("AYNIG_CAMPAIGN").is_ok_and(|v| v == "full")
+}
+
+/// Where the rows are written, when somebody asked for them.
+pub fn folder() -> Option<PathBuf> {
+    std::env::var_os("AYNIG_CAMPAIGN_ROWS").map(PathBuf::from)
+}
+
+impl Sweep {
+    /// Begins a sweep: a short name, what it does, and the figure that it is to reach. `AYNIG_SEED` is its seed;
+    /// without one a run of today's has its own.
+    pub fn begin(name: &'static str, what: &'static str, figure: &'static str) -> Self {
+        let given = std::env::var("AYNIG_SEED").ok().and_then(|s| s.parse().ok());
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let seed = given.unwrap_or(now.as_nanos() as u64 % 1_000_000);
+        let sweep = Self {
+            name,
+            what,
+            figure,
+            seed,
+            started: Instant::now(),
+            counts: RefCell::default(),
+            bad: RefCell::default(),
+        };
+        eprintln!("{name}: replay with: {}", sweep.replay());
+        sweep
+    }
+
+    fn replay(&self) -> String {
+        let size = if full() { "AYNIG_CAMPAIGN=full " } else { "" };
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or(self.name).to_owned();
+        format!("{size}AYNIG_SEED={} cargo test --test campaign -- --exact {test}", self.seed)
+    }
+
+    pub fn dice(&self) -> Dice {
+        Dice(self.seed)
+    }
+
+    /// How much: the sample's number, or the whole campaign's.
+    pub fn size(&self, sample: usize, whole: usize) -> usize {
+        if full() { whole } else { sample }
+    }
+
+    pub fn count(&self, what: &str, more: u64) {
+        *self.counts.borrow_mut().entry(what.to_owned()).or_default() += more;
+    }
+
+    pub fn counted(&self, what: &str) -> u64 {
+        self.counts.borrow().get(what).copied().unwrap_or(0)
+    }
+
+    /// Notes a violation; the sweep goes on, so that one run shows all.
+    pub fn bad(&self, what: impl Into<String>) {
+        let what = what.into();
+        eprintln!("{}: VIOLATION: {what}", self.name);
+        self.bad.borrow_mut().push(what);
+    }
+
+    /// Notes that this sweep cannot run here, and why.
+    pub fn skip(self, reason: &str) {
+        eprintln!("{}: skipped: {reason}", self.name);
+        self.write(Some(reason));
+    }
+
+    /// Writes the row; fails the test when something was bad.
+    pub fn end(self) {
+        self.write(None);
+        let bad = self.bad.borrow();
+        assert!(bad.is_empty(), "{} violations, first: {}\nreplay: {}", bad.len(), bad[0], self.replay());
+    }
+
+    fn write(&self, skipped: Option<&str>) {
+        let seconds = self.started.elapsed().as_secs_f64();
+        eprintln!("{}: {:?} in {seconds:.1} s", self.name, self.counts.borrow());
+        let Some(folder) = folder() else { return };
+        std::fs::create_dir_all(&folder).unwrap();
+        let row = json!({
+            "name": self.name, "what": self.what, "figure": self.figure, "seed": self.seed,
+            "seconds": seconds, "counts": *self.counts.borrow(), "violations": *self.bad.borrow(),
+            "skipped": skipped, "full": full(), "replay": self.replay(),
+        });
+        std::fs::write(folder.join(format!("{}.json", self.name)), row.to_string()).unwrap();
+    }
+}
+
+/// A small generator that is the same everywhere.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number from 0 up to, and without, `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n.max(1)
+    }
+
+    /// `n` of these, in order, at random.
+    pub fn sample<T>(&mut self, mut from: Vec<T>, n: usize) -> Vec<T> {
+        while from.len() > n {
+            let out = self.below(from.len());
+            from.remove(out);
+        }
+        from
+    }
+}
