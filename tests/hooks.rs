@@ -463,7 +463,9 @@ fn an_installation_that_is_killed_anywhere_leaves_a_working_repository() {
             let hooks = std::fs::read_dir(life.repo.git_dir().join("hooks")).unwrap().flatten();
             let ours =
                 hooks.filter(|e| std::fs::read_to_string(e.path()).is_ok_and(|t| t.contains(">>> aynig")));
-            assert_eq!(ours.count(), 0);
+            assert_eq!(ours.count(), 0, "{call} {nth}");
+            let left = life.repo.try_git(&["config", "--local", "receive.advertisePushOptions"]);
+            assert!(left.stdout.is_empty(), "{call} {nth}: {left:?}");
             if survived {
                 break;
             }
