@@ -458,13 +458,7 @@ fn the_hook_needs_nothing_of_its_environment() {
     let system = life.repo.home().join("system");
     std::fs::write(&system, "[aynig]\n\tcommandsFrom = refs/heads/main\n").unwrap();
     let id = life.event("work", "test", "");
-    life.git(&[
-        "push",
-        "-q",
-        "--receive-pack=git -c core.hooksPath=/dev/null receive-pack",
-        "origin",
-        "work",
-    ]);
+    life.git(&["push", "-q", "--receive-pack=env AYNIG=0 git receive-pack", "origin", "work"]);
     let zero = "0".repeat(40);
     let script = format!(
         "umask 077; cd '{}' && echo '{zero} {id} refs/heads/work' | env -i GIT_DIR=. GIT_CONFIG_SYSTEM='{}' \
