@@ -12,7 +12,7 @@ use super::id::ObjectId;
 use std::time::Duration;
 
 /// Later than any run lasts: its command keeps that lease, or nobody does (K29).
-const NEVER: Duration = Duration::from_secs(1 << 36);
+pub const NEVER: Duration = Duration::from_secs(1 << 36);
 /// How soon a renewal that failed is tried again.
 pub const RENEW_AGAIN: Duration = Duration::from_millis(500);
 
@@ -108,7 +108,8 @@ pub struct Seen<'a> {
 /// What [`whose`] has to know beyond the head itself, and asks for only where it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
-    /// Between the head and the run's first lease there are leases alone.
+    /// Between the head and the lease that the run knows there are leases alone. An older lease of the run is
+    /// none of its own any more: somebody took the newer one off the branch.
     StandsOnLease,
     /// The head is the slot's own HEAD, and descends from the lease.
     IsSlotHead,
@@ -121,7 +122,7 @@ pub enum Fact {
 pub enum Whose {
     /// The lease that the run knows.
     Lease,
-    /// Another lease of the same run: its command renewed by hand, or somebody went back to it.
+    /// A newer lease of the same run: its command renewed by hand.
     OtherLease,
     /// The run's own outcome, as its command wrote it.
     OwnEvent,

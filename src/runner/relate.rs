@@ -51,7 +51,7 @@ impl Runner<'_> {
         let mut below = None;
         let seen = Seen { id, event: tip.event.as_ref() };
         let found = whose(Some(seen), live.run_id(), live.claimed.lease.id, |fact| match fact {
-            Fact::StandsOnLease => self.reaches(&tip.commit.parents, live.claimed.first),
+            Fact::StandsOnLease => self.reaches(&tip.commit.parents, live.claimed.lease.id),
             Fact::IsSlotHead => Ok(live.slot.head(self.repo).ok() == Some(id)
                 && self.repo.git.is_ancestor(live.claimed.first, id)?),
             Fact::OwnEventBelow => {
@@ -88,7 +88,7 @@ impl Runner<'_> {
     fn own_event_below(&self, tip: &super::Tip, live: &Live) -> Result<Option<ObjectId>, StoreError> {
         for below in self.below(tip, &[live.claimed.lease.id, live.claimed.first])? {
             if is_own_event(below.event.as_ref(), &live.claimed.run.id)
-                && self.reaches(&below.commit.parents, live.claimed.first)?
+                && self.reaches(&below.commit.parents, live.claimed.lease.id)?
             {
                 return Ok(Some(below.id()));
             }

@@ -12,7 +12,7 @@ use super::{Progress, Runner, RunnerError, io};
 use crate::protocol::complete::Exit;
 use crate::protocol::declaration::{Declarations, LINE_MAX, LINE_PREFIX};
 use crate::protocol::environment;
-use crate::protocol::holding::{AfterLook, BeforeStart, Duty, RENEW_AGAIN, after_look};
+use crate::protocol::holding::{AfterLook, BeforeStart, Duty, NEVER, RENEW_AGAIN, after_look};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::swap::{AfterRenewal, after_renewal};
@@ -200,8 +200,14 @@ impl Runner<'_> {
         let look_every = self.look_every(live.claimed.run.lease_seconds);
         let mut look = Instant::now() + look_every;
         let mut renew_not_before = Duration::ZERO;
+        let mut ordered = NEVER;
         loop {
             let moments = self.moments(&live.claimed);
+            // The guardian gives the lease up by itself where a call of ours hangs, or we are stopped.
+            let limit = live.own_event.map_or(moments.give_up, |_| NEVER);
+            if std::mem::replace(&mut ordered, limit) != limit {
+                guardian.stop_after(limit.saturating_sub(self.clock.elapsed()), moments.grace);
+            }
             let interrupt = live.interrupted.is_none().then(|| self.interrupt.fd());
             // A run that is over, or has its outcome, has no duty left but to hear how the command ends.
             let duty = stopped.is_none() && live.own_event.is_none();
@@ -211,7 +217,8 @@ impl Runner<'_> {
                     if leaked {
                         report.notes.push(Note::OutputHeldOpen);
                     }
-                    let exit = exit_of(ending, stopped);
+                    let given_up = self.clock.elapsed() >= limit;
+                    let exit = exit_of(ending, stopped.or(given_up.then_some(Exit::Stopped)));
                     return Ok(Ended { exit, guardian: Some(guardian) });
                 }
                 Wake::Event(Event::Done { .. }) => {
