@@ -129,6 +129,11 @@ fn larger() -> Vec<Case> {
     ]
 }
 
+/// A runner whose clock is ahead by less than is absurd, and which dies for good; its leases are judged by date.
+pub fn ahead(ticks: i8) -> World {
+    World { skew: [ticks, 0, 0], ..date(Faults { gone: 1, ..NO }) }
+}
+
 /// Each rule left out, alone. `fails` is what the specification names for it.
 pub fn ablations() -> Vec<(Rule, Case)> {
     let without = |rule, name, world: World, fails| {

@@ -19,7 +19,7 @@ mod texts;
 mod world;
 
 use appendix::{grouped, table};
-use cases::{Case, Scale, ablations, hardened};
+use cases::{Case, Scale, ablations, ahead, hardened};
 use checking::Found;
 use properties::Promise;
 use world::Rule;
@@ -86,6 +86,14 @@ fn each_rule_left_out_breaks_what_it_is_there_for() {
 #[test]
 fn from_every_state_a_settled_one_is_reached_in_time() {
     settle(Scale::Million, SETTLED[0]);
+}
+
+/// Promise 4: a lease that is dated ahead holds that much longer where it is judged by its date, up to an hour.
+#[test]
+fn a_dead_runner_whose_clock_was_ahead_is_recovered_that_much_later() {
+    let world = ahead(3);
+    let ticks = world.progress(20_000).unwrap().ticks;
+    assert_eq!(ticks, world.settles_within() + 3);
 }
 
 fn settle(scale: Scale, most: usize) -> (usize, u8) {
