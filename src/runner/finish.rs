@@ -8,7 +8,7 @@ use super::land::Moved;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
 use super::slot::attempt_ref;
-use super::supervise::{Ended, Live};
+use super::supervise::{Ended, Live, PATIENCE};
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Kept, Stall, complete, kept_of_fenced};
 use crate::protocol::declaration::Declaration;
@@ -53,6 +53,8 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Ran, RunnerError> {
         let Ended { exit, mut guardian } = ended;
+        // The command is dead: what the head is now may be asked for longer than the lease had left.
+        self.store.set_patience(PATIENCE);
         let declared = self.declared(&live);
         self.note_declarations(&live, report);
         let mut trusting = self.settings.remote.is_some()
