@@ -8,5 +8,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod judge;
+mod kill;
+mod points;
 mod results;
 mod row;
+mod scene;
+mod trace;
