@@ -302,7 +302,9 @@ impl<'a> Collector<'a> {
 }
 
 fn is_leftover(name: &str) -> bool {
-    let by_a_process = |stem: &str| name.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
+    // A lock of a copy that only one process ever used is as dead as the copy.
+    let whole = name.strip_suffix(".lock").unwrap_or(name);
+    let by_a_process = |stem: &str| whole.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
     let begins = [".new-", ".retired-", ".runner-", "merge-"].iter().any(|p| name.starts_with(p));
     begins || by_a_process(".staging-") || by_a_process(".json.")
 }

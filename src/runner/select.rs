@@ -1,13 +1,14 @@
 //! Which branches a tick looks at, and all of them at a time.
 //!
 //! Without names every local branch is judged from one scan, and only those that need more than a look
-//! are evaluated. A branch that is blocked never blocks others. Implements K6, K43 (last sentence).
+//! are evaluated. A branch that is blocked never blocks others. Implements K6, K43 (own
+//! locks are gone after the next tick, and the last sentence).
 
 use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::Idle;
-use crate::store::{RefName, StoreError};
+use crate::store::{RefName, StoreError, locks};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -58,6 +59,8 @@ impl Runner<'_> {
     /// The branches to evaluate: those named, or those whose head is a state event.
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
         let mut pass = Pass::default();
+        // What a runner that was killed left in the way. Whatever can't be cleaned up blocks only what it locks.
+        let _ = locks::sweep_stale_locks(&self.repo.common_dir);
         self.store.refresh()?;
         if !selection.named.is_empty() {
             let named: Vec<RefName> =

@@ -75,7 +75,7 @@ fn unwedged_remote(world: &World) -> Vec<String> {
     bad
 }
 
-/// Every lock in a Git directory; the locks of slots are files that stay, and are free.
+/// Every lock in a Git directory that can be in anybody's way.
 fn locks(git_dir: &Path) -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![git_dir.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -94,7 +94,13 @@ fn locks(git_dir: &Path) -> Vec<String> {
     found
 }
 
+/// Locks of slots, which stay, and those of files that only one slot or one process of ours ever uses: they
+/// block nobody, and go with the slot's next use or with `gc`.
 fn is_slot_lock(below: &Path) -> bool {
+    let text = below.to_string_lossy();
+    if text.starts_with("worktrees/aynig-slot-") || text.contains(".staging-") {
+        return true;
+    }
     let stem = below.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     below.parent() == Some(Path::new("aynig/slots")) && stem.bytes().all(|b| b.is_ascii_digit())
 }

@@ -8,9 +8,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cut;
+mod errors;
 mod judge;
 mod kill;
 mod points;
+mod relay;
 mod results;
 mod row;
 mod scene;

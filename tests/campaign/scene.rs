@@ -20,9 +20,9 @@ pub struct Scene {
     /// The branch that the user has checked out.
     checkout: bool,
     /// A tick of another branch came before: there is a slot, and junk in it.
-    reused: bool,
+    pub reused: bool,
     /// The head is a lease whose runner is long dead.
-    leased: bool,
+    pub leased: bool,
     /// The state that the command leads to, once everything is settled.
     pub end: &'static str,
 }
@@ -46,6 +46,9 @@ const COMMITS: &str = "echo \"$AYNIG_RUN_ID\" >result; git add result; git commi
 const FAILS: &str =
     "echo \"$AYNIG_RUN_ID\" >result; echo sorry >&2; echo $AYNIG_RUN_ID >>\"$T/finished\"; exit 3";
 
+const SLOW: &str =
+    "echo \"$AYNIG_RUN_ID\" >result; sleep 4.5; echo more >>file; echo 'SET_STATE {\"state\":\"done\"}'";
+
 fn reftable() -> Kind {
     Repo::build().reftable()
 }
@@ -64,6 +67,8 @@ pub const REMOTE: &[Scene] = &[
     Scene { name: "remote-fresh", remote: true, ..PLAIN },
     Scene { name: "remote-reused", remote: true, reused: true, ..PLAIN },
     Scene { name: "remote-fails", remote: true, script: FAILS, end: "stalled", ..PLAIN },
+    // Longer than half of its lease, so that it is renewed.
+    Scene { name: "remote-slow", remote: true, script: SLOW, ..PLAIN },
     Scene { name: "remote-leased", remote: true, leased: true, end: "stalled", ..PLAIN },
 ];
 
