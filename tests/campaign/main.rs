@@ -13,6 +13,7 @@ mod errors;
 mod judge;
 mod kill;
 mod points;
+mod power;
 mod relay;
 mod results;
 mod row;

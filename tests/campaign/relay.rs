@@ -11,7 +11,7 @@ pub enum Way {
     Up,
     /// We hear only so many bytes.
     Down,
-    /// The same, and the remote goes on by itself, later.
+    /// The same, and the remote moves only after we know that the connection is gone.
     Late,
     /// The remote hears only so many bytes, and nothing is closed.
     Hang,
@@ -58,12 +58,17 @@ impl<'w> Relay<'w> {
         let some = format!("dd bs=1 count={at} 2>/dev/null");
         let breaks = match way {
             Way::Up => format!("{some} | git-receive-pack \"$@\""),
-            Way::Down => format!("git-receive-pack \"$@\" | {some}"),
             Way::Hang => format!("{{ {some}; exec sleep 100; }} | git-receive-pack \"$@\""),
-            Way::Late => format!(
-                "rm -f '{t}/fifo'; mkfifo '{t}/fifo'; exec 3<&0\n\
-                 git-receive-pack \"$@\" <&3 3<&- >'{t}/fifo' 2>/dev/null & exec {some} <'{t}/fifo' 3<&-"
-            ),
+            Way::Down | Way::Late => {
+                // The remote's end: a moment later, if it has not come by then, or at once.
+                let then =
+                    if way == Way::Down { "; exec timeout 0.25 cat >/dev/null" } else { "; exec true" };
+                format!(
+                    "rm -f '{t}/fifo'; mkfifo '{t}/fifo'; exec 3<&0\n\
+                     git-receive-pack \"$@\" <&3 3<&- >'{t}/fifo' 2>/dev/null &\n\
+                     exec 3<&- <'{t}/fifo'; {some}{then}"
+                )
+            }
         };
         if way == Way::Late {
             executable(&self.world.branch_dir().join("hooks/pre-receive"), "sleep 0.3\n");

@@ -177,7 +177,7 @@ pub fn run(command: &Command, at: Option<(&Point, Fault)>) -> Trace {
     let watchdog = std::thread::spawn(move || {
         let hung = watched.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout);
         while hung && !alive.lock().unwrap().is_empty() {
-            alive.lock().unwrap().iter().for_each(|pid| drop(kill(*pid, Signal::SIGKILL)));
+            alive.lock().unwrap().iter().for_each(|pid| _ = kill(*pid, Signal::SIGKILL));
             std::thread::sleep(Duration::from_millis(20));
         }
         hung
@@ -327,6 +327,7 @@ impl Tracer<'_> {
         let Some((_, name, of)) = CALLS.iter().find(|(n, ..)| *n == number) else { return };
         let name = match open_flags(number, &registers) {
             Some(flags) if flags & (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT) == 0 => "read",
+            _ if number == libc::SYS_flock && registers.rsi as i32 & libc::LOCK_UN != 0 => "unlock",
             _ => name,
         };
         let role = self.role_of(pid).to_owned();
