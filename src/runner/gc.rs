@@ -8,7 +8,7 @@ use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
-use crate::store::{RefName, Swap, command_tree, locks, remove_tree, swap};
+use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
 use std::fs::File;
@@ -273,7 +273,11 @@ impl<'a> Collector<'a> {
     fn locks(&mut self) -> Result<(), RunnerError> {
         let common = &self.runner.repo.common_dir;
         let stale = match self.dry {
-            false => locks::sweep_stale_locks(common)?,
+            false => {
+                let mut gone = locks::sweep_stale_locks(common)?;
+                gone.extend(children::sweep(common)?);
+                gone
+            }
             true => locks::list_locks(common)?.into_iter().filter(|l| l.stale).map(|l| l.path).collect(),
         };
         stale.into_iter().for_each(|path| self.out.removed(Kind::Lock, path));

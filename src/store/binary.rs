@@ -9,7 +9,8 @@
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
 use super::batch::{ASK_AHEAD, Answer, Batch};
-use super::git_command::Git;
+use super::children::MayLock;
+use super::git_command::{Git, lock_of};
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
     locks,
@@ -131,6 +132,10 @@ impl GitStore {
             .git
             .command(&self.common_dir)
             .durable(self.durable)
+            .may_lock(MayLock::refs(
+                &self.common_dir,
+                [lock_of(&self.common_dir, OsStr::from_bytes(name.as_bytes()))],
+            ))
             // The same patience as on the other backend.
             .config("core.filesRefLockTimeout=1000")
             .config("reftable.lockTimeout=1000")

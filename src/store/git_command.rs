@@ -9,6 +9,7 @@
 //! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
 //! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
 
+use super::children::{MayLock, Noted};
 use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::SupervisorError;
@@ -165,6 +166,7 @@ impl Git {
             own_group: true,
             insistence,
             deadline: None,
+            may_lock: None,
         }
     }
 
@@ -179,6 +181,7 @@ impl Git {
         let (name, old) = (OsStr::from_bytes(name.as_bytes()), old.to_string());
         self.command(git_dir)
             .durable(durable)
+            .may_lock(MayLock::refs(git_dir, [lock_of(git_dir, name)]))
             .verb("update-ref")
             .args([OsStr::new("--no-deref"), OsStr::new("-d"), name, OsStr::new(&old)])
             .ok()
@@ -196,6 +199,7 @@ pub struct GitCommand {
     own_group: bool,
     insistence: Insistence,
     deadline: Option<Instant>,
+    may_lock: Option<MayLock>,
 }
 
 impl GitCommand {
@@ -284,6 +288,12 @@ impl GitCommand {
         self
     }
 
+    /// Says which of Git's locks it may take, so that what it leaves when it is killed is known for ours.
+    pub fn may_lock(mut self, locks: MayLock) -> Self {
+        self.may_lock = Some(locks);
+        self
+    }
+
     /// Runs it to its end, whatever its exit status.
     pub fn output(self) -> Result<GitOutput, StoreError> {
         run(self)
@@ -332,7 +342,18 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     if let Some(input) = command.stdin {
         child.input = Input::Bytes(input);
     }
-    let ended = child.run().map_err(|error| match error {
+    let mut note = command.may_lock.as_ref().and_then(Noted::begin);
+    let mut tell = |pid| note.iter_mut().for_each(|note| note.started(pid));
+    child.started = Some(&mut tell);
+    let ended = child.run();
+    if let Some(note) = note {
+        match &ended {
+            Ok(ended) if ended.status.code().is_none() => note.killed(),
+            Ok(_) | Err(SupervisorError::NoHelper { .. }) => drop(note.forget::<()>()),
+            Err(_) => {}
+        }
+    }
+    let ended = ended.map_err(|error| match error {
         SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),
         other => io_error("wait for", &program)(std::io::Error::other(other)),
     })?;
@@ -355,6 +376,13 @@ fn one_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).take(500).collect()
+}
+
+/// Where Git locks a ref on the files backend.
+pub(super) fn lock_of(git_dir: &Path, name: &OsStr) -> PathBuf {
+    let mut path = git_dir.join(name).into_os_string();
+    path.push(".lock");
+    path.into()
 }
 
 fn joined(flag: &str, value: &OsStr) -> OsString {

@@ -274,8 +274,13 @@ fn twins(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 fn lock_files(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    lock_files_below(&common_dir.join("refs"))
+}
+
+/// Every `.lock` file below a folder.
+pub(super) fn lock_files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
-    let mut folders = vec![common_dir.join("refs")];
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,

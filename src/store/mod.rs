@@ -8,6 +8,7 @@ mod batch;
 pub mod binary;
 mod bulk;
 pub mod checkout;
+pub mod children;
 pub mod command_tree;
 pub mod commit;
 pub mod config;

@@ -142,9 +142,13 @@ fn everyday(world: &World) -> Vec<String> {
     let status = git(world.work_dir(), &["status", "--porcelain"]);
     git(world.work_dir(), &["worktree", "list"]);
     git(world.work_dir(), &["commit", "-q", "--allow-empty", "-m", "mine"]);
+    let gc = world.later(&["gc", "-q"]);
     let runs = git(world.git_dir(), &["for-each-ref", "refs/aynig/run"]);
     if !status.is_empty() {
         bad.push(format!("K45: the working tree has changes: {status}"));
+    }
+    if gc.code != Some(0) {
+        bad.push(format!("K14: gc fails: {gc:?}"));
     }
     if !runs.is_empty() {
         bad.push(format!("K44: runs that are over have a ref: {runs}"));
