@@ -137,7 +137,7 @@ where
         work()?;
     } else {
         std::thread::scope(|scope| {
-            let start = || std::thread::Builder::new().spawn_scoped(scope, &work);
+            let start = || std::thread::Builder::new().spawn_scoped(scope, work);
             let threads: Vec<_> = (1..workers).map_while(|_| start().ok()).collect();
             // This one works too: where the system gives no more threads it does everything.
             let own = work();
