@@ -44,9 +44,12 @@ impl Remote {
     }
 
     fn command(&self) -> GitCommand {
-        // What is heard of a remote may be lost again, unless one file holds all refs.
-        let shared = self.git.durable && self.git.common_dir.join("reftable").is_dir();
-        self.git.here().durable(shared).foreground().in_dir(&self.home)
+        self.git.here().durable(self.shares_tables()).foreground().in_dir(&self.home)
+    }
+
+    /// What is heard of a remote may be lost again, unless the same files hold refs that may not.
+    fn shares_tables(&self) -> bool {
+        self.git.durable && self.git.common_dir.join("reftable").is_dir()
     }
 
     fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
@@ -76,7 +79,10 @@ impl Remote {
         command = command.may_lock(ours);
         let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
         let output = command.args(refspecs).within(FETCH_MAX).output()?;
-        if output.status.success() { Ok(()) } else { Err(self.failed("fetch from", &output)) }
+        if !output.status.success() {
+            return Err(self.failed("fetch from", &output));
+        }
+        if self.shares_tables() { super::binary::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
     /// Fetches all branches, and forgets those that are gone.
