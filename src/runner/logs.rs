@@ -38,11 +38,20 @@ fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
         // Made new or not at all: a link there, dangling or not, is not written through.
         match File::options().write(true).create_new(true).open(&ignore) {
             Ok(mut file) => std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?,
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => complete(&ignore),
             Err(e) => return Err(io("create", &ignore)(e)),
         }
     }
     Ok((folder, elsewhere))
+}
+
+/// Somebody who was killed, or is about to, may not have written into it yet.
+fn complete(ignore: &Path) {
+    if ignore.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == 0) {
+        let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+        let file = File::options().write(true).custom_flags(flags).open(ignore);
+        let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, b"*\n"));
+    }
 }
 
 /// The log of what runs in the background, to be appended to; never opened through a link.

@@ -180,3 +180,65 @@ fn locks_at(place: &Path) -> Vec<PathBuf> {
         Err(_) => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child that began 60 s and ended 50 s ago, may lock `refs/`, and left locks of these ages.
+    fn left(pid: Option<u32>, ages: &[u64]) -> (tempfile::TempDir, Vec<PathBuf>) {
+        let dir = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let ago = |s: u64| now - Duration::from_secs(s);
+        fs::create_dir_all(dir.path().join("refs/heads")).unwrap();
+        fs::create_dir_all(folder(dir.path())).unwrap();
+        let pid = pid.map(|pid| format!("pid {pid}\n")).unwrap_or_default();
+        let (refs, begun, ended) = (dir.path().join("refs"), seconds(ago(60)), seconds(ago(50)));
+        let note = format!("begun {begun}\nlife 3600\nlock {}\0\n{pid}ended {ended}\n", refs.display());
+        fs::write(folder(dir.path()).join("note"), note).unwrap();
+        let lock = |age: &u64| {
+            let path = refs.join(format!("heads/{age}.lock"));
+            File::create(&path).unwrap().set_modified(ago(*age)).unwrap();
+            path
+        };
+        let locks = ages.iter().map(lock).collect();
+        (dir, locks)
+    }
+
+    #[test]
+    fn only_locks_of_the_childs_own_time_go() {
+        let (dir, locks) = left(None, &[100, 55, 30, 1]);
+        assert_eq!(sweep(dir.path()).unwrap(), [locks[1].clone()]);
+        assert_eq!(locks.iter().map(|l| l.exists()).collect::<Vec<_>>(), [true, false, true, true]);
+        assert_eq!(fs::read_dir(folder(dir.path())).unwrap().count(), 0);
+        assert!(sweep(dir.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_of_a_child_that_lives_or_is_waited_for_goes() {
+        let (dir, locks) = left(Some(std::process::id()), &[55]);
+        assert!(sweep(dir.path()).unwrap().is_empty() && locks[0].exists());
+        let (dir, locks) = left(None, &[55]);
+        let note = File::open(folder(dir.path()).join("note")).unwrap();
+        let held = Flock::lock(note, FlockArg::LockExclusive).unwrap();
+        assert!(sweep(dir.path()).unwrap().is_empty() && locks[0].exists());
+        drop(held);
+        assert_eq!(sweep(dir.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_child_is_noted_while_it_runs_and_judged_only_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let may = MayLock::refs(dir.path(), []);
+        let notes = || fs::read_dir(folder(dir.path())).unwrap().count();
+        let mut noted = Noted::begin(&may).unwrap();
+        noted.started(1);
+        assert_eq!(notes(), 1);
+        noted.forget::<()>();
+        assert_eq!(notes(), 0);
+        Noted::begin(&may).unwrap().killed();
+        let lock = dir.path().join("packed-refs.lock");
+        fs::write(&lock, "").unwrap();
+        assert!(sweep(dir.path()).unwrap().is_empty() && lock.exists() && notes() == 1, "too young");
+    }
+}
