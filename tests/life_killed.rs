@@ -114,3 +114,39 @@ fn a_log_folder_that_was_only_half_made_ignores_itself() {
     assert_eq!(life.read(".aynig/logs/.gitignore"), "*\n");
     assert_eq!(life.git(&["status", "--porcelain"]), "");
 }
+
+/// K28: a checkout that was killed half way is finished, and no part of it is taken for the user's work.
+#[test]
+fn a_checkout_that_was_killed_half_way_is_finished() {
+    let script = format!("{DONE}; echo more >>file; echo new >other; echo long >dir/other");
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    life.git(&["checkout", "-q", "work"]);
+    // One file is there, one is begun, one is gone, and one is not there yet.
+    let half = "printf 'one\\nmore\\n' >file; printf ne >other; rm dir/other";
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", half);
+    life.aynig(&["tick", "work"]).env("PATH", path).output().unwrap();
+    assert_eq!((life.state("work").as_str(), life.read("other").as_str()), ("done", "ne"));
+    eventually("the working tree follows", || {
+        life.tick(&["work"]);
+        life.git(&["status", "--porcelain"]).is_empty().then_some(())
+    });
+    assert_eq!((life.read("file").as_str(), life.read("other").as_str()), ("one\nmore\n", "new\n"));
+    assert_eq!((life.read("dir/other").as_str(), life.read("result").as_str()), ("long\n", "done\n"));
+}
+
+/// K28: what is the user's own stays, also where a checkout was killed.
+#[test]
+fn a_change_of_the_users_is_not_taken_for_half_a_checkout() {
+    let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
+    life.event("work", "build", "");
+    life.git(&["checkout", "-q", "work"]);
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", "printf 'one\\nmine\\n' >file");
+    life.aynig(&["tick", "work"]).env("PATH", path).output().unwrap();
+    let warned = eventually("it is tried again", || {
+        let done = life.tick(&["work"]);
+        done.stderr.contains("cannot follow its branch").then_some(done)
+    });
+    assert!(warned.stderr.contains("hint: commit or stash"), "{warned:?}");
+    assert_eq!(life.read("file"), "one\nmine\n");
+}

@@ -195,7 +195,7 @@ impl RepoGit {
 
 /// The part of a path that stands in its way in a working tree: the path itself, or a file where it needs
 /// a folder.
-fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
+pub(super) fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
     let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([path.len()]);
     for end in ends {
         let part = OsStr::from_bytes(&path[..end]);

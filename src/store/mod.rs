@@ -20,6 +20,7 @@ pub mod git_command;
 mod git_merge;
 pub mod gix_store;
 pub mod glance;
+mod half_done;
 pub mod hooks;
 pub mod locks;
 pub mod memory;
