@@ -142,7 +142,8 @@ fn everyday(world: &World) -> Vec<String> {
     let status = git(world.work_dir(), &["status", "--porcelain"]);
     git(world.work_dir(), &["worktree", "list"]);
     git(world.work_dir(), &["commit", "-q", "--allow-empty", "-m", "mine"]);
-    let gc = world.later(&["gc", "-q"]);
+    let mut gc = world.life().aynig(&["gc", "-q"]);
+    let gc = super::support::life::done(gc.current_dir(world.work_dir()).output().unwrap());
     let runs = git(world.git_dir(), &["for-each-ref", "refs/aynig/run"]);
     if !status.is_empty() {
         bad.push(format!("K45: the working tree has changes: {status}"));
