@@ -8,7 +8,7 @@ use super::row::Sweep;
 use super::scene::{LOCAL, REMOTE};
 use super::trace::{Fault, Point};
 
-fn kill(point: &Point) -> Vec<Fault> {
+fn kill(point: &Point, _: &str) -> Vec<Fault> {
     // Opening for reading changes nothing.
     if point.call == "read" { Vec::new() } else { vec![Fault::Kill] }
 }

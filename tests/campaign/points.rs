@@ -14,7 +14,7 @@ pub struct Plan {
     pub scenes: &'static [Scene],
     /// How many points of each scene a sample has.
     pub sample: usize,
-    pub faults: fn(&Point) -> Vec<Fault>,
+    pub faults: fn(&Point, &str) -> Vec<Fault>,
 }
 
 /// What came of the points of one part of a scene.
@@ -86,7 +86,9 @@ fn one(scene: &'static Scene, plan: &Plan, mut chosen: Chosen<'_>) -> Part {
         .calls
         .into_iter()
         .filter(|(point, _)| point.role != "shell" && !point.role.starts_with("command"))
-        .flat_map(|(point, _)| (plan.faults)(&point).into_iter().map(move |fault| (point.clone(), fault)))
+        .flat_map(|(point, object)| {
+            (plan.faults)(&point, &object).into_iter().map(move |fault| (point.clone(), fault))
+        })
         .collect();
     if let Some((_, name)) = wanted {
         points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == name);
