@@ -10,7 +10,7 @@
 
 use super::batch::{ASK_AHEAD, Answer, Batch};
 use super::children::MayLock;
-use super::git_command::{Git, lock_of};
+use super::git_command::Git;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
     locks,
@@ -132,10 +132,7 @@ impl GitStore {
             .git
             .command(&self.common_dir)
             .durable(self.durable)
-            .may_lock(MayLock::refs(
-                &self.common_dir,
-                [lock_of(&self.common_dir, OsStr::from_bytes(name.as_bytes()))],
-            ))
+            .may_lock(MayLock::one_ref(&self.common_dir, OsStr::from_bytes(name.as_bytes())))
             // The same patience as on the other backend.
             .config("core.filesRefLockTimeout=1000")
             .config("reftable.lockTimeout=1000")

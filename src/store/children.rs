@@ -7,11 +7,13 @@
 
 use super::StoreError;
 use super::locks::{age_of, lock_files_below};
+use crate::supervisor::SupervisorError;
+use crate::supervisor::bounded::{Bounded, Finished};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -44,6 +46,13 @@ impl MayLock {
         let shared = shared.into_iter().map(|name| common_dir.join(name));
         let places = places.into_iter().chain(shared).collect();
         Self { common_dir: common_dir.to_owned(), places, life: LIFE }
+    }
+
+    /// The lock of one ref, and those that moving it may take.
+    pub fn one_ref(common_dir: &Path, name: &OsStr) -> Self {
+        let mut lock = common_dir.join(name).into_os_string();
+        lock.push(".lock");
+        Self::refs(common_dir, [PathBuf::from(lock)])
     }
 
     /// The lock of a working tree's index.
@@ -84,12 +93,18 @@ impl Noted {
             text.push(b'\0');
         }
         text.push(b'\n');
-        if noted.file.write_all(&text).is_ok() { Some(noted) } else { noted.forget() }
+        match noted.file.write_all(&text) {
+            Ok(()) => Some(noted),
+            Err(_) => {
+                noted.forget();
+                None
+            }
+        }
     }
 
     /// The child runs, as this process.
-    pub fn started(&mut self, pid: u32) {
-        let _ = self.file.write_all(format!("pid {pid}\n").as_bytes());
+    pub fn started(&self, pid: u32) {
+        let _ = (&*self.file).write_all(format!("pid {pid}\n").as_bytes());
     }
 
     /// The child is dead, and had no time to clean up.
@@ -98,10 +113,24 @@ impl Noted {
     }
 
     /// The child ended by itself: it left nothing.
-    pub fn forget<T>(self) -> Option<T> {
+    pub fn forget(self) {
         let _ = fs::remove_file(&self.path);
-        None
     }
+}
+
+/// Runs a child with a note of the locks that it may take; only one that was killed stays noted.
+pub(super) fn noted(may: Option<&MayLock>, child: Bounded<'_>) -> Result<Finished, SupervisorError> {
+    let note = may.and_then(Noted::begin);
+    let tell = |pid| note.iter().for_each(|note| note.started(pid));
+    let ended = Bounded { started: Some(&tell), ..child }.run();
+    if let Some(note) = note {
+        match &ended {
+            Ok(ended) if ended.status.code().is_none() => note.killed(),
+            Ok(_) | Err(SupervisorError::NoHelper { .. }) => note.forget(),
+            Err(_) => {}
+        }
+    }
+    ended
 }
 
 /// What a note says.
@@ -231,10 +260,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let may = MayLock::refs(dir.path(), []);
         let notes = || fs::read_dir(folder(dir.path())).unwrap().count();
-        let mut noted = Noted::begin(&may).unwrap();
+        let noted = Noted::begin(&may).unwrap();
         noted.started(1);
         assert_eq!(notes(), 1);
-        noted.forget::<()>();
+        noted.forget();
         assert_eq!(notes(), 0);
         Noted::begin(&may).unwrap().killed();
         let lock = dir.path().join("packed-refs.lock");

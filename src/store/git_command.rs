@@ -9,7 +9,7 @@
 //! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
 //! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
 
-use super::children::{MayLock, Noted};
+use super::children::{self, MayLock};
 use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::SupervisorError;
@@ -181,7 +181,7 @@ impl Git {
         let (name, old) = (OsStr::from_bytes(name.as_bytes()), old.to_string());
         self.command(git_dir)
             .durable(durable)
-            .may_lock(MayLock::refs(git_dir, [lock_of(git_dir, name)]))
+            .may_lock(MayLock::one_ref(git_dir, name))
             .verb("update-ref")
             .args([OsStr::new("--no-deref"), OsStr::new("-d"), name, OsStr::new(&old)])
             .ok()
@@ -342,17 +342,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     if let Some(input) = command.stdin {
         child.input = Input::Bytes(input);
     }
-    let mut note = command.may_lock.as_ref().and_then(Noted::begin);
-    let mut tell = |pid| note.iter_mut().for_each(|note| note.started(pid));
-    child.started = Some(&mut tell);
-    let ended = child.run();
-    if let Some(note) = note {
-        match &ended {
-            Ok(ended) if ended.status.code().is_none() => note.killed(),
-            Ok(_) | Err(SupervisorError::NoHelper { .. }) => drop(note.forget::<()>()),
-            Err(_) => {}
-        }
-    }
+    let ended = children::noted(command.may_lock.as_ref(), child);
     let ended = ended.map_err(|error| match error {
         SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),
         other => io_error("wait for", &program)(std::io::Error::other(other)),
@@ -376,13 +366,6 @@ fn one_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).take(500).collect()
-}
-
-/// Where Git locks a ref on the files backend.
-pub(super) fn lock_of(git_dir: &Path, name: &OsStr) -> PathBuf {
-    let mut path = git_dir.join(name).into_os_string();
-    path.push(".lock");
-    path.into()
 }
 
 fn joined(flag: &str, value: &OsStr) -> OsString {

@@ -55,7 +55,7 @@ pub struct Bounded<'a> {
     /// It is ended as soon as this says so; asked every 20 ms.
     pub interrupt: Option<&'a dyn Fn() -> bool>,
     /// Told the helper's process, once it runs.
-    pub started: Option<&'a mut dyn FnMut(u32)>,
+    pub started: Option<&'a dyn Fn(u32)>,
     /// SIGTERM to SIGKILL; 5 s by default.
     pub term_grace: Duration,
     /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
@@ -135,7 +135,7 @@ impl<'a> Bounded<'a> {
             program: PathBuf::from(self.command.get_program()),
             source,
         })?;
-        if let Some(started) = &mut self.started {
+        if let Some(started) = self.started {
             started(child.id());
         }
         let mut running = Running::new(child, &mut self);
