@@ -25,12 +25,12 @@ fn run(sweep: Sweep, plan: &Plan) {
 fn local() {
     let what = "SIGKILL before each mutating call of a local tick: runner, guardian, git children";
     let sweep = Sweep::begin("kill-local", what, ">= 500 points, 0 violations");
-    run(sweep, &Plan { scenes: LOCAL, sample: 5, faults: kill });
+    run(sweep, &Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill });
 }
 
 #[test]
 fn remote() {
     let what = "SIGKILL before each mutating call of a remote tick, those on the remote included";
     let sweep = Sweep::begin("kill-remote", what, ">= 500 points, 0 violations");
-    run(sweep, &Plan { scenes: REMOTE, sample: 6, faults: kill });
+    run(sweep, &Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill });
 }

@@ -1,6 +1,7 @@
 //! Runs the points of a sweep: lists the calls of each scene's tick, chooses, disturbs, judges.
 //!
-//! A point's whole name is `fresh/rename:3:runner=KILL`; `AYNIG_POINT` replays that one alone.
+//! The sample takes some of each scene and a full run enough for its figure, both by the seed, so that every run
+//! looks elsewhere; `AYNIG_POINTS=all` takes every call of every scene. A point's whole name is `fresh/rename:3:runner=KILL`; `AYNIG_POINT` replays that one alone.
 
 use super::row::{Dice, Sweep, full};
 use super::scene::{Scene, World};
@@ -12,8 +13,9 @@ use std::sync::Mutex;
 /// What is to be done to one scene: which calls count, and which faults each of them gets.
 pub struct Plan {
     pub scenes: &'static [Scene],
-    /// How many points of each scene a sample has.
+    /// How many points of each scene a sample has, and a full run.
     pub sample: usize,
+    pub whole: usize,
     pub faults: fn(&Point, &str) -> Vec<Fault>,
 }
 
@@ -35,7 +37,7 @@ pub fn name_of(fault: Fault) -> String {
 /// Runs all of it on two threads, and notes what is wrong.
 pub fn sweep(sweep: &Sweep, plan: &Plan) {
     let only = std::env::var("AYNIG_POINT").ok();
-    let parts = if full() && only.is_none() { 4 } else { 1 };
+    let parts = if (full() || every()) && only.is_none() { 2 } else { 1 };
     let jobs: Vec<(usize, usize)> =
         (0..plan.scenes.len()).flat_map(|s| (0..parts).map(move |p| (s, p))).collect();
     let (queue, found) = (Mutex::new(jobs.into_iter()), Mutex::new(Vec::new()));
@@ -65,6 +67,10 @@ pub fn sweep(sweep: &Sweep, plan: &Plan) {
     }
 }
 
+fn every() -> bool {
+    std::env::var("AYNIG_POINTS").is_ok_and(|v| v == "all")
+}
+
 struct Chosen<'a> {
     part: usize,
     parts: usize,
@@ -92,16 +98,20 @@ fn one(scene: &'static Scene, plan: &Plan, mut chosen: Chosen<'_>) -> Part {
         .collect();
     if let Some((_, name)) = wanted {
         points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == name);
-    } else if full() {
+    } else if every() {
         points = points
             .into_iter()
             .enumerate()
             .filter(|(n, _)| n % chosen.parts == chosen.part)
             .map(|(_, p)| p)
             .collect();
+    } else if full() {
+        let parts = if scene.is_slow() { 4 * chosen.parts } else { chosen.parts };
+        points = chosen.dice.of(chosen.part as u64).sample(points, plan.whole.div_ceil(parts));
     } else {
         points = chosen.dice.sample(points, plan.sample);
     }
+    eprintln!("{}: {} points", scene.name, points.len());
     for (point, fault) in points {
         world.reset();
         disturb(&world, &point, fault, &mut part);

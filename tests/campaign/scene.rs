@@ -86,6 +86,13 @@ pub struct World {
     faketime: Option<PathBuf>,
 }
 
+impl Scene {
+    /// True where its tick takes seconds.
+    pub fn is_slow(&self) -> bool {
+        self.script == SLOW
+    }
+}
+
 impl World {
     /// `None` where this machine's git can't make it.
     pub fn new(scene: &'static Scene) -> Option<Self> {
