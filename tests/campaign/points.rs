@@ -1,7 +1,8 @@
 //! Runs the points of a sweep: lists the calls of each scene's tick, chooses, disturbs, judges.
 //!
 //! The sample takes some of each scene and a full run enough for its figure, both by the seed, so that every run
-//! looks elsewhere; `AYNIG_POINTS=all` takes every call of every scene. A point's whole name is `fresh/rename:3:runner=KILL`; `AYNIG_POINT` replays that one alone.
+//! looks elsewhere; `AYNIG_POINTS=all` takes every call of every scene. A point's whole name is
+//! `fresh/rename:3:runner=KILL`; `AYNIG_POINT` replays that one alone.
 
 use super::row::{Dice, Sweep, full};
 use super::scene::{Scene, World};
@@ -149,10 +150,14 @@ fn wrong_with(trace: &Trace) -> Vec<String> {
     bad
 }
 
-/// What the tick said on stderr, without names that differ from run to run.
+/// What the tick said was wrong, without names that differ from run to run.
 fn said(world: &World) -> String {
-    let raw = std::fs::read(world.life().repo.home().join("stderr")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&raw).replace(&*world.base().to_string_lossy(), "");
+    let read = |name| std::fs::read_to_string(world.life().repo.home().join(name)).unwrap_or_default();
+    let report: Option<serde_json::Value> =
+        read("stdout").lines().last().and_then(|line| serde_json::from_str(line).ok());
+    let reason = |key: &str| report.as_ref().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
+    let text = format!("{} {} {}", reason("error"), reason("why"), read("stderr").trim());
+    let text = text.replace(&*world.base().to_string_lossy(), "");
     text.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'))
         .fold(text.clone(), |text, word| if word.len() >= 20 { text.replace(word, "<id>") } else { text })
 }

@@ -4,6 +4,8 @@
 //! beside it. Commands write their run's id to `$T/runs` when they start and to `$T/finished` as the last
 //! thing they do, so that the judge knows what must not be lost.
 
+#![allow(dead_code, reason = "some sweeps run only on some systems")]
+
 use super::support::life::{Done, Life, done};
 use super::support::net::{Machine, Net};
 use super::support::{Kind, Repo};
