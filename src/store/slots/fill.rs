@@ -130,6 +130,7 @@ impl Slot {
         let refused = |message: String| {
             let what = "check out the slot";
             let full = super::super::disk::full("check out to", &self.dir, &message);
+            let message = format!("'{}': {message}", self.dir.display());
             full.unwrap_or(StoreError::Gix { what, message })
         };
         let failed =
