@@ -575,6 +575,26 @@ fn a_dead_owners_lock_is_removed_and_a_living_ones_is_not() {
     repo.assert_sound();
 }
 
+/// K43: what could not be removed is still known for ours.
+#[test]
+fn a_lock_that_could_not_be_removed_goes_with_the_next_sweep() {
+    let repo = Repo::new();
+    repo.commit("work", "x");
+    let git = Git::find(repo.env()).unwrap();
+    let store = GixStore::open(&repo.path(), git, &options(true)).unwrap();
+    let held = RefLock::take(store.refs(), &work(), b"x\n").unwrap();
+    let (lock, aside) = (held.path().to_owned(), repo.git_dir().join("aside"));
+    // Nothing can be unlinked where a folder is.
+    std::fs::rename(&lock, &aside).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    held.release();
+    std::fs::remove_dir(&lock).unwrap();
+    std::fs::rename(&aside, &lock).unwrap();
+    assert_eq!(locks::sweep_stale_locks(&repo.git_dir()).unwrap(), std::slice::from_ref(&lock));
+    assert!(!lock.exists());
+    assert_eq!(std::fs::read_dir(repo.git_dir().join("aynig/locks")).unwrap().count(), 0);
+}
+
 #[test]
 fn a_foreign_lock_is_reported_with_its_age_and_never_removed() {
     let repo = Repo::new();

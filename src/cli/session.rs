@@ -108,7 +108,7 @@ impl Session {
                 Some(remote) => self.repo.open_remote(remote, self.repo.durable)?,
                 None => self.repo.open_store(self.repo.durable)?,
             },
-            scratch: self.repo.open_store(false)?,
+            scratch: self.repo.open_scratch()?,
             settings,
             runner_id,
             clock: &CLOCK,

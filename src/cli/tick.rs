@@ -176,6 +176,9 @@ impl Calling<'_> {
     fn pass(&self, chain: bool) -> Result<Pass, Failure> {
         let make = || self.session.runner(self.settings, &self.interrupt, &self.display);
         let runner = make()?;
+        if !self.dry {
+            runner.remove_dead_locks();
+        }
         if !self.dry && self.settings.remote.is_none() {
             self.finish_checkouts(&runner)?;
         }

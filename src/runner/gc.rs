@@ -8,7 +8,7 @@ use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
-use crate::store::{RefName, Swap, command_tree, locks, remove_tree, swap};
+use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
 use std::fs::File;
@@ -273,7 +273,11 @@ impl<'a> Collector<'a> {
     fn locks(&mut self) -> Result<(), RunnerError> {
         let common = &self.runner.repo.common_dir;
         let stale = match self.dry {
-            false => locks::sweep_stale_locks(common)?,
+            false => {
+                let mut gone = locks::sweep_stale_locks(common)?;
+                gone.extend(children::sweep(common)?);
+                gone
+            }
             true => locks::list_locks(common)?.into_iter().filter(|l| l.stale).map(|l| l.path).collect(),
         };
         stale.into_iter().for_each(|path| self.out.removed(Kind::Lock, path));
@@ -302,7 +306,9 @@ impl<'a> Collector<'a> {
 }
 
 fn is_leftover(name: &str) -> bool {
-    let by_a_process = |stem: &str| name.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
+    // A lock of a copy that only one process ever used is as dead as the copy.
+    let whole = name.strip_suffix(".lock").unwrap_or(name);
+    let by_a_process = |stem: &str| whole.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
     let begins = [".new-", ".retired-", ".runner-", "merge-"].iter().any(|p| name.starts_with(p));
     begins || by_a_process(".staging-") || by_a_process(".json.")
 }

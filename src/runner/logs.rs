@@ -35,6 +35,10 @@ fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     if repo.main_dir.is_some() && !elsewhere {
         let ignore = folder.join(".gitignore");
+        if ignore.symlink_metadata().is_ok() || place(repo, &ignore).is_ok() {
+            complete(&ignore);
+            return Ok((folder, elsewhere));
+        }
         // Made new or not at all: a link there, dangling or not, is not written through.
         match File::options().write(true).create_new(true).open(&ignore) {
             Ok(mut file) => std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?,
@@ -43,6 +47,23 @@ fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
         }
     }
     Ok((folder, elsewhere))
+}
+
+/// Puts the whole file there at once, where the working tree is on the Git directory's file system.
+fn place(repo: &Repository, ignore: &Path) -> std::io::Result<()> {
+    let aside = repo.aynig_dir().join(format!(".new-{}", uuid::Uuid::new_v4()));
+    let placed = std::fs::write(&aside, "*\n").and_then(|()| std::fs::hard_link(&aside, ignore));
+    let _ = std::fs::remove_file(&aside);
+    placed
+}
+
+/// Somebody who was killed, or is about to, may not have written into it yet.
+fn complete(ignore: &Path) {
+    if ignore.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == 0) {
+        let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+        let file = File::options().write(true).custom_flags(flags).open(ignore);
+        let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, b"*\n"));
+    }
 }
 
 /// The log of what runs in the background, to be appended to; never opened through a link.

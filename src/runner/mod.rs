@@ -228,7 +228,7 @@ impl Runner<'_> {
         let runner = Runner {
             repo: self.repo,
             store,
-            scratch: self.repo.open_store(false)?,
+            scratch: self.repo.open_scratch()?,
             settings: &settings,
             runner_id: self.runner_id.clone(),
             clock: self.clock,

@@ -1,13 +1,14 @@
 //! Which branches a tick looks at, and all of them at a time.
 //!
 //! Without names every local branch is judged from one scan, and only those that need more than a look
-//! are evaluated. A branch that is blocked never blocks others. Implements K6, K43 (last sentence).
+//! are evaluated. A branch that is blocked never blocks others. Implements K6, K43 (own
+//! locks are gone after the next tick, and the last sentence).
 
 use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::Idle;
-use crate::store::{RefName, StoreError};
+use crate::store::{RefName, StoreError, children, locks};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -55,6 +56,13 @@ impl Pass {
 }
 
 impl Runner<'_> {
+    /// Removes the locks that processes of ours left when they were killed. Whatever can't be removed blocks
+    /// only what it locks.
+    pub fn remove_dead_locks(&self) {
+        let _ = locks::sweep_stale_locks(&self.repo.common_dir);
+        let _ = children::sweep(&self.repo.common_dir);
+    }
+
     /// The branches to evaluate: those named, or those whose head is a state event.
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
         let mut pass = Pass::default();
@@ -129,8 +137,11 @@ where
         work()?;
     } else {
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|t| t.join().unwrap_or(Ok(())))
+            let start = || std::thread::Builder::new().spawn_scoped(scope, work);
+            let threads: Vec<_> = (1..workers).map_while(|_| start().ok()).collect();
+            // This one works too: where the system gives no more threads it does everything.
+            let own = work();
+            threads.into_iter().fold(own, |all, t| all.and(t.join().unwrap_or(Ok(()))))
         })?;
     }
     Ok(done.into_inner().unwrap_or_default())

@@ -92,6 +92,7 @@ impl Runner<'_> {
         if let Some(lease) = occupant.lease_id() {
             let _ = slot.leave(self.repo, lease);
         }
+        self.unfollow(&occupant.run_id);
         slot.occupy(None)?;
         Ok(true)
     }

@@ -9,6 +9,7 @@
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
 use super::batch::{ASK_AHEAD, Answer, Batch};
+use super::children::MayLock;
 use super::git_command::Git;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
@@ -131,6 +132,7 @@ impl GitStore {
             .git
             .command(&self.common_dir)
             .durable(self.durable)
+            .may_lock(MayLock::one_ref(&self.common_dir, OsStr::from_bytes(name.as_bytes())))
             // The same patience as on the other backend.
             .config("core.filesRefLockTimeout=1000")
             .config("reftable.lockTimeout=1000")
@@ -156,7 +158,7 @@ impl GitStore {
             return Ok(());
         }
         if self.reftable {
-            return files::sync(&self.common_dir.join("reftable"));
+            return sync_tables(&self.common_dir);
         }
         let path = self.common_dir.join(OsStr::from_bytes(name.as_bytes()));
         // New folders of a nested name are entries of those above them.
@@ -200,6 +202,23 @@ impl GitStore {
         }
         Ok(value)
     }
+}
+
+/// Syncs the tables of a reftable repository and their folder. Git syncs each before it has written the end
+/// of it, so that a power loss would leave tables that it can't read.
+pub(super) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
+    let folder = common_dir.join("reftable");
+    for entry in std::fs::read_dir(&folder).map_err(io_error("list", &folder))?.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "ref") {
+            match files::sync(&path) {
+                // Somebody else has merged it into another one.
+                Err(_) if !path.exists() => {}
+                synced => synced?,
+            }
+        }
+    }
+    files::sync(&folder)
 }
 
 struct Listing {

@@ -87,6 +87,10 @@ pub fn note(
 impl Noted {
     /// Brings the outcome into the working tree. Safe to repeat.
     pub fn finish(self, repo: &Repository) -> Result<Finished, StoreError> {
+        self.bring(repo, false)
+    }
+
+    fn bring(self, repo: &Repository, again: bool) -> Result<Finished, StoreError> {
         let path = |raw: &Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(raw.clone()));
         let (dir, git_dir) = (path(&self.note.dir), path(&self.note.git_dir));
         let (Ok(old), Ok(new)) = (self.note.old.parse(), self.note.new.parse()) else {
@@ -94,7 +98,13 @@ impl Noted {
             return Ok(Finished::Moot(dir));
         };
         repo.git.refresh_index(&git_dir, &dir)?;
-        match repo.git.two_tree_merge(&git_dir, &dir, old, new, false)? {
+        let merge = || repo.git.two_tree_merge(&git_dir, &dir, old, new, false);
+        let mut refusal = merge()?;
+        // Whoever tried before may have been killed on the way.
+        if again && refusal.is_some() && repo.git.take_on(&git_dir, &dir, old, new)? {
+            refusal = merge()?;
+        }
+        match refusal {
             None => {
                 self.drop_note();
                 Ok(Finished::Arrived(dir))
@@ -141,7 +151,7 @@ pub fn finish_all(
             noted.drop_note();
             done.push(Finished::Moot(dir));
         } else {
-            done.push(noted.finish(repo)?);
+            done.push(noted.bring(repo, true)?);
         }
     }
     Ok(done)

@@ -116,9 +116,17 @@ impl FilesRefs {
             lock.sync_all()
         } else {
             std::thread::scope(|scope| {
-                let others = scope.spawn(|| waiting.iter().try_for_each(|p| File::open(p)?.sync_all()));
+                let sync = || waiting.iter().try_for_each(|p| File::open(p)?.sync_all());
+                let others = std::thread::Builder::new().spawn_scoped(scope, sync);
                 let own = lock.sync_all();
-                others.join().unwrap_or_else(|_| Err(std::io::Error::other("a sync panicked"))).and(own)
+                match others {
+                    Ok(others) => others
+                        .join()
+                        .unwrap_or_else(|_| Err(std::io::Error::other("a sync panicked")))
+                        .and(own),
+                    // The system gives no thread: one after the other then.
+                    Err(_) => sync().and(own),
+                }
             })
         };
         if result.is_err() {

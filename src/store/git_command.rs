@@ -9,6 +9,7 @@
 //! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
 //! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
 
+use super::children::{self, MayLock};
 use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::SupervisorError;
@@ -171,6 +172,7 @@ impl Git {
             own_group: true,
             insistence,
             deadline: None,
+            may_lock: None,
         }
     }
 
@@ -185,6 +187,7 @@ impl Git {
         let (name, old) = (OsStr::from_bytes(name.as_bytes()), old.to_string());
         self.command(git_dir)
             .durable(durable)
+            .may_lock(MayLock::one_ref(git_dir, name))
             .verb("update-ref")
             .args([OsStr::new("--no-deref"), OsStr::new("-d"), name, OsStr::new(&old)])
             .ok()
@@ -202,6 +205,7 @@ pub struct GitCommand {
     own_group: bool,
     insistence: Insistence,
     deadline: Option<Instant>,
+    may_lock: Option<MayLock>,
 }
 
 impl GitCommand {
@@ -290,6 +294,12 @@ impl GitCommand {
         self
     }
 
+    /// Says which of Git's locks it may take, so that what it leaves when it is killed is known for ours.
+    pub fn may_lock(mut self, locks: MayLock) -> Self {
+        self.may_lock = Some(locks);
+        self
+    }
+
     /// Runs it to its end, whatever its exit status.
     pub fn output(self) -> Result<GitOutput, StoreError> {
         run(self)
@@ -338,7 +348,8 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     if let Some(input) = command.stdin {
         child.input = Input::Bytes(input);
     }
-    let ended = child.run().map_err(|error| match error {
+    let ended = children::noted(command.may_lock.as_ref(), child);
+    let ended = ended.map_err(|error| match error {
         SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),
         other => io_error("wait for", &program)(std::io::Error::other(other)),
     })?;

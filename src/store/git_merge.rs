@@ -3,6 +3,7 @@
 //! Nothing of the user's is written over: what stands in the way is said in Git's words. Implements K28.
 
 use super::StoreError;
+use super::children::MayLock;
 use super::git_calls::{RepoGit, with_value};
 use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};
@@ -30,6 +31,7 @@ impl RepoGit {
         }
         args.extend([&*old, &*new]);
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let command = command.may_lock(MayLock::index(&self.common_dir, git_dir));
         let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
         Ok((!output.status.success()).then_some(output.message))
     }
@@ -193,7 +195,7 @@ impl RepoGit {
 
 /// The part of a path that stands in its way in a working tree: the path itself, or a file where it needs
 /// a folder.
-fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
+pub(super) fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
     let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([path.len()]);
     for end in ends {
         let part = OsStr::from_bytes(&path[..end]);

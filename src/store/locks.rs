@@ -36,19 +36,26 @@ pub struct RefLock {
 struct Twin {
     path: PathBuf,
     file: Flock<File>,
+    stays: bool,
 }
 
 impl Drop for Twin {
     fn drop(&mut self) {
         // Left behind, it is one file that the next sweep removes.
-        let _ = fs::remove_file(&self.path);
+        if !self.stays {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
 impl Drop for RefLock {
     fn drop(&mut self) {
-        if self.held {
-            let _ = fs::remove_file(&self.lock);
+        if self.held
+            && remove(&self.lock).is_err()
+            && let Some(twin) = &mut self.twin
+        {
+            // A lock that can't be removed now is removed by the next sweep, which knows it by its twin.
+            twin.stays = true;
         }
     }
 }
@@ -147,7 +154,7 @@ impl Twin {
                 Err((_, Errno::EWOULDBLOCK)) => continue,
                 Err((_, error)) => return Err(io_error("lock", &path)(error.into())),
             };
-            let mut twin = Self { path, file };
+            let mut twin = Self { path, file, stays: false };
             // A sweep may have taken it for a dead one between its creation and the flock.
             let links = twin.file.metadata().map_err(io_error("read", &twin.path))?.nlink();
             if links == 0 {
@@ -274,8 +281,13 @@ fn twins(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 fn lock_files(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    lock_files_below(&common_dir.join("refs"))
+}
+
+/// Every `.lock` file below a folder.
+pub(super) fn lock_files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
-    let mut folders = vec![common_dir.join("refs")];
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,

@@ -4,6 +4,7 @@
 //! else is written. A push names the old value; its porcelain line and exit status are the answer of one
 //! attempt, and what failures are called is for people only. Implements K12, K30.
 
+use super::children::MayLock;
 use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
 use super::{Expected, RefName, RemoteFailure, StoreError};
@@ -43,7 +44,12 @@ impl Remote {
     }
 
     pub(super) fn command(&self) -> GitCommand {
-        self.git.here().foreground().in_dir(&self.home)
+        self.git.here().durable(self.shares_tables()).foreground().in_dir(&self.home)
+    }
+
+    /// What is heard of a remote may be lost again, unless the same files hold refs that may not.
+    fn shares_tables(&self) -> bool {
+        self.git.durable && self.git.common_dir.join("reftable").is_dir()
     }
 
     pub(super) fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
@@ -69,9 +75,14 @@ impl Remote {
         if prune {
             command = command.args(["--prune"]);
         }
+        let ours = MayLock::refs(&self.git.common_dir, [self.git.common_dir.join("refs/aynig")]);
+        command = command.may_lock(ours);
         let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
         let output = command.args(refspecs).within(FETCH_MAX).output()?;
-        if output.status.success() { Ok(()) } else { Err(self.failed("fetch from", &output)) }
+        if !output.status.success() {
+            return Err(self.failed("fetch from", &output));
+        }
+        if self.shares_tables() { super::binary::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
     /// Fetches all branches, and forgets those that are gone.
@@ -147,7 +158,11 @@ impl Remote {
     ) -> GitCommand {
         let forced: &[u8] = if lease.is_some() { b"" } else { b"+" };
         let spec = [forced, new.to_string().as_bytes(), b":", full].concat();
+        // Git moves the user's tracking ref along.
+        let common = &self.git.common_dir;
+        let tracking = common.join("refs/remotes").join(&self.name);
         self.command()
+            .may_lock(MayLock::refs(common, [tracking]))
             .config("push.followTags=false")
             .config(&format!("remote.{}.mirror=false", self.name))
             .verb("push")

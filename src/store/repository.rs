@@ -134,6 +134,12 @@ impl Repository {
         })
     }
 
+    /// Opens the same for refs that only protect objects while a run lives: what becomes of them in a power
+    /// loss does not matter. On reftable one file holds all refs, so what is not synced would take others along.
+    pub fn open_scratch(&self) -> Result<Box<dyn Store>, StoreError> {
+        self.open_store(self.durable && self.reftable)
+    }
+
     /// Opens the branches of a remote instead, over the refs and objects that are here.
     pub fn open_remote(&self, name: &str, durable: bool) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))

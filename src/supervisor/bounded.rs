@@ -54,6 +54,8 @@ pub struct Bounded<'a> {
     pub deadline: Option<Instant>,
     /// It is ended as soon as this says so; asked every 20 ms.
     pub interrupt: Option<&'a dyn Fn() -> bool>,
+    /// Told the helper's process, once it runs.
+    pub started: Option<&'a dyn Fn(u32)>,
     /// SIGTERM to SIGKILL; 5 s by default.
     pub term_grace: Duration,
     /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
@@ -112,6 +114,7 @@ impl<'a> Bounded<'a> {
             stderr: Output::Capture(1 << 20),
             deadline: None,
             interrupt: None,
+            started: None,
             term_grace: Duration::from_secs(5),
             own_group: false,
         }
@@ -132,6 +135,9 @@ impl<'a> Bounded<'a> {
             program: PathBuf::from(self.command.get_program()),
             source,
         })?;
+        if let Some(started) = self.started {
+            started(child.id());
+        }
         let mut running = Running::new(child, &mut self);
         running.set_nonblocking()?;
         let status = running.wait()?;

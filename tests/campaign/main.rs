@@ -8,5 +8,25 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cut;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod errors;
+mod judge;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod kill;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod points;
+mod power;
+mod relay;
 mod results;
 mod row;
+mod scene;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod trace;
+
+/// Says so where the tracer does not know the system's calls.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+#[test]
+fn kill_and_errors() {
+    support::skipped("the kill and error sweeps trace system calls of Linux on x86-64");
+}

@@ -120,6 +120,11 @@ impl Dice {
         Self(seed)
     }
 
+    /// Another generator, of this one's seed and a number.
+    pub fn of(&self, number: u64) -> Self {
+        Self(self.0.wrapping_mul(31).wrapping_add(number))
+    }
+
     /// A number from 0 up to, and without, `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

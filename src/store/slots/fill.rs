@@ -13,6 +13,9 @@ use crate::protocol::id::ObjectId;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+/// From this many files on they are written by several threads.
+const PARALLEL_FROM: usize = 500;
+
 /// How a slot was filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filled {
@@ -127,6 +130,7 @@ impl Slot {
         let refused = |message: String| {
             let what = "check out the slot";
             let full = super::super::disk::full("check out to", &self.dir, &message);
+            let message = format!("'{}': {message}", self.dir.display());
             full.unwrap_or(StoreError::Gix { what, message })
         };
         let failed =
@@ -138,6 +142,10 @@ impl Slot {
         let mut options = gix.checkout_options(source).map_err(failed)?;
         options.destination_is_initially_empty = false;
         options.overwrite_existing = true;
+        // gix panics where the system gives no thread; for few files none is needed.
+        if index.entries().len() < PARALLEL_FROM || std::thread::Builder::new().spawn(|| ()).is_err() {
+            options.thread_limit = Some(1);
+        }
         if repo.bare {
             options.filters = without_drivers(&gix, repo.hash)?;
         }

@@ -123,6 +123,7 @@ impl Slot {
 
     fn stage(&self, repo: &Repository, stage: Stage, nested: &[BString]) -> Result<ObjectId, StoreError> {
         let copy = self.staging();
+        self.free_staging();
         let index = self.admin.join("index");
         if index.exists() {
             std::fs::copy(&index, &copy).map_err(io("copy", &index))?;
@@ -144,12 +145,20 @@ impl Slot {
         self.register(repo, head)?;
         self.detach(repo, head)?;
         super::super::make_readable(&self.dir);
+        self.free_staging();
         let staged = repo.git.add_all(&self.admin, &self.dir, &self.staging(), nested, repo.bare);
         self.write_staged(repo, staged)
     }
 
     fn staging(&self) -> std::path::PathBuf {
         self.notes.join(format!("{}.staging-{}", self.number, std::process::id()))
+    }
+
+    /// The copy is this process's alone: a lock on it is that of a `git` child of ours that was killed.
+    fn free_staging(&self) {
+        let mut lock = self.staging().into_os_string();
+        lock.push(".lock");
+        let _ = std::fs::remove_file(lock);
     }
 
     fn write_staged(
@@ -160,6 +169,7 @@ impl Slot {
         let copy = self.staging();
         let tree = staged.and_then(|()| repo.git.write_tree(&self.admin, &copy));
         let _ = std::fs::remove_file(&copy);
+        self.free_staging();
         if repo.durable {
             super::super::sync_file_system(&repo.common_dir)?;
         }

@@ -91,7 +91,8 @@ pub fn scan(
         walk.work();
     } else {
         std::thread::scope(|scope| {
-            scope.spawn(|| walk.work());
+            // Where the system gives no thread this one does it all.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, || walk.work());
             walk.work();
         });
     }

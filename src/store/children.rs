@@ -1,0 +1,273 @@
+//! Notes of `git` children that take locks of Git's own: whose lock it is that a killed child left.
+//!
+//! A note is a file in `aynig/children/` that names the locks which the child may take, begun before the
+//! child and gone after it. Its `flock` is held by whoever waits for the child. What is left of a child is
+//! removed by the next sweep, and only this: a lock that its note names, made in the child's noted life, once
+//! the child is dead and the lock is older than 10 s. Implements K43 (children of ours).
+
+use super::StoreError;
+use super::locks::{age_of, lock_files_below};
+use crate::supervisor::SupervisorError;
+use crate::supervisor::bounded::{Bounded, Finished};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A younger lock may be of somebody who is at work.
+const OLD: Duration = Duration::from_secs(10);
+/// A file's time comes from a coarser clock than ours.
+const COARSE: Duration = Duration::from_millis(50);
+/// A child that nobody saw end is taken to have made ref locks this long, and an index lock, which people's
+/// editors hold too, only right at its start.
+const LIFE: Duration = Duration::from_secs(3600);
+const START: Duration = Duration::from_secs(5);
+
+/// Locks that a child may take.
+#[derive(Debug, Clone, Default)]
+pub struct MayLock {
+    common_dir: PathBuf,
+    /// Lock files, and folders with locks anywhere below.
+    places: Vec<PathBuf>,
+    life: Duration,
+}
+
+impl MayLock {
+    /// Locks of refs: these files, and whatever is locked below these folders. On reftable one lock is for
+    /// all refs.
+    pub fn refs(common_dir: &Path, places: impl IntoIterator<Item = PathBuf>) -> Self {
+        let shared = ["reftable", "packed-refs.lock", "shallow.lock", "HEAD.lock"];
+        let shared = shared.into_iter().map(|name| common_dir.join(name));
+        let places = places.into_iter().chain(shared).collect();
+        Self { common_dir: common_dir.to_owned(), places, life: LIFE }
+    }
+
+    /// The lock of one ref, and those that moving it may take.
+    pub fn one_ref(common_dir: &Path, name: &OsStr) -> Self {
+        let mut lock = common_dir.join(name).into_os_string();
+        lock.push(".lock");
+        Self::refs(common_dir, [PathBuf::from(lock)])
+    }
+
+    /// The lock of a working tree's index.
+    pub fn index(common_dir: &Path, git_dir: &Path) -> Self {
+        let places = vec![git_dir.join("index.lock")];
+        Self { common_dir: common_dir.to_owned(), places, life: START }
+    }
+}
+
+/// A note that is held.
+pub(super) struct Noted {
+    path: PathBuf,
+    file: Flock<File>,
+}
+
+fn folder(common_dir: &Path) -> PathBuf {
+    common_dir.join("aynig/children")
+}
+
+fn seconds(at: SystemTime) -> f64 {
+    at.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+}
+
+impl Noted {
+    /// Notes a child that is about to start. `None` where that can't be noted: what it leaves is then nobody's.
+    pub fn begin(may: &MayLock) -> Option<Self> {
+        let folder = folder(&may.common_dir);
+        let path = folder.join(uuid::Uuid::new_v4().to_string());
+        let open = || OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = open().or_else(|_| fs::create_dir_all(&folder).and_then(|()| open())).ok()?;
+        let file = Flock::lock(file, FlockArg::LockExclusive).ok()?;
+        let mut noted = Self { path, file };
+        let mut text =
+            format!("begun {}\nlife {}\n", seconds(SystemTime::now()), may.life.as_secs()).into_bytes();
+        for place in &may.places {
+            text.extend_from_slice(b"lock ");
+            text.extend_from_slice(place.as_os_str().as_bytes());
+            text.push(b'\0');
+        }
+        text.push(b'\n');
+        match noted.file.write_all(&text) {
+            Ok(()) => Some(noted),
+            Err(_) => {
+                noted.forget();
+                None
+            }
+        }
+    }
+
+    /// The child runs, as this process.
+    pub fn started(&self, pid: u32) {
+        let _ = (&*self.file).write_all(format!("pid {pid}\n").as_bytes());
+    }
+
+    /// The child is dead, and had no time to clean up.
+    pub fn killed(mut self) {
+        let _ = self.file.write_all(format!("ended {}\n", seconds(SystemTime::now())).as_bytes());
+    }
+
+    /// The child ended by itself: it left nothing.
+    pub fn forget(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Runs a child with a note of the locks that it may take; only one that was killed stays noted.
+pub(super) fn noted(may: Option<&MayLock>, child: Bounded<'_>) -> Result<Finished, SupervisorError> {
+    let note = may.and_then(Noted::begin);
+    let tell = |pid| note.iter().for_each(|note| note.started(pid));
+    let ended = Bounded { started: Some(&tell), ..child }.run();
+    if let Some(note) = note {
+        match &ended {
+            Ok(ended) if ended.status.code().is_none() => note.killed(),
+            Ok(_) | Err(SupervisorError::NoHelper { .. }) => note.forget(),
+            Err(_) => {}
+        }
+    }
+    ended
+}
+
+/// What a note says.
+struct Told {
+    begun: SystemTime,
+    ended: SystemTime,
+    pid: Option<i32>,
+    places: Vec<PathBuf>,
+}
+
+fn read(path: &Path) -> Option<Told> {
+    let raw = fs::read(path).ok()?;
+    let value = |key: &[u8]| {
+        let line = raw.split(|b| *b == b'\n' || *b == b'\0').find_map(|line| line.strip_prefix(key))?;
+        std::str::from_utf8(line).ok()?.parse::<f64>().ok()
+    };
+    let at = |key| {
+        let since = Duration::try_from_secs_f64(value(key)?).ok()?;
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    };
+    let begun = at(b"begun ")?;
+    let life = Duration::try_from_secs_f64(value(b"life ")?).ok()?;
+    let places = raw
+        .split(|b| *b == b'\n' || *b == b'\0')
+        .filter_map(|line| line.strip_prefix(b"lock "))
+        .map(|path| PathBuf::from(OsString::from_vec(path.to_vec())))
+        .collect();
+    let ended = at(b"ended ").unwrap_or(begun + life);
+    Some(Told { begun: begun - COARSE, ended, pid: value(b"pid ").map(|pid| pid as i32), places })
+}
+
+/// Removes the locks of children that are dead, and their notes. Returns the locks.
+///
+/// Cheap where no child was killed: one listing of an empty folder.
+pub fn sweep(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut removed = Vec::new();
+    for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(file) = File::open(&path) else { continue };
+        // Somebody waits for this child.
+        let Ok(_alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
+        let Some(told) = read(&path) else {
+            if age_of(&path) > OLD {
+                let _ = fs::remove_file(&path);
+            }
+            continue;
+        };
+        let lives = told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH));
+        let since = SystemTime::now().duration_since(told.begun).unwrap_or_default();
+        if lives || since <= OLD {
+            continue;
+        }
+        let mut all_old = true;
+        for lock in told.places.iter().flat_map(|place| locks_at(place)) {
+            let made = fs::symlink_metadata(&lock).and_then(|m| m.modified());
+            if !made.is_ok_and(|made| told.begun <= made && made <= told.ended) {
+                continue;
+            }
+            if age_of(&lock) <= OLD {
+                all_old = false;
+            } else if fs::remove_file(&lock).is_ok() {
+                removed.push(lock);
+            }
+        }
+        if all_old {
+            let _ = fs::remove_file(&path);
+        }
+    }
+    Ok(removed)
+}
+
+fn locks_at(place: &Path) -> Vec<PathBuf> {
+    match place.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => lock_files_below(place).unwrap_or_default(),
+        Ok(_) => vec![place.to_owned()],
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child that began 60 s and ended 50 s ago, may lock `refs/`, and left locks of these ages.
+    fn left(pid: Option<u32>, ages: &[u64]) -> (tempfile::TempDir, Vec<PathBuf>) {
+        let dir = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let ago = |s: u64| now - Duration::from_secs(s);
+        fs::create_dir_all(dir.path().join("refs/heads")).unwrap();
+        fs::create_dir_all(folder(dir.path())).unwrap();
+        let pid = pid.map(|pid| format!("pid {pid}\n")).unwrap_or_default();
+        let (refs, begun, ended) = (dir.path().join("refs"), seconds(ago(60)), seconds(ago(50)));
+        let note = format!("begun {begun}\nlife 3600\nlock {}\0\n{pid}ended {ended}\n", refs.display());
+        fs::write(folder(dir.path()).join("note"), note).unwrap();
+        let lock = |age: &u64| {
+            let path = refs.join(format!("heads/{age}.lock"));
+            File::create(&path).unwrap().set_modified(ago(*age)).unwrap();
+            path
+        };
+        let locks = ages.iter().map(lock).collect();
+        (dir, locks)
+    }
+
+    #[test]
+    fn only_locks_of_the_childs_own_time_go() {
+        let (dir, locks) = left(None, &[100, 55, 30, 1]);
+        assert_eq!(sweep(dir.path()).unwrap(), [locks[1].clone()]);
+        assert_eq!(locks.iter().map(|l| l.exists()).collect::<Vec<_>>(), [true, false, true, true]);
+        assert_eq!(fs::read_dir(folder(dir.path())).unwrap().count(), 0);
+        assert!(sweep(dir.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_of_a_child_that_lives_or_is_waited_for_goes() {
+        let (dir, locks) = left(Some(std::process::id()), &[55]);
+        assert!(sweep(dir.path()).unwrap().is_empty() && locks[0].exists());
+        let (dir, locks) = left(None, &[55]);
+        let note = File::open(folder(dir.path()).join("note")).unwrap();
+        let held = Flock::lock(note, FlockArg::LockExclusive).unwrap();
+        assert!(sweep(dir.path()).unwrap().is_empty() && locks[0].exists());
+        drop(held);
+        assert_eq!(sweep(dir.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_child_is_noted_while_it_runs_and_judged_only_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let may = MayLock::refs(dir.path(), []);
+        let notes = || fs::read_dir(folder(dir.path())).unwrap().count();
+        let noted = Noted::begin(&may).unwrap();
+        noted.started(1);
+        assert_eq!(notes(), 1);
+        noted.forget();
+        assert_eq!(notes(), 0);
+        Noted::begin(&may).unwrap().killed();
+        let lock = dir.path().join("packed-refs.lock");
+        fs::write(&lock, "").unwrap();
+        assert!(sweep(dir.path()).unwrap().is_empty() && lock.exists() && notes() == 1, "too young");
+    }
+}

@@ -1,0 +1,152 @@
+//! What is killed outright, whoever it was, stands in nobody's way and loses nothing. Each of these was found
+//! by the fault campaign (`tests/campaign`), which looks at every system call.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use support::life::{Life, eventually};
+
+const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// A `git` for the runner that dies outright, once, when it is called with arguments like these, after `first`.
+fn deadly_git(life: &Life, arguments: &str, first: &str) -> std::ffi::OsString {
+    let folder = life.shared().join("bin");
+    fs::create_dir_all(&folder).unwrap();
+    let real = which::which("git").unwrap();
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in {arguments}) if mkdir '{0}/died' 2>/dev/null; then {first}; kill -9 $$; fi ;; esac\n\
+         exec '{1}' \"$@\"\n",
+        life.shared().display(),
+        real.display(),
+    );
+    fs::write(folder.join("git"), text).unwrap();
+    fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+/// K26: the work of a run is kept at once, even where the `git` that stages it was killed with a lock.
+#[test]
+fn work_is_kept_though_the_git_that_stages_it_is_killed() {
+    let life = Life::new(&[("build", DONE)]);
+    life.event("work", "build", "");
+    let path = deadly_git(&life, "*' add '*", ": >\"$GIT_INDEX_FILE.lock\"");
+    let mut tick = life.aynig(&["tick", "--json", "work"]);
+    let report = support::life::done(tick.env("PATH", path).output().unwrap()).expect(1).json();
+    assert_eq!(report["result"].as_str(), Some("stalled"), "{report}");
+    let attempt = report["attempt"].as_str().unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(life.show(attempt, "result"), "done");
+    let staging = fs::read_dir(life.repo.git_dir().join("aynig/slots")).unwrap().flatten();
+    let staging: Vec<_> = staging.filter(|e| e.file_name().to_string_lossy().contains("staging")).collect();
+    assert!(staging.is_empty(), "{staging:?}");
+    life.run(&["retry", "work"]).expect(0);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.state("work"), "done");
+}
+
+/// K43: a child that was killed is noted, and one that ended is not.
+#[test]
+fn only_a_git_child_that_was_killed_stays_noted() {
+    let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
+    life.event("work", "build", "");
+    life.git(&["checkout", "-q", "work"]);
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", ": >.git/index.lock");
+    let mut tick = life.aynig(&["tick", "--json", "work"]);
+    tick.env("PATH", path).output().unwrap();
+    assert_eq!(life.state("work"), "done", "the outcome is there, the working tree follows later");
+    let notes = || fs::read_dir(life.repo.git_dir().join("aynig/children")).unwrap().count();
+    assert_eq!(notes(), 1);
+    // Too young to be judged.
+    life.tick(&["work"]);
+    assert!(life.path(".git/index.lock").exists());
+    fs::remove_file(life.path(".git/index.lock")).unwrap();
+    eventually("the working tree follows", || {
+        life.tick(&["work"]);
+        life.read("file").contains("more").then_some(())
+    });
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
+/// K43: own locks are gone after the next tick, whichever branch that is for.
+#[test]
+fn the_next_tick_removes_the_locks_of_a_dead_runner() {
+    let life = Life::new(&[("build", DONE)]);
+    life.event("work", "build", "");
+    let (locks, lock) =
+        (life.repo.git_dir().join("aynig/locks"), life.repo.git_dir().join("refs/heads/other.lock"));
+    fs::create_dir_all(&locks).unwrap();
+    fs::write(locks.join("twin"), "x\n").unwrap();
+    fs::hard_link(locks.join("twin"), &lock).unwrap();
+    let foreign = life.repo.git_dir().join("refs/heads/foreign.lock");
+    fs::write(&foreign, "").unwrap();
+    life.tick(&["--dry-run", "work"]);
+    assert!(lock.exists());
+    life.tick(&["work"]).expect(0);
+    assert!(!lock.exists() && fs::read_dir(&locks).unwrap().count() == 0);
+    assert!(foreign.exists());
+}
+
+/// K44: the ref of a run that is over goes with the slot's next use.
+#[test]
+fn the_ref_of_a_killed_run_goes_when_its_slot_is_used_again() {
+    let life = Life::new(&[("wait", "echo up >\"$T/up\"; read x <\"$T/gate\""), ("build", DONE)]);
+    life.event("held", "wait", "");
+    life.event("work", "build", "");
+    let _gate = life.gate("gate");
+    let tick = life.start_tick(&["held"]);
+    life.hear("up");
+    tick.signal(Signal::SIGKILL);
+    drop(tick);
+    assert!(!life.git(&["for-each-ref", "refs/aynig/run"]).is_empty());
+    life.tick(&["--jobs", "1", "work"]).expect(0);
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
+}
+
+/// K45: the folder of logs ignores itself, also where whoever made it was killed in between.
+#[test]
+fn a_log_folder_that_was_only_half_made_ignores_itself() {
+    let life = Life::new(&[("build", DONE)]);
+    life.event("work", "build", "");
+    life.write(".aynig/logs/.gitignore", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.read(".aynig/logs/.gitignore"), "*\n");
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
+/// K28: a checkout that was killed half way is finished, and no part of it is taken for the user's work.
+#[test]
+fn a_checkout_that_was_killed_half_way_is_finished() {
+    let script = format!("{DONE}; echo more >>file; echo new >other; echo long >dir/other");
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    life.git(&["checkout", "-q", "work"]);
+    // One file is there, one is begun, one is gone, and one is not there yet.
+    let half = "printf 'one\\nmore\\n' >file; printf ne >other; rm dir/other";
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", half);
+    life.aynig(&["tick", "work"]).env("PATH", path).output().unwrap();
+    assert_eq!((life.state("work").as_str(), life.read("other").as_str()), ("done", "ne"));
+    eventually("the working tree follows", || {
+        life.tick(&["work"]);
+        life.git(&["status", "--porcelain"]).is_empty().then_some(())
+    });
+    assert_eq!((life.read("file").as_str(), life.read("other").as_str()), ("one\nmore\n", "new\n"));
+    assert_eq!((life.read("dir/other").as_str(), life.read("result").as_str()), ("long\n", "done\n"));
+}
+
+/// K28: what is the user's own stays, also where a checkout was killed.
+#[test]
+fn a_change_of_the_users_is_not_taken_for_half_a_checkout() {
+    let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
+    life.event("work", "build", "");
+    life.git(&["checkout", "-q", "work"]);
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", "printf 'one\\nmine\\n' >file");
+    life.aynig(&["tick", "work"]).env("PATH", path).output().unwrap();
+    let warned = eventually("it is tried again", || {
+        let done = life.tick(&["work"]);
+        done.stderr.contains("cannot follow its branch").then_some(done)
+    });
+    assert!(warned.stderr.contains("hint: commit or stash"), "{warned:?}");
+    assert_eq!(life.read("file"), "one\nmine\n");
+}
