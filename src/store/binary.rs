@@ -131,9 +131,6 @@ impl GitStore {
             .git
             .command(&self.common_dir)
             .durable(self.durable)
-            // The same patience as on the other backend.
-            .config("core.filesRefLockTimeout=1000")
-            .config("reftable.lockTimeout=1000")
             .identity(by)
             .verb("update-ref")
             .args(["--no-deref"]);
