@@ -10,3 +10,7 @@ mod support;
 
 mod results;
 mod row;
+
+mod clocks;
+mod races;
+mod soak;
