@@ -12,5 +12,9 @@ mod results;
 mod row;
 
 mod clocks;
+mod endurance;
+mod interventions;
+mod processes;
 mod races;
 mod soak;
+mod user;
