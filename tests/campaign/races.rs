@@ -2,7 +2,8 @@
 //!
 //! Promises K11, K14, K32 (V1, V2, V10): in every round each trigger got exactly one command, one lease and one
 //! outcome; every process that won nothing said so for every branch that it was asked for, and ended with 3.
-//! The winners' commands are held until then, so nobody is late by chance. `pairs` is fault 13: two clones
+//! The winners' commands are held until then, so nobody is late by chance. Each process is asked for several
+//! branches, and all for the round's hot one. `pairs` is fault 13: two clones
 //! with the same runner id whose clocks stand still at the same second.
 
 use super::row::Sweep;
@@ -124,8 +125,8 @@ impl Holding<'_> {
     }
 }
 
-fn round(sweep: &Sweep, arena: &Arena, machines: &[Machine<'_>], round: usize, size: (usize, usize)) {
-    let (ticks, branches) = size;
+fn round(sweep: &Sweep, arena: &Arena, machines: &[Machine<'_>], round: usize, size: [usize; 3]) {
+    let ([ticks, branches, each], began) = (size, Instant::now());
     let (life, names) = (arena.life(), names(branches, round));
     let what = format!("round {round}");
     events(arena.git(), "refs/heads/main^0", &names, "dwp-state: build");
@@ -133,34 +134,40 @@ fn round(sweep: &Sweep, arena: &Arena, machines: &[Machine<'_>], round: usize, s
     let gate = life.gate("gate");
     let until = Instant::now() + ROUND;
     let mut holding = Holding { life, gate, names: &names, ticks, until, opened: false, late: false };
-    let commands = (0..ticks).map(|n| {
-        let jobs = branches.to_string();
+    let asked: Vec<_> = (0..ticks).map(|n| asked(&names, round, n, each)).collect();
+    // As many slots as branches: those who hold one are held themselves.
+    let jobs = branches.to_string();
+    let commands = asked.iter().enumerate().map(|(n, asked)| {
         let mut args = vec!["tick", "--json", "--jobs", &jobs, "--lease", "10m"];
-        // Everybody begins elsewhere.
-        let order = (0..branches).map(|b| &*names[(b + n * branches / ticks) % branches]);
-        match machines {
-            [] => life.aynig(&[&*args, &order.collect::<Vec<_>>()].concat()),
-            machines => {
-                args.extend(["--remote", "origin"]);
-                machines[n % machines.len()].aynig(&[&*args, &order.collect::<Vec<_>>()].concat())
-            }
+        if machines.is_empty() {
+            return life.aynig(&[&*args, asked].concat());
         }
+        args.extend(["--remote", "origin"]);
+        machines[n % machines.len()].aynig(&[&*args, asked].concat())
     });
     let all = crowd(commands.collect(), |over| holding.look(over));
     if holding.late {
         sweep.bad(format!("{what}: those who did not win were not over within {ROUND:?}"));
     }
-    answers(sweep, &what, &names, &all);
+    answers(sweep, &what, &names, &all, &asked);
     history(sweep, arena, &what, &names);
     sweep.count("rounds", 1);
     sweep.count("ticks", ticks as u64);
-    sweep.count("contests", (ticks * branches) as u64);
+    sweep.count("contests", asked.iter().map(|a| a.len() as u64).sum());
+    eprintln!("{what}: {:.1} s", began.elapsed().as_secs_f64());
+}
+
+/// What one process is asked for: this round's hot branch, as everybody, and some others in turn.
+fn asked<'n>(names: &'n [String], round: usize, process: usize, each: usize) -> Vec<&'n str> {
+    let hot = &*names[round % names.len()];
+    let others = (0..each - 1).map(|k| &*names[(process * (each - 1) + k) % names.len()]);
+    std::iter::once(hot).chain(others.filter(|name| *name != hot)).collect()
 }
 
 /// What each process said of each branch.
-fn answers(sweep: &Sweep, what: &str, names: &[String], all: &[Done]) {
+fn answers(sweep: &Sweep, what: &str, names: &[String], all: &[Done], asked: &[Vec<&str>]) {
     let mut advanced: BTreeMap<String, usize> = BTreeMap::new();
-    for said in all {
+    for (said, asked) in all.iter().zip(asked) {
         let (mut reports, mut won) = (0, 0);
         for line in said.stdout.lines() {
             let Ok(report) = serde_json::from_str::<serde_json::Value>(line) else {
@@ -180,9 +187,9 @@ fn answers(sweep: &Sweep, what: &str, names: &[String], all: &[Done]) {
                 _ => sweep.bad(format!("{what}: {line} {}", said.stderr)),
             }
         }
-        let right = if won == names.len() { Some(0) } else { Some(3) };
-        let all_over = said.stdout.matches("\"idle\"").count() + won == names.len();
-        if reports != names.len() || said.code != right && !(all_over && said.code == Some(0)) {
+        let right = if won == asked.len() { Some(0) } else { Some(3) };
+        let all_over = said.stdout.matches("\"idle\"").count() + won == asked.len();
+        if reports != asked.len() || said.code != right && !(all_over && said.code == Some(0)) {
             sweep.bad(format!("{what}: {reports} reports, won {won}: {:?} {}", said.code, said.stderr));
         }
     }
@@ -218,11 +225,14 @@ fn history(sweep: &Sweep, arena: &Arena, what: &str, names: &[String]) {
 fn rounds(name: &'static str, remote: bool, reftable: bool) {
     let sweep = Sweep::begin(
         name,
-        "200 ticks at once, each asked for the same 50 branches",
+        "200 ticks at once on 50 branches, all of them on one of these",
         "20 rounds of 200 x 50: exactly one executor each; all others say so",
     );
-    let size = (sweep.size(16, 200), sweep.size(4, 50));
+    let each = if remote { 4 } else { 8 };
+    let size = [sweep.size(16, 200), sweep.size(4, 50), sweep.size(3, each)];
     let arena = Arena::new(remote, reftable);
+    // How fast the disk is decides nothing here.
+    arena.life().config("aynig.fsync", "false");
     let more: &[&str] = if reftable { &["--ref-format=reftable"] } else { &[] };
     let machines: Vec<_> = match &arena {
         Arena::Remote(net) => (0..5).map(|n| net.clone_as(&format!("m{n}"), more)).collect(),
