@@ -49,13 +49,27 @@ impl Runner<'_> {
         if !same && self.settings.remote.is_none() {
             let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
             let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
+            let (mut fitted, mut held) = (Vec::new(), Vec::new());
             for worktree in &at {
-                if let Fit::Clobbers(words) = checkout::fit(self.repo, worktree, old, new)? {
-                    return Ok(Moved::Blocked(words));
+                match checkout::fit(self.repo, worktree, old, new)? {
+                    Fit::Fits(found) => fitted.push(found),
+                    Fit::Clobbers(words) => return Ok(Moved::Blocked(words)),
                 }
             }
-            for worktree in &at {
-                noted.push(checkout::note(self.repo, worktree, branch, old, new)?);
+            // Under their locks from here on: who commits there has committed, or sees all of the outcome.
+            for found in fitted {
+                match found.hold(self.repo)? {
+                    Fit::Fits(found) => held.push(found),
+                    Fit::Clobbers(words) => return Ok(Moved::Blocked(words)),
+                }
+            }
+            let still = match held.is_empty() {
+                true => Vec::new(),
+                false => worktrees::list(self.repo)?,
+            };
+            held.retain(|held| still.iter().any(|w| here(w) && w.git_dir == held.at().git_dir));
+            for found in held {
+                noted.push(checkout::note(self.repo, found, branch)?);
             }
         }
         let verdict = self.advance_until(branch, old, new, log, until);

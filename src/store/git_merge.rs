@@ -16,8 +16,8 @@ impl RepoGit {
         &self,
         git_dir: &Path,
         dir: &Path,
-        old: ObjectId,
-        new: ObjectId,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
         dry: bool,
     ) -> Result<Option<String>, StoreError> {
         if let Some(words) = self.untracked_in_the_way(git_dir, dir, old, new)? {
@@ -30,7 +30,8 @@ impl RepoGit {
         }
         args.extend([&*old, &*new]);
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
+        let output =
+            command.verb("read-tree").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).output()?;
         Ok((!output.status.success()).then_some(output.message))
     }
 

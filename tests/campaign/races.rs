@@ -158,7 +158,7 @@ fn round(sweep: &Sweep, arena: &Arena, machines: &[Machine<'_>], round: usize, s
 }
 
 /// What one process is asked for: this round's hot branch, as everybody, and some others in turn.
-fn asked<'n>(names: &'n [String], round: usize, process: usize, each: usize) -> Vec<&'n str> {
+fn asked(names: &[String], round: usize, process: usize, each: usize) -> Vec<&str> {
     let hot = &*names[round % names.len()];
     let others = (0..each - 1).map(|k| &*names[(process * (each - 1) + k) % names.len()]);
     std::iter::once(hot).chain(others.filter(|name| *name != hot)).collect()

@@ -106,21 +106,21 @@ impl Soak<'_> {
         };
         let busy = ["working", "build", "test"].contains(&&*state_of(self.net, &head));
         let roll = self.dice.below(100);
-        if !busy || roll < 30 {
+        if roll < if busy { 20 } else { 55 } {
             let made = self.trigger(&name);
             self.sweep.count("triggers", u64::from(made));
             return self.sweep.count("triggers over somebody's work", u64::from(made && busy));
         }
         self.user.git(&["fetch", "-q", "origin"]);
         let (what, new) = match roll {
-            30..50 => ("pushes on top", Some(self.commit(&head, "a note\n"))),
-            50..65 => ("amends", Some(self.commit(&format!("{head}~1"), "said otherwise\n"))),
-            65..80 => {
+            20..66 => ("pushes on top", Some(self.commit(&head, "a note\n"))),
+            66..77 => ("amends", Some(self.commit(&format!("{head}~1"), "said otherwise\n"))),
+            77..88 => {
                 let back = 1 + self.dice.below(4);
                 let to = self.net.git(&["rev-list", "--first-parent", "-n5", &head, "^main"]);
                 ("rewinds", to.lines().nth(back).map(str::to_owned))
             }
-            80..90 => ("deletes", Some(String::new())),
+            88..94 => ("deletes", Some(String::new())),
             _ => return,
         };
         if let Some(new) = new
@@ -179,7 +179,7 @@ fn storm(soak: &mut Soak<'_>, length: Duration, triggers: usize) {
         soak.wake(false);
         // Triggers come evenly over the whole time; other acts between them.
         let due = triggers as f64 * started.elapsed().as_secs_f64() / length.as_secs_f64();
-        if acted.elapsed() > Duration::from_millis(800) || (soak.triggers as f64) < due {
+        if acted.elapsed() > Duration::from_millis(700) || (soak.triggers as f64) < due {
             soak.act();
             acted = Instant::now();
         }

@@ -2,16 +2,18 @@
 //!
 //! Promises V15 (K28, K45): the same operations are played in a twin of the repository that nobody ticks, with the
 //! same dates, so that everything of the person's must be the same in both at any time: working tree, index, HEAD,
-//! stash, refs, reflogs, configuration, other working trees. On a branch that is ticked at most Git's own
-//! `cannot lock ref` is met, and no commit that Git acknowledged is lost (V5).
+//! stash, refs, reflogs, configuration, other working trees. On a branch that is ticked and checked out at most Git's
+//! own words about locks are met (`cannot lock ref`; `index.lock` for the moment in which an outcome arrives), no
+//! commit that Git acknowledged is lost (V5), and no commit of the person's takes back what a run did.
 
 use super::row::{Dice, Sweep};
 use super::support::judge::{commits, judge, moves};
-use super::support::life::{Life, Running, done, tree_of};
+use super::support::life::{Done, Life, Running, done, tree_of};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 const LOOP: &str =
     "echo x >>\"$T/runs\"; echo \"$AYNIG_RUN_ID\" >auto; echo 'SET_STATE {\"state\":\"build\"}'";
@@ -55,7 +57,11 @@ impl<'s> Twins<'s> {
     /// One operation of the person's, in both.
     fn git(&mut self, args: &[&str]) {
         self.ops += 1;
-        let [ticked, alone] = [0, 1].map(|n| self.one(&self.places[n], args));
+        let [ticked, alone] = [0, 1].map(|n| {
+            let here = self.places[n].to_string_lossy().into_owned();
+            let args: Vec<String> = args.iter().map(|arg| arg.replace("<here>", &here)).collect();
+            self.one(&self.places[n], &args.iter().map(String::as_str).collect::<Vec<_>>())
+        });
         self.sweep.count("operations", 1);
         self.notes.push(args.join(" "));
         let words = String::from_utf8_lossy(&ticked.stderr);
@@ -147,10 +153,9 @@ impl<'s> Twins<'s> {
             12 => self.git(&["gc", "-q"]),
             13 => self.git(&["pack-refs", "--all"]),
             14 => {
-                self.git(&["worktree", "add", "-q", "-b", &format!("w{n}"), "../wt", "main"]);
-                fs::rename(self.life.repo.path().join("../wt"), self.life.repo.path().join("../wt-a")).ok();
+                self.git(&["worktree", "add", "-q", "-b", &format!("w{n}"), "<here>-w", "main"]);
+                self.git(&["worktree", "remove", "--force", "<here>-w"]);
                 self.git(&["worktree", "prune"]);
-                let _ = fs::remove_dir_all(self.life.repo.path().join("../wt-a"));
             }
             15 => {
                 self.git(&["branch", "-q", "extra", &branch]);
@@ -168,7 +173,7 @@ impl<'s> Twins<'s> {
                 self.git(&["fetch", "-q", ".", &format!("+{branch}:refs/fetched/{branch}")]);
                 self.git(&["reflog", "expire", "--expire=now", "refs/heads/u3"]);
             }
-            _ => self.git(&["gc", "-q", "--prune=now"]),
+            _ => self.git(&["repack", "-adq"]),
         }
     }
 }
@@ -227,7 +232,7 @@ fn on_the_ticked_branch() {
     let sweep = Sweep::begin(
         "user-on-it",
         "a person commits, amends, resets, stashes and switches on the very branch that is ticked",
-        "1,000 operations: at most 'cannot lock ref', nothing lost, local changes untouched",
+        "1,000 operations: at most 'cannot lock ref' and a locked index, nothing lost, local changes untouched",
     );
     let life = Life::new(&[("build", LOOP)]);
     life.config("aynig.maxHops", "1000000");
@@ -255,10 +260,42 @@ fn on_the_ticked_branch() {
             sweep.bad(format!("{id} was acknowledged, and is not in the branch's log"));
         }
     }
+    // What the runs did has arrived in the working tree: only the person's own files differ.
+    let differs = life.git(&["status", "--porcelain"]);
+    if differs.lines().any(|line| line.ends_with(" auto")) {
+        sweep.bad(format!("the working tree does not have what the branch holds: {differs}"));
+    }
+    nothing_taken_back(&sweep, &life, &made);
     sweep.count("commits kept", made.len() as u64);
     sweep.count("runs meanwhile", life.said("runs").lines().count() as u64);
     history(&sweep, &life, &["t0"]);
     sweep.end();
+}
+
+/// No commit of the person's takes back what a run left in the file `auto`: nobody but runs writes it.
+fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
+    for id in made {
+        let [own, below] = [id.clone(), format!("{id}~1")].map(|c| life.try_rev(&format!("{c}:auto")));
+        // Amended: its parent is that of what it replaced.
+        let amended = life.body(id).contains("amended");
+        if own != below && !amended {
+            sweep.bad(format!("{id} takes back what the run before it had done"));
+        }
+    }
+}
+
+/// While an outcome is brought into this very working tree its index is locked for a moment, as by any Git.
+fn again_while_locked(sweep: &Sweep, life: &Life, args: &[&str]) -> Done {
+    let until = Instant::now() + Duration::from_secs(5);
+    loop {
+        let said = done(life.repo.command("git").args(args).output().unwrap());
+        let words = ["index.lock': File exists", "could not write index"];
+        let locked = said.code != Some(0) && words.iter().any(|w| said.stderr.contains(w));
+        if !locked || Instant::now() > until {
+            return said;
+        }
+        sweep.count("index.lock: tried again", 1);
+    }
 }
 
 /// One operation on it; the id of the commit that Git acknowledged.
@@ -266,11 +303,14 @@ fn step(sweep: &Sweep, life: &Life, n: usize, roll: usize) -> Option<String> {
     let message = format!("change {n}\n\ndwp-state: build\n");
     let file = format!("f{}", n % 5);
     let run = |args: &[&str]| {
-        let said = done(life.repo.command("git").args(args).output().unwrap());
+        let said = again_while_locked(sweep, life, args);
         sweep.count("operations", 1);
+        let own = said.stderr.contains("overwritten") || said.stderr.contains("not uptodate");
         match said.code {
             Some(0) => sweep.count("done", 1),
             _ if said.stderr.contains("cannot lock ref") => sweep.count("cannot lock ref", 1),
+            // Somebody whose commit lost the race still has staged what it was to hold.
+            _ if own && !said.stderr.contains("auto") => sweep.count("refused for local changes", 1),
             _ => sweep.bad(format!("operation {n}: git {args:?}: {said:?}")),
         }
         (said.code == Some(0)).then_some(said.stdout)
@@ -288,7 +328,7 @@ fn step(sweep: &Sweep, life: &Life, n: usize, roll: usize) -> Option<String> {
             commit(&["commit", "-m", &message])
         }
         4..6 => commit(&["commit", "--allow-empty", "-m", &message]),
-        6 => commit(&["commit", "--amend", "--allow-empty", "-m", &message]),
+        6 => commit(&["commit", "--amend", "--allow-empty", "-m", &format!("amended: {message}")]),
         7 => run(&["reset", "-q", "--keep", "HEAD~1"]).and(None),
         8 => {
             run(&["checkout", "-q", "main"])?;
