@@ -243,7 +243,10 @@ fn stopped(sweep: &Sweep, life: &Life, n: usize) {
         (said.code != Some(3)).then_some(said)
     });
     let head = life.rev(&branch);
-    if recovered.code != Some(1) || life.states(&branch) != ["stalled", "working", "build"] {
+    let mut states = life.states(&branch);
+    // It may have been renewed before it was stopped.
+    states.dedup();
+    if recovered.code != Some(1) || states != ["stalled", "working", "build"] {
         sweep.bad(format!("{branch}: {recovered:?}, {:?}", life.states(&branch)));
     }
     tick.signal(Signal::SIGCONT);

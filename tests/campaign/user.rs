@@ -31,6 +31,10 @@ struct Twins<'s> {
 /// What must be the same in both.
 type Facts = BTreeMap<String, String>;
 
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 impl<'s> Twins<'s> {
     fn new(sweep: &'s Sweep) -> Self {
         let life = Life::new(&[("build", LOOP)]);
@@ -108,10 +112,17 @@ impl<'s> Twins<'s> {
         let trees = say(&["worktree", "list", "--porcelain"]);
         let trees = trees.split("\n\n").filter(|tree| !tree.contains("/.cache/aynig/"));
         facts.insert("worktrees".to_owned(), trees.collect::<Vec<_>>().join("\n\n"));
-        for (path, bytes) in tree_of(place) {
-            let name = path.to_string_lossy().into_owned();
-            if !name.starts_with(".git") && !name.starts_with(".aynig/logs") {
-                facts.insert(format!("file {name}"), String::from_utf8_lossy(&bytes).into_owned());
+        // Git's own folder changes all the time, and so does the one of the logs.
+        for entry in fs::read_dir(place).unwrap().flatten().filter(|e| e.file_name() != ".git") {
+            let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+            if name == ".aynig" {
+                continue;
+            }
+            if path.is_dir() {
+                let below = tree_of(&path).into_iter();
+                facts.extend(below.map(|(p, b)| (format!("file {name}/{}", p.display()), text_of(&b))));
+            } else {
+                facts.insert(format!("file {name}"), text_of(&fs::read(&path).unwrap()));
             }
         }
         facts
