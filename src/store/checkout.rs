@@ -155,6 +155,23 @@ pub fn note(repo: &Repository, held: Box<Held>, branch: &RefName) -> Result<Note
     Ok(Noted { path, note, held: Some(held) })
 }
 
+/// Has a working tree follow its branch, which has moved already.
+pub fn follow(
+    repo: &Repository,
+    at: &Worktree,
+    branch: &RefName,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Finished, StoreError> {
+    match fit(repo, at, old, new)? {
+        Fit::Clobbers(words) => Ok(Finished::Blocked(at.dir.clone(), words)),
+        Fit::Fits(fitted) => match fitted.hold(repo)? {
+            Fit::Clobbers(words) => Ok(Finished::Blocked(at.dir.clone(), words)),
+            Fit::Fits(held) => note(repo, held, branch)?.finish(repo),
+        },
+    }
+}
+
 impl Noted {
     /// Brings the outcome into the working tree. Safe to repeat.
     pub fn finish(self, repo: &Repository) -> Result<Finished, StoreError> {

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Nothing of a run may be left after this long.
 const SOON: Duration = Duration::from_secs(1);
+/// Nor anything that was killed by then, however busy the machine is.
+const LATE: Duration = Duration::from_secs(15);
 
 /// Name, how it starts its processes, how many say that they are up.
 const ESCAPES: [(&str, &str, usize); 8] = [
@@ -67,8 +69,27 @@ fn script(start: &str, up: usize, end: End) -> String {
     )
 }
 
+#[derive(Debug)]
+struct Left {
+    /// Its process id and its arguments.
+    #[allow(dead_code, reason = "shown")]
+    who: String,
+    /// It was sent SIGKILL: it runs no more, and waits for a processor to end on.
+    doomed: bool,
+}
+
+/// True where SIGKILL is pending.
+fn is_doomed(pid: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = |name: &str| status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
+    let has = |mask: Option<&str>| {
+        mask.and_then(|m| u64::from_str_radix(m, 16).ok()).is_some_and(|m| m & 1 << 8 != 0)
+    };
+    has(pending("SigPnd:")) || has(pending("ShdPnd:"))
+}
+
 /// Processes that belong to a run in this home: by environment, or by where they stand.
-fn survivors(home: &Path) -> Vec<String> {
+fn survivors(home: &Path) -> Vec<Left> {
     let needle = home.as_os_str().as_bytes();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -83,7 +104,8 @@ fn survivors(home: &Path) -> Vec<String> {
         let there = fs::read_link(entry.path().join("cwd")).is_ok_and(|d| d.starts_with(home.join(".cache")));
         if run || there {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            found.push(format!("{name} {}", String::from_utf8_lossy(&line).replace('\0', " ")));
+            let who = format!("{name} {}", String::from_utf8_lossy(&line).replace('\0', " "));
+            found.push(Left { who, doomed: is_doomed(&name) });
         }
     }
     found
@@ -115,8 +137,16 @@ fn escape(sweep: &Sweep, shape: &(&str, &str, usize), end: End) {
     eventually(&what, || tick.is_over().then_some(()));
     let since = Instant::now();
     let mut left = survivors(&home);
-    while !left.is_empty() && since.elapsed() < SOON {
+    while left.iter().any(|l| !l.doomed) && since.elapsed() < SOON
+        || !left.is_empty() && since.elapsed() < LATE
+    {
         std::thread::sleep(Duration::from_millis(5));
+        let doomed = left.iter().filter(|l| l.doomed).count() as u64;
+        if since.elapsed() > SOON && left.iter().all(|l| l.doomed) {
+            sweep.most("killed within 1 s, and not yet scheduled to die", doomed);
+        } else if since.elapsed() > SOON {
+            break;
+        }
         left = survivors(&home);
     }
     let took = since.elapsed().as_millis() as u64;

@@ -254,9 +254,11 @@ fn on_the_ticked_branch() {
     let runner = ticking(&life, &["t0"]);
     let (mut dice, mut made) = (sweep.dice(), Vec::new());
     for n in 0..sweep.size(40, 1000) {
+        let before = sweep.counted("cannot lock ref");
         if let Some(id) = step(&sweep, &life, n, dice.below(12)) {
             made.push(id);
         }
+        arrived(&sweep, &life, n, sweep.counted("cannot lock ref") > before);
         if fs::read_to_string(life.path("mine")).ok().as_deref() != Some("never touched\n") {
             sweep.bad(format!("operation {n}: an untracked file was touched"));
             life.write("mine", "never touched\n");
@@ -292,6 +294,33 @@ fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
         if own != below && !amended {
             sweep.bad(format!("{id} takes back what the run before it had done"));
         }
+    }
+}
+
+/// What the branch holds of the runs' file is what the working tree has, at the latest a moment later. An operation
+/// that `lost` may have left its own: `git commit` reads the index before it locks it, and writes what it read;
+/// `git reset` writes index and files before it finds that the branch moved.
+fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
+    let until = Instant::now() + Duration::from_secs(if lost { 1 } else { 5 });
+    loop {
+        let mut git = life.repo.command("git");
+        let said =
+            done(git.args(["--no-optional-locks", "status", "--porcelain", "--", "auto"]).output().unwrap());
+        if said.stdout.is_empty() {
+            return;
+        }
+        if Instant::now() > until {
+            if lost {
+                sweep.count("left an old index when they lost", 1);
+                life.git(&["reset", "-q", "--hard"]);
+                return;
+            }
+            let log = life.git(&["reflog", "-n12", "--format=%h %gs", "HEAD"]);
+            sweep.bad(format!("after operation {n} the working tree does not follow: {said:?}\n{log}"));
+            life.git(&["reset", "-q", "--hard"]);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
