@@ -252,3 +252,47 @@ fn a_runner_killed_around_the_swap_leaves_nothing_half_done() {
     }
     life.repo.assert_sound();
 }
+
+/// K28: somebody's `git add` at the wrong moment is no local change in the way.
+#[test]
+fn an_index_that_is_locked_for_a_moment_is_waited_for() {
+    let life = checked_out(EDITS);
+    let lock = life.path(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let tick = life.start_tick(&["work"]);
+    eventually("it is about to land", || {
+        let mut all = fs::read_dir(life.path(".git/aynig")).ok()?.flatten();
+        all.any(|e| e.file_name().to_string_lossy().starts_with("merge-")).then_some(())
+    });
+    assert_eq!(life.states("work"), ["working", "build"]);
+    fs::remove_file(&lock).unwrap();
+    tick.done().expect(0);
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    assert!(!lock.exists());
+}
+
+/// K28, K43: the lock of a runner that was killed while its outcome arrived is known by its twin.
+#[test]
+fn an_index_lock_of_a_dead_runner_is_removed_and_no_other() {
+    let life = checked_out(EDITS);
+    let (lock, twin) = (life.path(".git/index.lock"), life.path(".git/aynig/locks/of-the-dead"));
+    fs::create_dir_all(twin.parent().unwrap()).unwrap();
+    fs::write(&twin, "").unwrap();
+    fs::hard_link(&twin, &lock).unwrap();
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
+    assert!(!lock.exists() && !twin.exists());
+    // Somebody else's stays, and is named.
+    life.event("work", "build", "");
+    fs::write(&lock, "").unwrap();
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(done.code, Some(1));
+    assert!(report["why"].as_str().unwrap().contains("checkout"), "{report}");
+    assert!(life.body("work").contains("index.lock"), "{}", life.body("work"));
+    assert!(lock.exists());
+    fs::remove_file(&lock).unwrap();
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\nrun\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}

@@ -131,3 +131,21 @@ fn a_state_that_leads_to_itself_stops_at_the_limit() {
     life.tick(&["work"]).expect(0);
     assert_eq!(life.said("runs"), "x\n".repeat(6));
 }
+
+/// K30: of two fetches into one reftable repository at once Git fails one; here they take turns.
+#[test]
+fn ticks_of_one_clone_at_once_all_hear_who_has_the_branch() {
+    if support::Repo::build().reftable().create().is_none() {
+        return;
+    }
+    let net = support::net::Net::new(&[("build", "echo 'SET_STATE {\"state\":\"next\"}'")]);
+    let clone = net.clone_as("a", &["--ref-format=reftable"]);
+    let names: Vec<String> = (0..8).map(|n| format!("b{n}")).collect();
+    names.iter().for_each(|name| drop(net.event(name, "build", "")));
+    let all: Vec<_> = (0..16).map(|n| clone.start_tick(&[&*names[n % 8], &*names[(n + 1) % 8]])).collect();
+    for tick in all {
+        let said = tick.done();
+        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    }
+    names.iter().for_each(|name| assert_eq!(net.states(name), ["next", "working", "build"]));
+}

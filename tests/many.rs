@@ -7,12 +7,12 @@
 mod support;
 
 use aynig::protocol::id::ObjectId;
-use aynig::protocol::invariants::{Move, Recorded, check};
-use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
+use aynig::protocol::invariants::{Move, check};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use support::judge::commits;
 use support::life::{Running, done};
 use support::net::{Machine, Net};
 
@@ -90,30 +90,6 @@ fn until_done(net: &Net, limit: Duration, mut meanwhile: impl FnMut(&BTreeMap<St
     }
 }
 
-/// All commits that the remote has, reflogs included.
-fn commits(net: &Net) -> HashMap<ObjectId, Recorded> {
-    let ids = net.git(&["rev-list", "--all", "--reflog"]);
-    let mut git = net.life.repo.command("git");
-    git.current_dir(net.origin()).args(["cat-file", "--batch"]);
-    let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all((ids + "\n").as_bytes()));
-    let output = child.wait_with_output().unwrap().stdout;
-    writer.join().unwrap().unwrap();
-    let (mut all, mut rest) = (HashMap::new(), &output[..]);
-    while let Some(end) = rest.iter().position(|b| *b == b'\n') {
-        let header: Vec<&str> = std::str::from_utf8(&rest[..end]).unwrap().split(' ').collect();
-        let size: usize = header[2].parse().unwrap();
-        let raw = &rest[end + 1..end + 1 + size];
-        let text = String::from_utf8_lossy(raw);
-        let (head, message) = text.split_once("\n\n").unwrap();
-        let parents = head.lines().filter_map(|l| l.strip_prefix("parent ")?.parse().ok()).collect();
-        all.insert(header[0].parse().unwrap(), Recorded { parents, message: message.as_bytes().to_vec() });
-        rest = &rest[end + size + 2..];
-    }
-    all
-}
-
 fn moves(reflog: &Path) -> Vec<Move> {
     let id = |hex: &str| hex.parse::<ObjectId>().ok().filter(|id| !id.is_null());
     let text = std::fs::read_to_string(reflog).unwrap();
@@ -124,7 +100,9 @@ fn moves(reflog: &Path) -> Vec<Move> {
 /// What the remote accepted breaks no rule; how many runs there were, and how many ended `stalled`.
 #[track_caller]
 fn judge(net: &Net, names: &[String]) -> (usize, usize) {
-    let commits = commits(net);
+    let mut git = net.life.repo.command("git");
+    git.current_dir(net.origin());
+    let commits = commits(git);
     let (mut leases, mut stalled) = (0, 0);
     for name in names {
         let moves = moves(&net.origin().join("logs/refs/heads").join(name));

@@ -2,6 +2,7 @@
 //!
 //! Tried first, noted, swapped, done. Implements K28.
 
+use super::finish::with_causes;
 use super::{Runner, RunnerError};
 use crate::protocol::id::ObjectId;
 use crate::protocol::swap::{AfterEnd, after_end};
@@ -44,25 +45,44 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Moved, RunnerError> {
-        let mut noted: Vec<Noted> = Vec::new();
+        let (mut noted, mut known): (Vec<Noted>, Vec<PathBuf>) = Default::default();
         let same = self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
         // A remote's branch is checked out nowhere.
         if !same && self.settings.remote.is_none() {
             let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
             let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
+            let (mut fitted, mut held) = (Vec::new(), Vec::new());
             for worktree in &at {
-                if let Fit::Clobbers(words) = checkout::fit(self.repo, worktree, old, new)? {
-                    return Ok(Moved::Blocked(words));
+                match checkout::fit(self.repo, worktree, old, new)? {
+                    Fit::Fits(found) => fitted.push(found),
+                    Fit::Clobbers(words) => return Ok(Moved::Blocked(words)),
                 }
             }
-            for worktree in &at {
-                noted.push(checkout::note(self.repo, worktree, branch, old, new)?);
+            // Under their locks from here on: who commits there has committed, or sees all of the outcome.
+            for found in fitted {
+                match found.hold(self.repo)? {
+                    Fit::Fits(found) => held.push(found),
+                    Fit::Clobbers(words) => return Ok(Moved::Blocked(words)),
+                }
+            }
+            let still = match held.is_empty() {
+                true => Vec::new(),
+                false => worktrees::list(self.repo)?,
+            };
+            held.retain(|held| still.iter().any(|w| here(w) && w.git_dir == held.at().git_dir));
+            for found in held {
+                known.push(found.at().git_dir.clone());
+                noted.push(checkout::note(self.repo, found, branch)?);
             }
         }
         let verdict = self.advance_until(branch, old, new, log, until);
         match verdict.map(after_end) {
             Ok(AfterEnd::Written) => {
-                let done = noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;
+                let mut done: Vec<_> =
+                    noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;
+                if !same && self.settings.remote.is_none() {
+                    done.extend(self.bring_to_late(branch, &known, old, new));
+                }
                 Ok(Moved::Won(done))
             }
             Ok(AfterEnd::JudgeAgain) => {
@@ -72,5 +92,23 @@ impl Runner<'_> {
             Ok(AfterEnd::Unknown(cause)) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
             Err(error) => Err(error),
         }
+    }
+
+    /// Working trees that switched to the branch while it moved have what it held before. The move is made:
+    /// what can't be brought there is only said.
+    fn bring_to_late(
+        &self,
+        branch: &RefName,
+        known: &[PathBuf],
+        old: ObjectId,
+        new: ObjectId,
+    ) -> Vec<Finished> {
+        let late = |w: &Worktree| w.branch.as_ref() == Some(branch) && !known.contains(&w.git_dir);
+        let all = worktrees::list(self.repo).unwrap_or_default();
+        let bring = |at: Worktree| match checkout::follow(self.repo, &at, branch, old, new) {
+            Ok(finished) => finished,
+            Err(error) => Finished::Blocked(at.dir, with_causes(&error)),
+        };
+        all.into_iter().filter(late).map(bring).collect()
     }
 }

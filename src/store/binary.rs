@@ -133,9 +133,6 @@ impl GitStore {
             .command(&self.common_dir)
             .durable(self.durable)
             .may_lock(MayLock::one_ref(&self.common_dir, OsStr::from_bytes(name.as_bytes())))
-            // The same patience as on the other backend.
-            .config("core.filesRefLockTimeout=1000")
-            .config("reftable.lockTimeout=1000")
             .identity(by)
             .verb("update-ref")
             .args(["--no-deref"]);

@@ -2,33 +2,130 @@
 //!
 //! Tried first, noted, then swapped by the caller, then done; a later tick finishes what was noted and
 //! not done. Local changes that the outcome does not touch stay; where one would be clobbered nothing
-//! of the user's moves. Calling sequence: [`fit`], [`note`], swap, [`Noted::finish`] or [`Noted::drop_note`].
+//! of the user's moves. All of it is done on a copy of the index; the index itself is locked from before the swap
+//! until the copy has taken its place, so that nobody commits what the branch held before over what it holds now.
+//! Calling sequence: [`fit`], [`Fitted::hold`], [`note`], swap, [`Noted::finish`] or [`Noted::drop_note`].
 //! Implements K28.
 
+use super::index_lock::{Copy, IndexLock};
 use super::repository::Repository;
 use super::worktrees::Worktree;
 use super::{RefName, StoreError, write_aside};
 use crate::protocol::id::ObjectId;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest wait for somebody who is at work in the index.
+const HELD_MAX: Duration = Duration::from_secs(5);
+/// The same where nothing depends on it: the next tick tries again.
+const HELD_LATER: Duration = Duration::from_millis(500);
 
 /// Whether an outcome can be brought into a working tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fit {
+#[derive(Debug)]
+pub enum Fit<T> {
     /// It can.
-    Fits,
-    /// Local changes are in the way; Git's own words.
+    Fits(Box<T>),
+    /// Local changes are in the way, or somebody is at work there; Git's own words.
     Clobbers(String),
 }
 
-/// Tries a two-tree merge in a working tree without changing a file.
-pub fn fit(repo: &Repository, at: &Worktree, old: ObjectId, new: ObjectId) -> Result<Fit, StoreError> {
-    repo.git.refresh_index(&at.git_dir, &at.dir)?;
-    repo.git.two_tree_merge(&at.git_dir, &at.dir, old, new, true).map(|refusal| match refusal {
-        None => Fit::Fits,
+/// A working tree that an outcome was tried in.
+#[derive(Debug)]
+pub struct Fitted {
+    at: Worktree,
+    copy: Copy,
+    old: ObjectId,
+    new: ObjectId,
+}
+
+/// The same, with its index locked.
+#[derive(Debug)]
+pub struct Held {
+    fitted: Fitted,
+    lock: IndexLock,
+}
+
+/// Tries a two-tree merge in a working tree without changing a file, nor the index.
+pub fn fit(
+    repo: &Repository,
+    at: &Worktree,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Fit<Fitted>, StoreError> {
+    try_on(repo, at, (old, new), false)
+}
+
+/// The same where an earlier process may have been killed on the way.
+fn fit_again(
+    repo: &Repository,
+    at: &Worktree,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Fit<Fitted>, StoreError> {
+    try_on(repo, at, (old, new), true)
+}
+
+fn try_on(
+    repo: &Repository,
+    at: &Worktree,
+    (old, new): (ObjectId, ObjectId),
+    again: bool,
+) -> Result<Fit<Fitted>, StoreError> {
+    let copy = Copy::of(repo, &at.git_dir)?;
+    repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
+    let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), true);
+    let mut refusal = merge()?;
+    if again && refusal.is_some() && repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new))? {
+        refusal = merge()?;
+    }
+    Ok(match refusal {
+        None => Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new })),
         Some(words) => Fit::Clobbers(words),
     })
+}
+
+impl Fitted {
+    /// Locks the index; what changed meanwhile is tried again.
+    pub fn hold(self, repo: &Repository) -> Result<Fit<Held>, StoreError> {
+        self.hold_within(repo, HELD_MAX)
+    }
+
+    fn hold_within(self, repo: &Repository, patience: Duration) -> Result<Fit<Held>, StoreError> {
+        let Some(lock) = IndexLock::take(repo, &self.at.git_dir, patience)? else {
+            return Ok(Fit::Clobbers(somebody_is_at_work(&self.at.git_dir)));
+        };
+        if self.copy.is_current() {
+            return Ok(Fit::Fits(Box::new(Held { fitted: self, lock })));
+        }
+        match fit(repo, &self.at, self.old, self.new)? {
+            Fit::Fits(fitted) => Ok(Fit::Fits(Box::new(Held { fitted: *fitted, lock }))),
+            Fit::Clobbers(words) => Ok(Fit::Clobbers(words)),
+        }
+    }
+}
+
+fn somebody_is_at_work(git_dir: &Path) -> String {
+    format!("'{}' is held by another git process", git_dir.join("index.lock").display())
+}
+
+impl Held {
+    /// The working tree as it was found.
+    pub fn at(&self) -> &Worktree {
+        &self.fitted.at
+    }
+
+    /// Brings the outcome into the working tree, and lets go of its index.
+    fn bring(self, repo: &Repository) -> Result<Finished, StoreError> {
+        let Fitted { at, copy, old, new } = self.fitted;
+        let refusal = repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), false)?;
+        if let Some(words) = refusal {
+            return Ok(Finished::Blocked(at.dir, words));
+        }
+        copy.put(&self.lock)?;
+        Ok(Finished::Arrived(at.dir))
+    }
 }
 
 /// A working tree that is about to follow its branch.
@@ -45,6 +142,8 @@ struct Note {
 pub struct Noted {
     path: PathBuf,
     note: Note,
+    /// By whoever wrote it; a later process has to take the index first.
+    held: Option<Box<Held>>,
 }
 
 /// What became of a note of an earlier process.
@@ -58,14 +157,9 @@ pub enum Finished {
     Blocked(PathBuf, String),
 }
 
-/// Notes that `at` is to go from `old` to `new`.
-pub fn note(
-    repo: &Repository,
-    at: &Worktree,
-    branch: &RefName,
-    old: ObjectId,
-    new: ObjectId,
-) -> Result<Noted, StoreError> {
+/// Notes that a working tree is to follow its branch.
+pub fn note(repo: &Repository, held: Box<Held>, branch: &RefName) -> Result<Noted, StoreError> {
+    let Fitted { at, old, new, .. } = &held.fitted;
     let folder = repo.aynig_dir().join("checkouts");
     std::fs::create_dir_all(&folder).map_err(|source| StoreError::Io {
         what: "create",
@@ -81,36 +175,50 @@ pub fn note(
     };
     let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
     write_aside(&path, &serde_json::to_vec(&note).unwrap_or_default())?;
-    Ok(Noted { path, note })
+    Ok(Noted { path, note, held: Some(held) })
+}
+
+/// Has a working tree follow its branch, which has moved already.
+pub fn follow(
+    repo: &Repository,
+    at: &Worktree,
+    branch: &RefName,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Finished, StoreError> {
+    match fit(repo, at, old, new)? {
+        Fit::Clobbers(words) => Ok(Finished::Blocked(at.dir.clone(), words)),
+        Fit::Fits(fitted) => match fitted.hold(repo)? {
+            Fit::Clobbers(words) => Ok(Finished::Blocked(at.dir.clone(), words)),
+            Fit::Fits(held) => note(repo, held, branch)?.finish(repo),
+        },
+    }
 }
 
 impl Noted {
     /// Brings the outcome into the working tree. Safe to repeat.
     pub fn finish(self, repo: &Repository) -> Result<Finished, StoreError> {
-        self.bring(repo, false)
-    }
-
-    fn bring(self, repo: &Repository, again: bool) -> Result<Finished, StoreError> {
-        let path = |raw: &Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(raw.clone()));
-        let (dir, git_dir) = (path(&self.note.dir), path(&self.note.git_dir));
-        let (Ok(old), Ok(new)) = (self.note.old.parse(), self.note.new.parse()) else {
-            self.drop_note();
-            return Ok(Finished::Moot(dir));
-        };
-        repo.git.refresh_index(&git_dir, &dir)?;
-        let merge = || repo.git.two_tree_merge(&git_dir, &dir, old, new, false);
-        let mut refusal = merge()?;
-        // Whoever tried before may have been killed on the way.
-        if again && refusal.is_some() && repo.git.take_on(&git_dir, &dir, old, new)? {
-            refusal = merge()?;
-        }
-        match refusal {
-            None => {
-                self.drop_note();
-                Ok(Finished::Arrived(dir))
+        let Noted { path, note, held } = self;
+        let folder = |raw: Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(raw));
+        let (dir, git_dir) = (folder(note.dir), folder(note.git_dir));
+        let finished = match (held, note.old.parse(), note.new.parse()) {
+            (Some(held), _, _) => held.bring(repo)?,
+            (None, Ok(old), Ok(new)) => {
+                let at = Worktree { dir: dir.clone(), git_dir, branch: None, busy: None };
+                match fit_again(repo, &at, old, new)? {
+                    Fit::Clobbers(words) => Finished::Blocked(dir, words),
+                    Fit::Fits(fitted) => match fitted.hold_within(repo, HELD_LATER)? {
+                        Fit::Clobbers(words) => Finished::Blocked(dir, words),
+                        Fit::Fits(held) => held.bring(repo)?,
+                    },
+                }
             }
-            Some(words) => Ok(Finished::Blocked(dir, words)),
+            (None, _, _) => Finished::Moot(dir),
+        };
+        if !matches!(finished, Finished::Blocked(..)) {
+            let _ = std::fs::remove_file(path);
         }
+        Ok(finished)
     }
 
     /// Forgets the note: the swap did not happen.
@@ -145,13 +253,13 @@ pub fn finish_all(
         else {
             continue;
         };
-        let noted = Noted { path, note };
+        let noted = Noted { path, note, held: None };
         if noted.is_moot(repo, tip(&RefName::new(noted.note.branch.clone()))?) {
             let dir = PathBuf::from(std::ffi::OsString::from_vec(noted.note.dir.clone()));
             noted.drop_note();
             done.push(Finished::Moot(dir));
         } else {
-            done.push(noted.bring(repo, true)?);
+            done.push(noted.finish(repo)?);
         }
     }
     Ok(done)
@@ -169,5 +277,5 @@ pub fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
 /// A note younger than this may belong to a swap that is under way.
 fn is_old(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
-    age.is_some_and(|age| age > std::time::Duration::from_secs(2))
+    age.is_some_and(|age| age > Duration::from_secs(2))
 }

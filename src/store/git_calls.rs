@@ -3,7 +3,6 @@
 //! Every call names its Git directory and index; none depends on the folder that the process stands in.
 //! Answers are exit statuses and machine formats, never wording.
 
-use super::children::MayLock;
 use super::git_command::{Git, GitCommand, GitOutput};
 use super::{NewCommit, RefName, StoreError, commit};
 use crate::protocol::id::ObjectId;
@@ -248,11 +247,11 @@ impl RepoGit {
         })
     }
 
-    /// Brings the index's stat data up to date with a working tree.
-    pub(super) fn refresh_index(&self, git_dir: &Path, dir: &Path) -> Result<(), StoreError> {
+    /// Brings the stat data of an index, or of a copy of it, up to date with a working tree.
+    pub(super) fn refresh_index(&self, git_dir: &Path, dir: &Path, index: &Path) -> Result<(), StoreError> {
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let command = command.may_lock(MayLock::index(&self.common_dir, git_dir));
-        command.verb("update-index").args(["-q", "--refresh"]).in_dir(dir).output().map(drop)
+        let command = command.verb("update-index").args(["-q", "--refresh"]).env("GIT_INDEX_FILE", index);
+        command.in_dir(dir).output().map(drop)
     }
 
     /// Where a remote of this name is; `None` where there is none.

@@ -43,6 +43,9 @@ const PINNED: &[&str] = &[
     "color.ui=false",
     "core.quotePath=false",
     "i18n.logOutputEncoding=UTF-8",
+    // A lock that another process holds for a moment is waited for, as our own swap does.
+    "core.filesRefLockTimeout=1000",
+    "reftable.lockTimeout=1000",
     // Submodules are not ours to move.
     "submodule.recurse=false",
     "advice.detachedHead=false",

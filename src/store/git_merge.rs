@@ -3,7 +3,6 @@
 //! Nothing of the user's is written over: what stands in the way is said in Git's words. Implements K28.
 
 use super::StoreError;
-use super::children::MayLock;
 use super::git_calls::{RepoGit, with_value};
 use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};
@@ -17,11 +16,11 @@ impl RepoGit {
         &self,
         git_dir: &Path,
         dir: &Path,
-        old: ObjectId,
-        new: ObjectId,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
         dry: bool,
     ) -> Result<Option<String>, StoreError> {
-        if let Some(words) = self.untracked_in_the_way(git_dir, dir, old, new)? {
+        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (old, new))? {
             return Ok(Some(words));
         }
         let (old, new) = (old.to_string(), new.to_string());
@@ -31,8 +30,8 @@ impl RepoGit {
         }
         args.extend([&*old, &*new]);
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let command = command.may_lock(MayLock::index(&self.common_dir, git_dir));
-        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
+        let output =
+            command.verb("read-tree").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).output()?;
         Ok((!output.status.success()).then_some(output.message))
     }
 
@@ -42,8 +41,8 @@ impl RepoGit {
         &self,
         git_dir: &Path,
         dir: &Path,
-        old: ObjectId,
-        new: ObjectId,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
     ) -> Result<Option<String>, StoreError> {
         let (old, new) = (old.to_string(), new.to_string());
         let args = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=A", &old, &new];
@@ -54,6 +53,7 @@ impl RepoGit {
         for some in standing.chunks(500) {
             let command = self.git.command(git_dir).global(["--literal-pathspecs"]);
             let command = command.global([with_value("--work-tree=", dir)]).verb("ls-files");
+            let command = command.env("GIT_INDEX_FILE", index);
             let listed = command.args(["--others", "-z", "--"]).args(some).in_dir(dir).ok()?;
             let mut paths = listed.split(|b| *b == 0).filter(|p| !p.is_empty());
             if let Some(first) = paths.next() {

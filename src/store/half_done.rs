@@ -4,7 +4,6 @@
 //! Only a path that the outcome changes, whose index entry is still the old one, and whose file is the new
 //! content or a part of it from its start, is taken on: nothing is in it that will not be there. Implements K28.
 
-use super::children::MayLock;
 use super::git_calls::{RepoGit, with_value};
 use super::git_command::GitCommand;
 use super::git_merge::first_in_the_way;
@@ -24,16 +23,19 @@ struct Change {
 }
 
 impl RepoGit {
-    /// Takes on what an earlier checkout from `old` to `new` had written already. True where that was
-    /// anything.
+    /// Takes on, in a copy of the index, what an earlier checkout from `old` to `new` had written already. True
+    /// where that was anything.
     pub(super) fn take_on(
         &self,
         git_dir: &Path,
         dir: &Path,
-        old: ObjectId,
-        new: ObjectId,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
     ) -> Result<bool, StoreError> {
-        let here = || self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+        let here = || {
+            let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+            command.env("GIT_INDEX_FILE", index)
+        };
         let (mut arrived, mut begun) = (Vec::new(), false);
         for change in self.changes(old, new)? {
             let path = OsStr::from_bytes(&change.path);
@@ -62,9 +64,8 @@ impl RepoGit {
         }
         let some = !arrived.is_empty();
         if some {
-            let command = here().may_lock(MayLock::index(&self.common_dir, git_dir)).verb("update-index");
-            command.args(["-z", "--index-info"]).stdin(arrived).ok()?;
-            self.refresh_index(git_dir, dir)?;
+            here().verb("update-index").args(["-z", "--index-info"]).stdin(arrived).ok()?;
+            self.refresh_index(git_dir, dir, index)?;
         }
         Ok(some || begun)
     }

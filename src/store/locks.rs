@@ -33,7 +33,7 @@ pub struct RefLock {
 
 /// The file in `aynig/locks` that is the lock.
 #[derive(Debug)]
-struct Twin {
+pub(super) struct Twin {
     path: PathBuf,
     file: Flock<File>,
     stays: bool,
@@ -138,9 +138,30 @@ impl RefLock {
 }
 
 impl Twin {
+    /// One for a lock that never becomes the file that it locks.
+    pub(super) fn plain(common_dir: &Path) -> Result<Self, StoreError> {
+        let folder = locks_dir(common_dir);
+        fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+        Self::within(&folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;
+        let mut twin = Self::within(&folder)?;
+        refs.adjust_mode(&twin.path)?;
+        twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
+        if refs.durable() {
+            refs.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
+        }
+        Ok(twin)
+    }
+
+    fn within(folder: &Path) -> Result<Self, StoreError> {
         loop {
             let path = folder.join(uuid::Uuid::new_v4().to_string());
             let file = OpenOptions::new()
@@ -154,18 +175,12 @@ impl Twin {
                 Err((_, Errno::EWOULDBLOCK)) => continue,
                 Err((_, error)) => return Err(io_error("lock", &path)(error.into())),
             };
-            let mut twin = Self { path, file, stays: false };
+            let twin = Self { path, file, stays: false };
             // A sweep may have taken it for a dead one between its creation and the flock.
             let links = twin.file.metadata().map_err(io_error("read", &twin.path))?.nlink();
-            if links == 0 {
-                continue;
+            if links > 0 {
+                return Ok(twin);
             }
-            refs.adjust_mode(&twin.path)?;
-            twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
-            if refs.durable() {
-                refs.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
-            }
-            return Ok(twin);
         }
     }
 }
@@ -196,7 +211,7 @@ fn make_parents(refs: &FilesRefs, name: &RefName, lock: &Path) -> Result<(), Sto
 }
 
 /// Removes the lock where it is ours and its owner is dead. Says whether trying again is worth it.
-fn remove_if_stale(common_dir: &Path, lock: &Path) -> Result<bool, StoreError> {
+pub(super) fn remove_if_stale(common_dir: &Path, lock: &Path) -> Result<bool, StoreError> {
     let Some(identity) = identity(lock) else { return Ok(true) };
     for twin in twins(common_dir)? {
         if self::identity(&twin) != Some(identity) {
@@ -225,7 +240,10 @@ pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> 
         if linked {
             let locks = match &mut locks {
                 Some(locks) => locks,
-                None => locks.insert(lock_files(common_dir)?),
+                None => {
+                    let refs = lock_files(common_dir)?;
+                    locks.insert(refs.into_iter().chain(index_locks(common_dir)).collect::<Vec<_>>())
+                }
             };
             // The second link may also be the ref itself: then only the twin is left to remove.
             for lock in locks.iter().filter(|lock| identity(lock).is_some_and(|i| Some(i) == identity(&twin)))
@@ -257,6 +275,10 @@ pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let twins = twins(common_dir)?;
     let ours: Vec<_> = twins.iter().filter_map(|twin| Some((identity(twin)?, twin))).collect();
     let mut paths = lock_files(common_dir)?;
+    // Git's own are no business of ours, and checked elsewhere.
+    let ours_of_indexes = index_locks(common_dir).into_iter();
+    paths
+        .extend(ours_of_indexes.filter(|path| identity(path).is_some_and(|i| ours.iter().any(|o| o.0 == i))));
     paths.extend(
         ["packed-refs.lock", "HEAD.lock"].map(|f| common_dir.join(f)).into_iter().filter(|p| p.exists()),
     );
@@ -304,6 +326,13 @@ pub(super) fn lock_files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError
         }
     }
     Ok(found)
+}
+
+/// The locks of all working trees' indexes that are there now.
+fn index_locks(common_dir: &Path) -> Vec<PathBuf> {
+    let others = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let all = others.map(|entry| entry.path()).chain([common_dir.to_owned()]);
+    all.map(|dir| dir.join("index.lock")).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
 /// The twin's flock, where nobody holds it: its owner is dead.

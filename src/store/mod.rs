@@ -22,6 +22,7 @@ pub mod gix_store;
 pub mod glance;
 mod half_done;
 pub mod hooks;
+mod index_lock;
 mod lfs;
 pub mod locks;
 pub mod memory;

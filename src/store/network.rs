@@ -9,13 +9,18 @@ use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
 use super::{Expected, RefName, RemoteFailure, StoreError};
 use crate::protocol::id::ObjectId;
+use nix::fcntl::{Flock, FlockArg};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest fetch: the first one of a large repository.
 const FETCH_MAX: Duration = Duration::from_secs(1800);
+/// Longest wait for another process here that fetches, and how often it is looked for.
+const TURN_MAX: Duration = Duration::from_secs(30);
+const TURN_LOOK: Duration = Duration::from_millis(10);
 
 /// One remote of one repository.
 #[derive(Debug, Clone)]
@@ -85,8 +90,27 @@ impl Remote {
         if self.shares_tables() { super::binary::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
+    /// One fetch at a time moves the refs that it goes into: of two at once Git fails one, and for the sake of
+    /// a lock a tick would not hear who has its branch. Who waits long goes on without: Git's own locks hold.
+    fn turn(&self) -> Option<Flock<File>> {
+        let folder = self.git.common_dir.join("aynig");
+        std::fs::create_dir_all(&folder).ok()?;
+        let mut file =
+            File::options().write(true).create(true).truncate(false).open(folder.join("fetching")).ok()?;
+        let until = Instant::now() + TURN_MAX;
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(turn) => return Some(turn),
+                Err((back, nix::errno::Errno::EWOULDBLOCK)) if Instant::now() < until => file = back,
+                Err(_) => return None,
+            }
+            std::thread::sleep(TURN_LOOK);
+        }
+    }
+
     /// Fetches all branches, and forgets those that are gone.
     pub fn fetch_heads(&self) -> Result<(), StoreError> {
+        let _turn = self.turn();
         self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true)
     }
 

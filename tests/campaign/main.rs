@@ -30,3 +30,11 @@ mod trace;
 fn kill_and_errors() {
     support::skipped("the kill and error sweeps trace system calls of Linux on x86-64");
 }
+
+mod clocks;
+mod endurance;
+mod interventions;
+mod processes;
+mod races;
+mod soak;
+mod user;

@@ -74,6 +74,13 @@ impl Sweep {
         *self.counts.borrow_mut().entry(what.to_owned()).or_default() += more;
     }
 
+    /// Keeps the largest of what was measured.
+    pub fn most(&self, what: &str, value: u64) {
+        let mut counts = self.counts.borrow_mut();
+        let kept = counts.entry(what.to_owned()).or_default();
+        *kept = value.max(*kept);
+    }
+
     pub fn counted(&self, what: &str) -> u64 {
         self.counts.borrow().get(what).copied().unwrap_or(0)
     }

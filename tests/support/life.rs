@@ -317,6 +317,13 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
+    /// The same, with what it says on stderr added to a file, and its stdout thrown away.
+    pub fn logging(mut command: Command, stderr: &Path) -> Self {
+        let log = File::options().create(true).append(true).open(stderr).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        Self(Some(command.spawn().unwrap()))
+    }
+
     pub fn pid(&self) -> i32 {
         self.0.as_ref().unwrap().id() as i32
     }

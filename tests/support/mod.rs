@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod flow;
+pub mod judge;
 pub mod life;
 pub mod net;
 pub mod world;

@@ -122,22 +122,25 @@ struct Judge<'a> {
     commits: &'a HashMap<ObjectId, Recorded>,
     /// How often each commit was the head, and how often it was leased.
     heads: BTreeMap<ObjectId, (u32, u32)>,
-    ended: BTreeMap<String, u32>,
-    stalled: Vec<String>,
-    landed: Vec<String>,
+    /// Runs, and the commits that ended, stalled or landed them.
+    ended: Vec<(String, ObjectId)>,
+    stalled: Vec<(String, ObjectId)>,
+    landed: Vec<(String, ObjectId)>,
     found: Vec<Violation>,
 }
 
 impl<'a> Judge<'a> {
     fn new(commits: &'a HashMap<ObjectId, Recorded>) -> Self {
-        let (heads, ended) = (BTreeMap::new(), BTreeMap::new());
-        let (stalled, landed) = (Vec::new(), Vec::new());
-        Self { commits, heads, ended, stalled, landed, found: Vec::new() }
+        let (ended, stalled, landed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { commits, heads: BTreeMap::new(), ended, stalled, landed, found: Vec::new() }
     }
 
     fn step(&mut self, old: Option<ObjectId>, new: ObjectId) {
         self.heads.entry(new).or_default().0 += 1;
         let Some(commit) = self.commits.get(&new) else { return self.found.push(Violation::Missing(new)) };
+        if old.is_some_and(|old| commit.parents.first() != Some(&old) && self.descends(old, new)) {
+            return self.rewind(new);
+        }
         let role = self.role(new, commit);
         let run = match &role {
             Role::Other => return,
@@ -151,7 +154,7 @@ impl<'a> Judge<'a> {
         if commit.parents.first() != Some(&old) && !self.descends(new, old) {
             self.found.push(Violation::Dropped(new));
         }
-        if self.stalled.contains(&run) && !matches!(role, Role::Landing { .. }) {
+        if names(&self.stalled, &run) && !matches!(role, Role::Landing { .. }) {
             self.found.push(Violation::WroteAfterStalled(run.clone()));
         }
         match role {
@@ -168,18 +171,18 @@ impl<'a> Judge<'a> {
             Role::Renewal { .. } => self.needs_lease(new, old, &run),
             Role::Outcome { .. } => {
                 self.needs_lease(new, old, &run);
-                self.end(&run);
+                self.end(new, run);
             }
             Role::Recovery { .. } => {
                 self.needs_lease(new, old, &run);
-                self.end(&run);
-                self.stalled.push(run);
+                self.end(new, run.clone());
+                self.stalled.push((run, new));
             }
             Role::Landing { .. } => {
                 if !self.stands_on(old, |event| event.text(STALLED_RUN) == Some(&run)) {
                     self.found.push(Violation::NoLeaseBelow(new));
                 }
-                self.land(run);
+                self.land(new, run);
             }
             Role::Other => {}
         }
@@ -213,19 +216,28 @@ impl<'a> Judge<'a> {
         Event::of(Message::parse(&commit.message))
     }
 
-    fn end(&mut self, run: &str) {
-        let ends = self.ended.entry(run.to_owned()).or_default();
-        *ends += 1;
-        if *ends > 1 {
-            self.found.push(Violation::SecondEnd(run.to_owned()));
-        }
-    }
-
-    fn land(&mut self, run: String) {
-        if self.landed.contains(&run) {
+    fn end(&mut self, by: ObjectId, run: String) {
+        if names(&self.ended, &run) {
             self.found.push(Violation::SecondEnd(run.clone()));
         }
-        self.landed.push(run);
+        self.ended.push((run, by));
+    }
+
+    fn land(&mut self, by: ObjectId, run: String) {
+        if names(&self.landed, &run) {
+            self.found.push(Violation::SecondEnd(run.clone()));
+        }
+        self.landed.push((run, by));
+    }
+
+    /// Somebody took the branch back to an older commit of its own: no runner does, each of its commits is new.
+    /// Whatever ended since then has not.
+    fn rewind(&mut self, to: ObjectId) {
+        let below = |list: &[(String, ObjectId)]| {
+            list.iter().filter(|(_, by)| self.descends(to, *by)).cloned().collect()
+        };
+        let (ended, stalled, landed) = (below(&self.ended), below(&self.stalled), below(&self.landed));
+        (self.ended, self.stalled, self.landed) = (ended, stalled, landed);
     }
 
     /// What it replaced is a lease of the run, or stands on one.
@@ -259,6 +271,10 @@ impl<'a> Judge<'a> {
         }
         false
     }
+}
+
+fn names(list: &[(String, ObjectId)], run: &str) -> bool {
+    list.iter().any(|(name, _)| name == run)
 }
 
 #[cfg(test)]

@@ -62,6 +62,27 @@ fn a_good_history_has_no_violation() {
     assert_eq!(rewound.found(), []);
 }
 
+/// A person may take the branch back to any commit of its own, a run's too.
+#[test]
+fn a_rewind_to_a_commit_of_a_run_is_no_violation() {
+    let mut h = good();
+    h.go(3, 4).go(4, 2);
+    assert_eq!(h.found(), []);
+    // The lease is the head again, and ends once more; and a third time, which is one too many.
+    h.recovery(7, 2, "r").go(2, 7);
+    assert_eq!(h.found(), []);
+    h.recovery(8, 7, "r").go(7, 8);
+    assert!(h.found().contains(&Violation::SecondEnd("r".into())), "{:?}", h.found());
+    // Back by one and forth again.
+    let mut h = good();
+    h.go(3, 4).go(4, 3).go(3, 4);
+    assert_eq!(h.found(), []);
+    // The end that is still below counts.
+    let mut h = good();
+    h.go(3, 4).commit(5, 4, "").go(4, 5).go(5, 4).of_run(9, 4, "done", "r", 1).go(4, 9);
+    assert!(h.found().contains(&Violation::SecondEnd("r".into())), "{:?}", h.found());
+}
+
 #[test]
 fn v1_a_trigger_that_was_leased_twice() {
     let mut h = good();

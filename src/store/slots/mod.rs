@@ -134,15 +134,7 @@ impl<'r> Pool<'r> {
 
     /// The numbers of the slots, those already filled with `tree` first.
     pub fn order(&self, tree: ObjectId) -> Vec<usize> {
-        let tree = tree.to_string();
-        let mut numbers: Vec<usize> = (0..self.size).collect();
-        if self.size > 1 {
-            numbers.sort_by_key(|n| {
-                let record = read_record(&self.notes, *n);
-                (record.tree.as_deref() != Some(&*tree), record.tree.is_none(), *n)
-            });
-        }
-        numbers
+        ordered(self.size, &tree.to_string(), |n| read_record(&self.notes, n))
     }
 
     /// Numbers of all slots that ever were, whatever the size now.
@@ -203,6 +195,19 @@ impl<'r> Pool<'r> {
         let inside = dir.strip_prefix(root).ok()?;
         inside.components().next()?.as_os_str().to_str()?.parse().ok()
     }
+}
+
+/// Slots with this tree first, then used ones, then new ones. Each is read once: other processes write what is
+/// read, and a sort that sees two answers to one question panics.
+fn ordered(size: usize, tree: &str, read: impl Fn(usize) -> Record) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..size).collect();
+    if size > 1 {
+        numbers.sort_by_cached_key(|n| {
+            let record = read(*n);
+            (record.tree.as_deref() != Some(tree), record.tree.is_none(), *n)
+        });
+    }
+    numbers
 }
 
 fn read_record(notes: &Path, number: usize) -> Record {
@@ -306,5 +311,36 @@ impl Slot {
         }
         let _ = std::fs::remove_dir_all(&self.admin);
         self.save()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// K14: many processes take and fill slots while one looks for the best.
+    #[test]
+    fn slots_that_change_while_they_are_sorted_are_looked_at_once() {
+        let (looks, mut noise) = (Cell::new(0), 7_u64);
+        for _ in 0..200 {
+            looks.set(0);
+            let seed = Cell::new(noise);
+            let order = ordered(50, "t", |_| {
+                looks.set(looks.get() + 1);
+                seed.set(seed.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+                let tree = [Some("t".to_owned()), Some("other".to_owned()), None]
+                    [(seed.get() >> 33) as usize % 3]
+                    .clone();
+                Record { tree, ..Record::default() }
+            });
+            noise = seed.get();
+            assert_eq!((looks.get(), order.len()), (50, 50));
+        }
+        let filled = |n: usize| Record {
+            tree: (n > 2).then(|| if n == 4 { "t" } else { "x" }.into()),
+            ..Record::default()
+        };
+        assert_eq!(ordered(6, "t", filled), [4, 3, 5, 0, 1, 2]);
     }
 }

@@ -1,0 +1,118 @@
+//! The lock of a working tree's index, and the copy that is worked on meanwhile.
+//!
+//! An outcome is brought into a working tree under the index's own lock, taken before the branch moves: whoever
+//! commits there at that moment has committed before, or waits and sees all of it. Git can't hold a lock
+//! over two of its children, so the lock is ours, told from others' as those of refs are (see `locks`), and the
+//! children work on a copy that becomes the index at the end. Implements K28, K43.
+
+use super::locks::{self, Twin};
+use super::repository::Repository;
+use super::{StoreError, io_error};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a lock that somebody holds is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A copy of an index, and which index it is a copy of.
+#[derive(Debug)]
+pub struct Copy {
+    path: PathBuf,
+    index: PathBuf,
+    of: Option<(u64, u64, i64, i64)>,
+}
+
+/// The held lock of an index.
+#[derive(Debug)]
+pub struct IndexLock {
+    lock: PathBuf,
+    /// Goes after the lock itself.
+    _twin: Option<Twin>,
+}
+
+/// What tells one content of an index from another: Git renames a new file into its place.
+fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(index).ok().map(|m| (m.ino(), m.size(), m.mtime(), m.mtime_nsec()))
+}
+
+impl Copy {
+    /// Copies the index of a working tree whose Git directory this is.
+    pub fn of(repo: &Repository, git_dir: &Path) -> Result<Self, StoreError> {
+        let index = git_dir.join("index");
+        let path = repo.aynig_dir().join(format!("merge-{}.index", uuid::Uuid::new_v4()));
+        let copy = Self { path, of: identity(&index), index };
+        fs::create_dir_all(repo.aynig_dir()).map_err(io_error("create", &repo.aynig_dir()))?;
+        match fs::copy(&copy.index, &copy.path) {
+            Ok(_) => Ok(copy),
+            // An index that was never written is an empty one.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(copy),
+            Err(error) => Err(io_error("copy", &copy.index)(error)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True while the index is still what was copied.
+    pub fn is_current(&self) -> bool {
+        identity(&self.index) == self.of
+    }
+
+    /// Makes the copy the index; the lock of it is held.
+    pub fn put(self, _held: &IndexLock) -> Result<(), StoreError> {
+        fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl IndexLock {
+    /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
+    pub fn take(repo: &Repository, git_dir: &Path, patience: Duration) -> Result<Option<Self>, StoreError> {
+        let lock = git_dir.join("index.lock");
+        let mut twin = Some(Twin::plain(&repo.common_dir)?);
+        let until = Instant::now() + patience;
+        loop {
+            let taken = match &twin {
+                Some(twin) => fs::hard_link(twin.path(), &lock),
+                None => fs::OpenOptions::new().write(true).create_new(true).open(&lock).map(drop),
+            };
+            match taken.map_err(|error| (error.kind(), error)) {
+                Ok(()) => return Ok(Some(Self { lock, _twin: twin })),
+                Err((ErrorKind::AlreadyExists, _)) => {
+                    if locks::remove_if_stale(&repo.common_dir, &lock)? {
+                        continue;
+                    }
+                }
+                // A file system without hard links.
+                Err((
+                    ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices,
+                    _,
+                )) if twin.is_some() => {
+                    twin = None;
+                    continue;
+                }
+                Err((_, error)) => return Err(io_error("create", &lock)(error)),
+            }
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            std::thread::sleep(locks::jittered(LOOK_EVERY));
+        }
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.lock);
+    }
+}
