@@ -25,6 +25,7 @@ pub mod memory;
 mod network;
 pub mod pack;
 pub mod pattern;
+mod porcelain;
 mod reading;
 mod reflog;
 pub mod remote;
