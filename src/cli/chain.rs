@@ -21,6 +21,7 @@ use crate::store::RefName;
 use crate::store::git_command::is_passed_on;
 use crate::store::hooks::Hooks;
 use crate::supervisor::interrupt::Interrupt;
+use crate::supervisor::orphans;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -41,7 +42,8 @@ pub fn detach(session: &Session, args: &[OsString]) -> Result<(), Failure> {
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.current_dir(session.repo.work_dir.as_ref().unwrap_or(&session.repo.git_dir));
     command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
-    command.spawn().map_err(failed)?;
+    // It leaves our session, as a guardian does, and is nobody's orphan.
+    orphans::started(|| command.spawn()).map_err(failed)?;
     Ok(())
 }
 

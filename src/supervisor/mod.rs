@@ -10,7 +10,9 @@ pub mod bounded;
 mod client;
 mod ending;
 pub mod guardian;
+mod inbox;
 pub mod interrupt;
+pub mod orphans;
 mod wire;
 
 pub use client::{Ended, Spec, Supervised, Wake};
