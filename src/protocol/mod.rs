@@ -14,5 +14,6 @@ pub mod id;
 pub mod invariants;
 pub mod message;
 pub mod name;
+pub mod secrets;
 pub mod text;
 pub mod transition;
