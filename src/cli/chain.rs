@@ -111,6 +111,10 @@ pub fn wake(report: &Report, quiet: bool) {
             report.wake.iter().filter(|w| w.git_dir == place).map(|w| w.branch.clone()).collect();
         let global = Global { git_dir: Some(place.to_owned()), quiet, verbose: 0 };
         let started = Session::open(&global).and_then(|session| {
+            // A command may note any folder: one that nobody trusts is not written to either.
+            if session.config.commands_from()? == CommandsFrom::Nowhere {
+                return Ok(());
+            }
             let more: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
             start(&session, &branches, more)
         });
@@ -163,7 +167,7 @@ pub fn go_on(
     if let Ok(mut promised) = settings.run_ids.lock() {
         promised.extend(branches.iter().cloned().zip(run_ids.iter().cloned()));
     }
-    let display = Display::new(true, stream);
+    let display = Display::for_pusher(stream);
     let make = || session.runner(&settings, &interrupt, &display);
     let runner = make()?;
     let (mut queue, mut code) = (branches, 0);

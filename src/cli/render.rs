@@ -307,7 +307,7 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
 /// Prints a report.
 pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
     if as_json {
-        output::line(&json(report, named).to_string());
+        output::line(&output::json(&json(report, named)));
         return;
     }
     let text = text(report, named);
@@ -334,7 +334,7 @@ pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
             "overruled": written.overruled,
             "notes": written.notes.iter().filter_map(|n| note(&branch, n)).collect::<Vec<_>>(),
         });
-        output::line(&object.to_string());
+        output::line(&output::json(&object));
         return;
     }
     let new = if written.created { " (new branch)" } else { "" };
