@@ -176,6 +176,9 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         Note::NotInRef(path, name) => {
             format!("the branch has .aynig/{path}, but commands come from {}, which has not", full(name))
         }
+        Note::CommandsRestored => {
+            "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()
+        }
         Note::LogsElsewhere(path) => {
             format!("'.aynig/logs' leads through a symbolic link; the logs are in '{}'", place(path))
         }

@@ -15,6 +15,8 @@ use crate::protocol::declaration::{Declarations, LINE_MAX, LINE_PREFIX};
 use crate::protocol::environment;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
+use crate::store::command_copy;
+use crate::store::command_tree::Command;
 use crate::store::slots::{Occupant, Slot};
 use crate::store::{RefName, Swap};
 use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
@@ -28,6 +30,12 @@ use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What is to be started, and the copy of `.aynig/` that it is started from.
+pub(super) struct Program {
+    pub command: Command,
+    pub place: PathBuf,
+}
+
 /// A run that is under way.
 pub(super) struct Live {
     pub claimed: Claimed,
@@ -86,8 +94,7 @@ impl Runner<'_> {
         branch: &RefName,
         claimed: Claimed,
         mut slot: Slot,
-        program: &Path,
-        aynig_dir: &Path,
+        program: &Program,
         report: &mut Report,
     ) -> Result<Ran, RunnerError> {
         self.observer
@@ -107,7 +114,7 @@ impl Runner<'_> {
             Err(error) => return self.finish_unstarted(branch, claimed, slot, &error, report),
         };
         let mut live = Live::new(claimed, slot, dir, logs, alive);
-        let ended = match self.execute(branch, &mut live, program, aynig_dir, report) {
+        let ended = match self.execute(branch, &mut live, program, report) {
             Ok(ended) => ended,
             Err(error) => {
                 Ended { exit: Exit::NotStarted(super::finish::with_causes(&error)), guardian: None }
@@ -155,19 +162,18 @@ impl Runner<'_> {
         &self,
         branch: &RefName,
         live: &mut Live,
-        program: &Path,
-        aynig_dir: &Path,
+        program: &Program,
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
         if self.clock.elapsed() > self.moments(&live.claimed).renew && !self.renew(branch, live)? {
             return Ok(Ended { exit: Exit::Stopped, guardian: None });
         }
         let mut argv: Vec<OsString> = self.settings.exec.iter().map(OsString::from).collect();
-        argv.push(program.into());
+        argv.push(program.place.join(&program.command.path).into());
         let spec = Spec {
             guardian: self.program.clone(),
             argv,
-            env: self.environment_of(branch, live, aynig_dir, report),
+            env: self.environment_of(branch, live, &program.place, report),
             cwd: live.slot.dir().to_owned(),
             stdout_log: live.logs.stdout.clone(),
             stderr_log: live.logs.stderr.clone(),
@@ -179,6 +185,10 @@ impl Runner<'_> {
             tee: self.settings.tee,
             hold: Some(live.slot.hold_path()),
         };
+        // Last of all: between here and the start there is as little as can be.
+        if command_copy::prove(self.repo, &*self.store, program.command.tree)? {
+            report.notes.push(Note::CommandsRestored);
+        }
         live.started = Instant::now();
         let guardian = Supervised::start(&spec)?;
         self.watch(branch, live, guardian, report)

@@ -8,6 +8,7 @@ mod batch;
 pub mod binary;
 mod bulk;
 pub mod checkout;
+pub mod command_copy;
 pub mod command_tree;
 pub mod commit;
 pub mod config;
@@ -34,8 +35,8 @@ pub mod slots;
 pub mod swap;
 pub mod worktrees;
 
+pub use disk::{is_plain, read_plain, remove_tree, write_aside};
 use disk::{make_readable, sync_file_system, sync_folder};
-pub use disk::{remove_tree, write_aside};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError};
 
