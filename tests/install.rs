@@ -95,7 +95,7 @@ impl Rig {
 }
 
 #[test]
-fn a_pack_is_copied_shown_and_neither_committed_nor_trusted() {
+fn s23_a_pack_is_copied_shown_and_neither_committed_nor_trusted() {
     for git in gits() {
         let rig = Rig::of(World::new(&git), &[]);
         let before = rig.world.git(&rig.to, &["config", "--list", "--show-origin"]);
@@ -240,7 +240,7 @@ fn nothing_is_written_through_links_or_over_folders() {
 }
 
 #[test]
-fn a_pack_with_more_than_files_is_refused_whole_and_named() {
+fn s23_a_pack_with_more_than_files_is_refused_whole_and_named() {
     let rig = Rig::new();
     let bad = rig.world.init("bad");
     let head = rig.world.git(&rig.from, &["rev-parse", "HEAD"]);
@@ -273,7 +273,7 @@ fn a_pack_with_more_than_files_is_refused_whole_and_named() {
 }
 
 #[test]
-fn names_that_only_a_forged_tree_holds_are_refused() {
+fn s23_names_that_only_a_forged_tree_holds_are_refused() {
     let rig = Rig::new();
     let bad = rig.world.init("bad");
     let blob = rig.world.git_in(&bad, &["hash-object", "-w", "--stdin"], b"[core]\n");
@@ -379,7 +379,7 @@ fn transports_stay_as_narrow_as_git_has_them() {
 }
 
 #[test]
-fn nothing_of_the_other_repository_is_run() {
+fn s23_nothing_of_the_other_repository_is_run() {
     let rig = Rig::new();
     let trap = rig.world.root().join("trap");
     let script = format!("#!/bin/sh\ntouch {}\n", trap.display());

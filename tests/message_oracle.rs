@@ -119,7 +119,7 @@ fn report(git: &Git, messages: &[Vec<u8>], mut bad: Vec<usize>) {
 }
 
 #[test]
-fn k1_parse_reads_what_git_log_reads() {
+fn s12_k1_parse_reads_what_git_log_reads() {
     let (mut generator, cases) = generator("k1");
     let mut left = cases;
     let mut blocks = 0;
@@ -144,7 +144,7 @@ fn k1_the_corpus_of_past_mismatches_is_read_as_git_reads_it() {
 }
 
 #[test]
-fn k2_what_render_accepts_git_and_parse_read_as_meant() {
+fn s11_k2_what_render_accepts_git_and_parse_read_as_meant() {
     let (mut generator, cases) = generator("k2");
     let mut left = cases;
     let mut refused = std::collections::BTreeMap::<String, usize>::new();

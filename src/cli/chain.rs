@@ -22,6 +22,7 @@ use crate::store::git_command::is_passed_on;
 use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
+use crate::supervisor::orphans;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -42,7 +43,8 @@ pub fn detach(session: &Session, args: &[OsString]) -> Result<(), Failure> {
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.current_dir(session.repo.work_dir.as_ref().unwrap_or(&session.repo.git_dir));
     command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
-    command.spawn().map_err(failed)?;
+    // It leaves our session, as a guardian does, and is nobody's orphan.
+    orphans::started(|| command.spawn()).map_err(failed)?;
     Ok(())
 }
 
@@ -104,6 +106,10 @@ pub fn wake(report: &Report, quiet: bool) {
             report.wake.iter().filter(|w| w.git_dir == place).map(|w| w.branch.clone()).collect();
         let global = Global { git_dir: Some(place.to_owned()), quiet, verbose: 0 };
         let started = Session::open(&global).and_then(|session| {
+            // A command may note any folder: one that nobody trusts is not written to either.
+            if session.config.commands_from()? == CommandsFrom::Nowhere {
+                return Ok(());
+            }
             let more: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
             start(&session, &branches, more)
         });
@@ -156,7 +162,7 @@ pub fn go_on(
     if let Ok(mut promised) = settings.run_ids.lock() {
         promised.extend(branches.iter().cloned().zip(run_ids.iter().cloned()));
     }
-    let display = Display::new(true, stream);
+    let display = Display::for_pusher(stream);
     let make = || session.runner(&settings, &interrupt, &display);
     let runner = make()?;
     let (mut queue, mut code) = (branches, 0);

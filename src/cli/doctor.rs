@@ -138,14 +138,13 @@ fn text(finding: &Finding) -> String {
 }
 
 fn json(finding: &Finding) -> String {
-    json!({
+    output::json(&json!({
         "schema": DOCTOR_SCHEMA,
         "level": finding.level.name(),
         "subject": finding.subject,
         "text": finding.text,
         "hint": finding.hint,
-    })
-    .to_string()
+    }))
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ fn follow(runner: &Runner<'_>, branch: &RefName, head: ObjectId, args: &Events) 
 
 fn show(branch: &RefName, tip: &Tip, as_json: bool) -> bool {
     let Some(event) = &tip.event else { return true };
-    output::offer(&if as_json { json(branch, tip, event).to_string() } else { line(tip, event) })
+    output::offer(&if as_json { output::json(&json(branch, tip, event)) } else { line(tip, event) })
 }
 
 /// A moment as people and programs read it, in UTC.

@@ -54,12 +54,11 @@ fn text(removal: &Removal, dry: bool) -> String {
 }
 
 fn json(removal: &Removal, dry: bool) -> String {
-    json!({
+    output::json(&json!({
         "schema": GC_SCHEMA,
         "kind": removal.kind.name(),
         "name": removal.name.to_string_lossy(),
         "removed": !dry,
         "kept": removal.kept.as_ref().map(|kept| String::from_utf8_lossy(kept.as_bytes())),
-    })
-    .to_string()
+    }))
 }

@@ -5,11 +5,11 @@
 
 use super::args::Logs;
 use super::fail::Failure;
-use super::output;
+use super::output::{self, Tame};
 use super::session::{Global, Session};
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::{escape, escape_block};
+use crate::protocol::text::escape;
 use crate::runner::{Runner, Tip, logs};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
@@ -186,7 +186,7 @@ fn find(
 fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Result<i32, Failure> {
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot read '{}': {e}", path.display()));
     let mut file = File::open(path).map_err(failed)?;
-    let mut shown = Shown { terminal: std::io::stdout().is_terminal(), rest: Vec::new() };
+    let mut shown = Shown { terminal: std::io::stdout().is_terminal(), tame: Tame::default() };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         // Asked first: what was written before the run ended is read after.
@@ -214,31 +214,19 @@ fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Res
 /// Where bytes go: as they are, or escaped for a terminal.
 struct Shown {
     terminal: bool,
-    /// The beginning of a character that is not all there yet.
-    rest: Vec<u8>,
+    tame: Tame,
 }
 
 impl Shown {
     /// False once the reader went away.
     fn write(&mut self, bytes: &[u8]) -> bool {
-        if !self.terminal {
-            return output::offer_raw(bytes);
+        match self.terminal {
+            true => output::offer_raw(self.tame.take(bytes).as_bytes()),
+            false => output::offer_raw(bytes),
         }
-        self.rest.extend_from_slice(bytes);
-        let begun = match std::str::from_utf8(&self.rest) {
-            Err(e) if e.error_len().is_none() => self.rest.len() - e.valid_up_to(),
-            // After an invalid byte: at most the last three bytes can be a beginning.
-            Err(_) => {
-                (1..=3.min(self.rest.len())).find(|n| self.rest[self.rest.len() - n] >= 0xc0).unwrap_or(0)
-            }
-            Ok(_) => 0,
-        };
-        let rest = self.rest.split_off(self.rest.len() - begun);
-        let whole = std::mem::replace(&mut self.rest, rest);
-        output::offer_raw(escape_block(&whole).as_bytes())
     }
 
     fn end(&mut self) {
-        output::offer_raw(escape_block(&std::mem::take(&mut self.rest)).as_bytes());
+        output::offer_raw(self.tame.end().as_bytes());
     }
 }

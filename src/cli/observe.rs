@@ -1,6 +1,6 @@
 //! What is shown while commands run: a line on a terminal, or their output where it was asked for.
 
-use super::output;
+use super::output::{self, Tame};
 use crate::protocol::text::escape;
 use crate::runner::{Observer, Progress};
 use crate::store::RefName;
@@ -14,13 +14,30 @@ pub struct Display {
     live: bool,
     notes: bool,
     running: Mutex<BTreeMap<String, Instant>>,
+    /// What commands print on stdout and stderr, where that goes to a terminal.
+    tame: [Option<Mutex<Tame>>; 2],
 }
 
 impl Display {
     /// A display; `quiet` says nothing at all.
     pub fn new(quiet: bool, tee: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        Self { live: terminal && !quiet && !tee, notes: !quiet, running: Mutex::default() }
+        let tame = [std::io::stdout().is_terminal(), terminal].map(|shown| shown.then(Mutex::default));
+        Self { live: terminal && !quiet && !tee, notes: !quiet, running: Mutex::default(), tame }
+    }
+
+    /// A display at the other end of which is somebody's terminal, whatever these streams are: a pusher's.
+    pub fn for_pusher(tee: bool) -> Self {
+        Self { tame: [true, true].map(|shown| shown.then(Mutex::default)), ..Self::new(true, tee) }
+    }
+
+    /// What a command printed.
+    fn pass_on(&self, stderr: bool, bytes: &[u8]) {
+        match self.tame[usize::from(stderr)].as_ref().map(|tame| tame.lock()) {
+            None => output::raw(stderr, bytes),
+            Some(Ok(mut tame)) => output::raw(stderr, tame.take(bytes).as_bytes()),
+            Some(Err(_)) => {}
+        }
     }
 
     /// Takes the progress line away before something else is printed.
@@ -61,7 +78,7 @@ impl Observer for Display {
                     self.show(&name, &escape(last));
                 }
             }
-            Progress::Chunk { stderr, bytes } => output::raw(stderr, bytes),
+            Progress::Chunk { stderr, bytes } => self.pass_on(stderr, bytes),
             Progress::Ended { .. } => {
                 if let Ok(mut running) = self.running.lock() {
                     running.remove(&name);

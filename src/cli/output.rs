@@ -1,6 +1,60 @@
 //! Writing to the two standard streams; a reader that went away is no failure.
+//!
+//! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`Tame`]). Implements K36.
 
+use crate::protocol::text::escape_block;
+use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::Write;
+
+/// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
+/// control characters above ASCII, and those that reorder a line, as they are.
+pub fn json(object: &Value) -> String {
+    let text = object.to_string();
+    let steers = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(steers) {
+        return text;
+    }
+    let mut safe = String::with_capacity(text.len() + 32);
+    for c in text.chars() {
+        if steers(c) {
+            let _ = write!(safe, "\\u{:04x}", c as u32);
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// Bytes in pieces, escaped without harm to characters that two pieces share.
+#[derive(Default)]
+pub struct Tame {
+    /// The beginning of a character that is not all there yet.
+    rest: Vec<u8>,
+}
+
+impl Tame {
+    /// What can be shown so far.
+    pub fn take(&mut self, bytes: &[u8]) -> String {
+        self.rest.extend_from_slice(bytes);
+        let begun = match std::str::from_utf8(&self.rest) {
+            Err(e) if e.error_len().is_none() => self.rest.len() - e.valid_up_to(),
+            // After an invalid byte: at most the last three bytes can be a beginning.
+            Err(_) => {
+                (1..=3.min(self.rest.len())).find(|n| self.rest[self.rest.len() - n] >= 0xc0).unwrap_or(0)
+            }
+            Ok(_) => 0,
+        };
+        let rest = self.rest.split_off(self.rest.len() - begun);
+        let whole = std::mem::replace(&mut self.rest, rest);
+        escape_block(&whole)
+    }
+
+    /// What is left at the end.
+    pub fn end(&mut self) -> String {
+        escape_block(&std::mem::take(&mut self.rest))
+    }
+}
 
 /// One line of result.
 pub fn line(text: &str) {

@@ -176,6 +176,9 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         Note::NotInRef(path, name) => {
             format!("the branch has .aynig/{path}, but commands come from {}, which has not", full(name))
         }
+        Note::CommandsRestored => {
+            "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()
+        }
         Note::LogsElsewhere(path) => {
             format!("'.aynig/logs' leads through a symbolic link; the logs are in '{}'", place(path))
         }
@@ -307,7 +310,7 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
 /// Prints a report.
 pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
     if as_json {
-        output::line(&json(report, named).to_string());
+        output::line(&output::json(&json(report, named)));
         return;
     }
     let text = text(report, named);
@@ -334,7 +337,7 @@ pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
             "overruled": written.overruled,
             "notes": written.notes.iter().filter_map(|n| note(&branch, n)).collect::<Vec<_>>(),
         });
-        output::line(&object.to_string());
+        output::line(&output::json(&object));
         return;
     }
     let new = if written.created { " (new branch)" } else { "" };

@@ -46,6 +46,9 @@ impl Session {
         let mut repo = Repository::discover(&here, named.as_deref())?;
         let config = Config::new(&repo, config::read(&repo)?);
         repo.set_durable(config.durable()?);
+        if config.commands_from()? == CommandsFrom::Nowhere {
+            repo.without_lazy_fetch();
+        }
         Ok(Self { repo, config, quiet: global.quiet, short_environment: false })
     }
 
@@ -86,7 +89,22 @@ impl Session {
         interrupt: &'a Interrupt,
     ) -> Result<Runner<'a>, RunnerError> {
         let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
-        self.runner_as(runner_id, settings, interrupt, &Silent)
+        let mut runner = self.runner_as(runner_id, settings, interrupt, &Silent)?;
+        // Whoever wrote the repository's configuration says how a remote is reached, and with which programs:
+        // before somebody trusts it, only a remote that the caller names is asked.
+        if let Some(remote) = &settings.remote
+            && settings.commands_from == CommandsFrom::Nowhere
+            && !settings.remote_named
+        {
+            if !self.quiet {
+                let shown = escape(remote.as_bytes());
+                output::note(&format!(
+                    "not trusted: remote '{shown}' is not asked; --remote {shown} asks it"
+                ));
+            }
+            runner.store = self.repo.recall_remote(remote)?;
+        }
+        Ok(runner)
     }
 
     fn runner_as<'a>(

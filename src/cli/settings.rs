@@ -183,6 +183,7 @@ impl Config {
             grace: grace.unwrap_or(default_grace).as_secs(),
             aynig_grace: grace.unwrap_or(AYNIG_GRACE).as_secs(),
             remote,
+            remote_named: flags.remote.is_some(),
             observe: match self.get("takeover") {
                 None | Some("date") => false,
                 Some("observe") => true,
@@ -201,6 +202,7 @@ impl Config {
                 Some(other) => return Err(bad_value("stage", other, "all or index")),
             },
             commands_from: self.commands_from()?,
+            commands_here: false,
             branches: self.all("branches"),
             require_signature: self.bool("requireSignature", false)?,
             exec: words(&self.all("exec"))?,

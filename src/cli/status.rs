@@ -49,7 +49,7 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     };
     let now = runner.clock.now();
     if args.json {
-        surveyed.branches.iter().all(|s| output::offer(&json(s, &settings, now).to_string()));
+        surveyed.branches.iter().all(|s| output::offer(&output::json(&json(s, &settings, now))));
     } else if args.porcelain {
         surveyed.branches.iter().all(|s| output::offer(&porcelain(s, now)));
     } else {

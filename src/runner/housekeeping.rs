@@ -65,7 +65,7 @@ impl Runner<'_> {
     }
 
     fn seen(&self, branch: &RefName, head: ObjectId) -> Option<Seen> {
-        let raw = std::fs::read(self.seen_path(branch)).ok()?;
+        let raw = crate::store::read_plain(&self.seen_path(branch), 4096).ok()?;
         let seen: Seen = serde_json::from_slice(&raw).ok()?;
         (seen.head == head.to_string()).then_some(seen)
     }

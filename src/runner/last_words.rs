@@ -5,13 +5,18 @@
 use super::Runner;
 use super::supervise::Live;
 use crate::protocol::complete::{Exit, Stall};
+use crate::protocol::secrets::Secrets;
 use crate::protocol::text::{escape, tail_block};
 use crate::store::RefName;
+use nix::fcntl::OFlag;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
+/// How much before that is read too, so that a secret is known whose beginning is not shown.
+const BEFORE: usize = 64 * 1024;
 
 impl Runner<'_> {
     /// The body of a `stalled` commit: what ended it, how long it took, the last lines (K23).
@@ -37,8 +42,13 @@ impl Runner<'_> {
         if let Stall::Checkout(words) = why {
             text += &format!("\n{}\n", tail_block(words.as_bytes(), TAIL));
         }
+        // What a command printed becomes a commit, and commits travel: not with what must stay here.
+        let secrets =
+            Secrets::of(self.environment.iter().map(|(name, value)| {
+                (name.to_string_lossy().into_owned(), value.as_encoded_bytes().to_vec())
+            }));
         for (name, path) in [("stderr", &live.logs.stderr), ("stdout", &live.logs.stdout)] {
-            let tail = tail_block(&last_bytes(path, TAIL), TAIL);
+            let tail = tail_block(&secrets.mask(&last_bytes(path, BEFORE + TAIL)), TAIL);
             if !tail.is_empty() && exit.is_some() {
                 text += &format!("\nLast lines of {name}:\n\n{tail}\n");
             }
@@ -55,8 +65,14 @@ impl Runner<'_> {
 
 fn last_bytes(path: &Path, limit: usize) -> Vec<u8> {
     let mut raw = Vec::new();
-    if let Ok(mut file) = std::fs::File::open(path) {
-        let length = file.metadata().map_or(0, |m| m.len());
+    // The command may have put anything there: a fifo is not waited for, a link not followed.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = std::fs::File::options().read(true).custom_flags(flags.bits()).open(path);
+    if let Ok(mut file) = opened
+        && let Ok(meta) = file.metadata()
+        && meta.is_file()
+    {
+        let length = meta.len();
         if file.seek(SeekFrom::Start(length.saturating_sub(limit as u64))).is_ok() {
             let _ = file.take(limit as u64).read_to_end(&mut raw);
         }

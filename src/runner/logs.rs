@@ -70,8 +70,15 @@ fn complete(ignore: &Path) {
 pub fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     let path = create_folder(repo)?.0.join("hook.log");
     let mut options = File::options();
-    options.create(true).append(true).mode(0o600).custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
-    options.open(&path).map_err(io("open", &path))
+    // A fifo there would keep a commit waiting for whoever reads it.
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+    options.create(true).append(true).mode(0o600).custom_flags(flags.bits());
+    let file = options.open(&path).map_err(io("open", &path))?;
+    match file.metadata() {
+        Ok(meta) if meta.is_file() => Ok(file),
+        Ok(_) => Err(io("open", &path)(std::io::ErrorKind::InvalidInput.into())),
+        Err(error) => Err(io("open", &path)(error)),
+    }
 }
 
 /// The logs of a trigger's `n`th run, counted from 1.
@@ -103,7 +110,8 @@ pub(super) fn note(run_dir: &Path, logs: &Logs) -> Result<(), RunnerError> {
 pub fn of_run(repo: &Repository, run_id: &str) -> Option<Logs> {
     // An id from a commit may be anything; one that names a ref names a folder.
     super::slot::run_ref(run_id)?;
-    let name = std::fs::read_to_string(repo.aynig_dir().join("runs").join(run_id).join("log")).ok()?;
+    let note = repo.aynig_dir().join("runs").join(run_id).join("log");
+    let name = String::from_utf8(crate::store::read_plain(&note, 4096).ok()?).ok()?;
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
     [folder(repo).0, repo.aynig_dir().join("logs")].into_iter().find_map(|folder| {
         let stdout = folder.join(&name);

@@ -6,7 +6,7 @@
 
 use super::{Runner, RunnerError, io};
 use crate::store::repository::Repository;
-use crate::store::{RefName, write_aside};
+use crate::store::{RefName, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg};
 use std::ffi::OsString;
 use std::io::Write;
@@ -22,6 +22,8 @@ pub struct Woken {
     pub branch: RefName,
 }
 
+/// Most that is believed of what a run noted, in bytes.
+const WAKE_MAX: u64 = 1 << 20;
 /// Longest name that is noted: file names end at 255 bytes, and each byte is two there.
 const NAME_MAX: usize = 120;
 
@@ -44,7 +46,7 @@ impl Runner<'_> {
         }
         let mut taken = Vec::new();
         for path in paths {
-            let Ok(name) = std::fs::read(&path) else { continue };
+            let Ok(name) = read_plain(&path, 64 << 10) else { continue };
             // Whoever removes the note has the branch; a half-written note is not one of ours.
             let name = RefName::new(name);
             if name.is_valid() && std::fs::remove_file(&path).is_ok() {
@@ -86,7 +88,7 @@ pub fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
 
 /// What a run noted, each branch once.
 pub fn read_wake(run_dir: &Path) -> Vec<Woken> {
-    let raw = std::fs::read(run_dir.join("wake")).unwrap_or_default();
+    let raw = read_plain(&run_dir.join("wake"), WAKE_MAX).unwrap_or_default();
     let mut fields = raw.split(|b| *b == 0);
     let mut all: Vec<Woken> = Vec::new();
     while let (Some(dir), Some(name)) = (fields.next(), fields.next()) {

@@ -197,6 +197,8 @@ pub enum Note {
     NotCommitted(String),
     /// The command is on the branch, but commands come from elsewhere.
     NotInRef(String, RefName),
+    /// The copy of `.aynig/` that commands start from had been changed, and was written anew.
+    CommandsRestored,
     /// Output was kept elsewhere, because a symbolic link is in the way.
     LogsElsewhere(PathBuf),
     /// A log could not be written; the command was not disturbed.

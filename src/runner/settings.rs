@@ -44,10 +44,12 @@ pub struct Settings {
     pub lease: u64,
     /// Added before a lease counts as expired, in seconds.
     pub grace: u64,
-    /// The remote whose branches are ticked; `None`: the local ones.
-    pub remote: Option<String>,
     /// The same for leases of the `aynig` dialect.
     pub aynig_grace: u64,
+    /// The remote whose branches are ticked; `None`: the local ones.
+    pub remote: Option<String>,
+    /// The caller named it, not the configuration.
+    pub remote_named: bool,
     /// Judge foreign leases by observation.
     pub observe: bool,
     /// Ends a command that runs longer.
@@ -68,6 +70,8 @@ pub struct Settings {
     pub stage: Stage,
     /// Which commit commands come from.
     pub commands_from: CommandsFrom,
+    /// That ref is this repository's even where branches are a remote's: only a commit named the remote.
+    pub commands_here: bool,
     /// Patterns of branches that may be ticked; empty: all.
     pub branches: Vec<String>,
     /// Dispatch only signed heads, and sign what is written.
@@ -108,6 +112,7 @@ impl Settings {
             Some(_) => self.grace.max(REMOTE_GRACE),
             None => self.grace,
         };
-        Self { remote: remote.map(str::to_owned), grace, ..self.clone() }
+        let commands_here = remote.is_some() && (self.commands_here || self.remote.is_none());
+        Self { remote: remote.map(str::to_owned), grace, commands_here, ..self.clone() }
     }
 }

@@ -17,6 +17,8 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::swap::{AfterRenewal, after_renewal};
 use crate::store::RefName;
+use crate::store::command_copy;
+use crate::store::command_tree::Command;
 use crate::store::slots::{Occupant, Slot};
 use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
 use nix::fcntl::{Flock, FlockArg};
@@ -29,6 +31,13 @@ use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is to be started, and the copy of `.aynig/` that it is started from.
+pub(super) struct Program {
+    pub command: Command,
+    pub place: PathBuf,
+}
+
 /// A run that is under way.
 pub(super) struct Live {
     pub claimed: Claimed,
@@ -87,8 +96,7 @@ impl Runner<'_> {
         branch: &RefName,
         claimed: Claimed,
         mut slot: Slot,
-        program: &Path,
-        aynig_dir: &Path,
+        program: &Program,
         report: &mut Report,
     ) -> Result<Ran, RunnerError> {
         self.observer
@@ -108,7 +116,7 @@ impl Runner<'_> {
             Err(error) => return self.finish_unstarted(branch, claimed, slot, &error, report),
         };
         let mut live = Live::new(claimed, slot, dir, logs, alive);
-        let ended = match self.execute(branch, &mut live, program, aynig_dir, report) {
+        let ended = match self.execute(branch, &mut live, program, report) {
             Ok(ended) => ended,
             Err(error) => {
                 Ended { exit: Exit::NotStarted(super::finish::with_causes(&error)), guardian: None }
@@ -156,8 +164,7 @@ impl Runner<'_> {
         &self,
         branch: &RefName,
         live: &mut Live,
-        program: &Path,
-        aynig_dir: &Path,
+        program: &Program,
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
         match self.moments(&live.claimed).before_start(self.clock.elapsed()) {
@@ -167,11 +174,11 @@ impl Runner<'_> {
             BeforeStart::Renew | BeforeStart::Start => {}
         }
         let mut argv: Vec<OsString> = self.settings.exec.iter().map(OsString::from).collect();
-        argv.push(program.into());
+        argv.push(program.place.join(&program.command.path).into());
         let spec = Spec {
             guardian: self.program.clone(),
             argv,
-            env: self.environment_of(branch, live, aynig_dir, report),
+            env: self.environment_of(branch, live, &program.place, report),
             cwd: live.slot.dir().to_owned(),
             stdout_log: live.logs.stdout.clone(),
             stderr_log: live.logs.stderr.clone(),
@@ -183,6 +190,10 @@ impl Runner<'_> {
             tee: self.settings.tee,
             hold: Some(live.slot.hold_path()),
         };
+        // Last of all: between here and the start there is as little as can be.
+        if command_copy::prove(self.repo, &*self.store, program.command.tree)? {
+            report.notes.push(Note::CommandsRestored);
+        }
         live.started = Instant::now();
         let guardian = Supervised::start(&spec)?;
         self.watch(branch, live, guardian, report)

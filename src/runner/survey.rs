@@ -105,7 +105,7 @@ impl<'a> Survey<'a> {
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
         let shared = match &runner.settings.commands_from {
             CommandsFrom::Nowhere | CommandsFrom::Branch => None,
-            CommandsFrom::Ref(name) => Some(match runner.store.known_tip(name)? {
+            CommandsFrom::Ref(name) => Some(match runner.commands_tip(name)? {
                 Some(id) => command_tree::find(&*runner.store, runner.store.read_commit(id)?.tree)?,
                 None => None,
             }),

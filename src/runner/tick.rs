@@ -6,11 +6,13 @@
 
 use super::report::{Note, Refusal, Report, Skip, Verdict};
 use super::settings::CommandsFrom;
+use super::supervise::Program;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
+use crate::store::command_copy;
 use crate::store::command_tree::{self, Command, Lookup};
 use crate::store::{RefName, pattern};
 use std::cell::RefCell;
@@ -124,12 +126,20 @@ impl Runner<'_> {
         let tree = match &self.settings.commands_from {
             CommandsFrom::Nowhere => return Ok(Err(Refusal::NotTrusted)),
             CommandsFrom::Branch => tip.commit.tree,
-            CommandsFrom::Ref(name) => match self.store.known_tip(name)? {
+            CommandsFrom::Ref(name) => match self.commands_tip(name)? {
                 Some(id) => self.store.read_commit(id)?.tree,
                 None => return Ok(Err(Refusal::NoCommandsRef(name.clone()))),
             },
         };
         Ok(Ok(command_tree::find(&*self.store, tree)?))
+    }
+
+    /// What the ref holds that commands come from. Where only a commit named the remote (K30) it is this
+    /// repository's: whoever can push must not choose whose commands are trusted (K33).
+    pub fn commands_tip(&self, name: &RefName) -> Result<Option<ObjectId>, RunnerError> {
+        let tip =
+            if self.settings.commands_here { self.scratch.tip(name) } else { self.store.known_tip(name) };
+        Ok(tip?)
     }
 
     /// Looks for the command of a state.
@@ -190,7 +200,7 @@ impl Runner<'_> {
         if let Some((busy, dir)) = self.busy_worktree(branch)? {
             return Ok(Some(Verdict::Skipped(Skip::Busy(busy, dir))));
         }
-        let place = command_tree::materialize(self.repo, &*self.store, command.tree)?;
+        let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
             return self.no_slot(branch, &tip);
         };
@@ -201,7 +211,8 @@ impl Runner<'_> {
             Ok(claimed) => claimed,
             Err(verdict) => return Ok(verdict),
         };
-        Ok(Some(Verdict::Ran(self.run(branch, claimed, slot, &place.join(&command.path), &place, report)?)))
+        let program = Program { command, place };
+        Ok(Some(Verdict::Ran(self.run(branch, claimed, slot, &program, report)?)))
     }
 
     /// Why no slot was taken: the head moved (judge again), or all are busy and nobody waits.

@@ -1,25 +1,21 @@
 //! The `.aynig/` tree of a commit: which command answers a state, and its files on disk.
 //!
-//! Commands are looked up in the tree, never in a checkout, and started from a read-only copy that is
-//! written once per tree: what a branch's own files hold is never executed by accident. Symbolic links
+//! Commands are looked up in the tree, never in a checkout, and started from a copy of it
+//! ([`super::command_copy`]): what a branch's own files hold is never executed by accident. Symbolic links
 //! count only where they stay inside the tree. Implements K13.
 
-use super::repository::Repository;
 use super::{Store, StoreError, TreeEntry};
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, RoleName, StateName};
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 
 /// The folder that holds everything of ours in a tree.
 pub const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
-const DEPTH_MAX: usize = 64;
-const TREE: u32 = 0o040000;
-const EXECUTABLE: u32 = 0o100755;
-const SYMLINK: u32 = 0o120000;
+pub(super) const DEPTH_MAX: usize = 64;
+pub(super) const TREE: u32 = 0o040000;
+pub(super) const EXECUTABLE: u32 = 0o100755;
+pub(super) const SYMLINK: u32 = 0o120000;
 
 /// A command that answers a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +129,7 @@ fn walk(
 }
 
 /// The path that a link at `path[..depth]` leads to, `None` where it leaves the tree.
-fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
+pub(super) fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
     if target.starts_with(b"/") {
         return None;
     }
@@ -250,90 +246,4 @@ fn names(
         }
     }
     Ok(())
-}
-
-/// Writes the whole tree read-only below `aynig/commands/` in the Git directory, once; says where.
-pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Result<PathBuf, StoreError> {
-    let parent = repo.aynig_dir().join("commands");
-    let place = parent.join(tree.to_string());
-    if place.is_dir() {
-        mark_used(&place);
-        return Ok(place);
-    }
-    let io = |what, path: &Path| {
-        let path = path.to_owned();
-        move |source| StoreError::Io { what, path, source }
-    };
-    let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
-    std::fs::create_dir_all(&aside).map_err(io("create", &aside))?;
-    write_tree(store, tree, &aside, &mut Vec::new())?;
-    match std::fs::rename(&aside, &place) {
-        Ok(()) => {}
-        Err(_) if place.is_dir() => {
-            let _ = super::remove_tree(&aside);
-        }
-        Err(source) => return Err(io("create", &place)(source)),
-    }
-    // After the rename: a folder without write permission can't be renamed by everyone.
-    let _ = std::fs::set_permissions(&place, PermissionsExt::from_mode(0o555));
-    super::sync_folder(&parent)?;
-    Ok(place)
-}
-
-/// Notes, once a day, that a copy is in use: `gc` removes those that were not for long. Best effort.
-fn mark_used(place: &Path) {
-    let day = std::time::Duration::from_secs(24 * 3600);
-    let used = place.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
-    if used.is_some_and(|age| age > day)
-        && let Ok(folder) = std::fs::File::open(place)
-    {
-        let _ = folder.set_modified(std::time::SystemTime::now());
-    }
-}
-
-fn write_tree(
-    store: &dyn Store,
-    tree: ObjectId,
-    dir: &Path,
-    path: &mut Vec<Vec<u8>>,
-) -> Result<(), StoreError> {
-    let io = |what, path: &Path| {
-        let path = path.to_owned();
-        move |source| StoreError::Io { what, path, source }
-    };
-    for entry in store.read_tree(tree)? {
-        if entry.name.contains(&b'/') || entry.name == b".." || entry.name == b"." || entry.name.is_empty() {
-            continue;
-        }
-        let to = dir.join(std::ffi::OsStr::from_bytes(&entry.name));
-        path.push(entry.name.clone());
-        match entry.mode {
-            TREE if path.len() < DEPTH_MAX => {
-                std::fs::create_dir(&to).map_err(io("create", &to))?;
-                write_tree(store, entry.id, &to, path)?;
-                let _ = std::fs::set_permissions(&to, PermissionsExt::from_mode(0o555));
-            }
-            SYMLINK => {
-                let target = store.read_blob(entry.id)?;
-                if follow(path, path.len(), &target).is_some() {
-                    let target = std::ffi::OsStr::from_bytes(&target);
-                    std::os::unix::fs::symlink(target, &to).map_err(io("create", &to))?;
-                }
-            }
-            mode if mode & 0o170000 == 0o100000 => {
-                let content = store.read_blob(entry.id)?;
-                let permissions = if mode == EXECUTABLE { 0o555 } else { 0o444 };
-                let mut options = std::fs::File::options();
-                options.write(true).create_new(true).mode(permissions);
-                let mut file = options.open(&to).map_err(io("create", &to))?;
-                std::io::Write::write_all(&mut file, &content).map_err(io("write", &to))?;
-                file.sync_all().map_err(io("sync", &to))?;
-                // Whatever the umask took away, and nothing more.
-                let _ = file.set_permissions(PermissionsExt::from_mode(permissions));
-            }
-            _ => {}
-        }
-        path.pop();
-    }
-    super::sync_folder(dir)
 }

@@ -1,7 +1,11 @@
-//! Small file operations that this room shares: writing aside, syncing, removing what may be read-only.
+//! Small file operations that this room shares: writing aside, syncing, removing what may be read-only, and
+//! reading what a command may have put a fifo, a device or a link in the place of.
 
 use super::{StoreError, io_error};
+use nix::fcntl::OFlag;
 use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -10,11 +14,44 @@ pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
-    let written = std::fs::write(aside, content).and_then(|()| std::fs::rename(aside, path));
+    // What is no plain file there was put there by somebody who knows our name for it: never written through.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let open = || {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).custom_flags(flags.bits()).open(aside)
+    };
+    if !is_plain(aside) {
+        let _ = std::fs::remove_file(aside);
+    }
+    let written = open().and_then(|mut file| std::io::Write::write_all(&mut file, content));
+    let written = written.and_then(|()| std::fs::rename(aside, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(aside);
         io_error("write", path)(error)
     })
+}
+
+/// The content of a plain file, at most `limit` bytes. A command may have put anything there: no link is
+/// followed, no fifo waited for, no device read; those are errors, and so is a file that is longer.
+pub fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
+    let meta = file.metadata()?;
+    let refused = |why| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+    if !meta.is_file() {
+        return refused("it is no plain file");
+    }
+    if meta.len() > limit {
+        return refused("it is too long");
+    }
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// True for a plain file, which may be read without waiting.
+pub fn is_plain(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }
 
 /// Syncs a folder: what was renamed into it survives power loss.

@@ -44,6 +44,10 @@ impl RepoGit {
         self.git.ended_by(insistence);
     }
 
+    pub(super) fn without_lazy_fetch(&mut self) {
+        self.git.without_lazy_fetch();
+    }
+
     pub(super) fn set_durable(&mut self, durable: bool) {
         self.durable = durable;
     }

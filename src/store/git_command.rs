@@ -131,6 +131,11 @@ impl Git {
         self.insistence = insistence;
     }
 
+    /// Has children fetch no missing object of a partial clone by themselves (Git 2.45 and later know this).
+    pub(super) fn without_lazy_fetch(&mut self) {
+        self.env.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));
+    }
+
     /// The program.
     pub fn program(&self) -> &Path {
         &self.program

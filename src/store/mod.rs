@@ -9,6 +9,7 @@ pub mod binary;
 mod bulk;
 pub mod checkout;
 pub mod children;
+pub mod command_copy;
 pub mod command_tree;
 pub mod commit;
 pub mod config;
@@ -29,6 +30,7 @@ pub mod memory;
 mod network;
 pub mod pack;
 pub mod pattern;
+mod porcelain;
 mod reading;
 mod reflog;
 pub mod remote;
@@ -37,8 +39,8 @@ pub mod slots;
 pub mod swap;
 pub mod worktrees;
 
+pub use disk::{is_plain, read_plain, remove_tree, write_aside};
 use disk::{make_readable, sync_file_system, sync_folder};
-pub use disk::{remove_tree, write_aside};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError};
 

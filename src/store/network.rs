@@ -7,6 +7,7 @@
 use super::children::MayLock;
 use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
+use super::porcelain::{Word, word};
 use super::{Expected, RefName, RemoteFailure, StoreError};
 use crate::protocol::id::ObjectId;
 use nix::fcntl::{Flock, FlockArg};
@@ -197,25 +198,19 @@ impl Remote {
     }
 }
 
-/// Reads a porcelain answer: `<flag> TAB <from>:<to> TAB <summary>`, one line a ref.
+/// What an attempt answered for its ref.
 fn answer(output: &GitOutput, full: &[u8]) -> Pushed {
-    let line = output.stdout.split(|b| *b == b'\n').find_map(|line| {
-        let mut fields = line.splitn(3, |b| *b == b'\t');
-        let (flag, refs, summary) = (fields.next()?, fields.next()?, fields.next()?);
-        let colon = refs.iter().position(|b| *b == b':')?;
-        (&refs[colon + 1..] == full).then_some((flag, summary))
-    });
-    match line {
-        Some((b" " | b"*" | b"+", _)) if output.status.success() => Pushed::Done,
-        Some((b"!", summary)) if summary.starts_with(b"[rejected]") => Pushed::Stale,
-        Some((b"!", summary)) => {
+    match word(&output.stdout, output.status.success(), full) {
+        Word::Moved => Pushed::Done,
+        Word::Rejected => Pushed::Stale,
+        Word::Refused(summary) => {
             let reason = String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
             let reason =
                 if output.message.is_empty() { reason } else { format!("{reason}: {}", output.message) };
             Pushed::Failed(declined_or_busy(summary), reason)
         }
-        Some(_) | None if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
-        Some(_) | None => Pushed::Failed(kind_of(&output.said), output.message.clone()),
+        Word::Nothing if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
+        Word::Nothing => Pushed::Failed(kind_of(&output.said), output.message.clone()),
     }
 }
 

@@ -29,6 +29,8 @@ pub struct RemoteStore {
     remote: Remote,
     known: RefCell<HashMap<RefName, Option<ObjectId>>>,
     patience: Cell<Duration>,
+    /// Asks nobody: what was last heard counts.
+    offline: bool,
 }
 
 impl RemoteStore {
@@ -47,7 +49,12 @@ impl RemoteStore {
         }
         let home = repo.work_dir.clone().unwrap_or_else(|| repo.common_dir.clone());
         let remote = Remote { git: repo.git.clone(), name: name.to_owned(), home };
-        Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(PATIENCE) })
+        Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(PATIENCE), offline: false })
+    }
+
+    /// The same, asking nobody.
+    pub fn offline(self) -> Self {
+        Self { offline: true, ..self }
     }
 
     /// What our own ref says that a branch held at the last fetch.
@@ -110,6 +117,9 @@ impl Store for RemoteStore {
         if !is_branch(name) {
             return self.local.tip(name);
         }
+        if self.offline {
+            return self.tracked(name);
+        }
         for _ in 0..TRIES {
             let tip = self.remote.ask(name, self.patience.get())?;
             let here = tip.is_none_or(|id| self.has(id));
@@ -145,6 +155,9 @@ impl Store for RemoteStore {
     }
 
     fn refresh(&self) -> Result<(), StoreError> {
+        if self.offline {
+            return Ok(());
+        }
         self.remote.fetch_heads()?;
         self.known.borrow_mut().clear();
         Ok(())
@@ -155,8 +168,9 @@ impl Store for RemoteStore {
     }
 
     fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
-        if let Some(id) = self.local.tip(name)? {
-            return Ok(Some(id));
+        let here = self.local.tip(name)?;
+        if here.is_some() || self.offline {
+            return Ok(here);
         }
         if self.remote.ask(name, self.patience.get())?.is_some() {
             self.remote.fetch_same(name)?;

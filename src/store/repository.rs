@@ -76,7 +76,10 @@ impl Repository {
         };
         let foreign = gix.git_dir_trust() != gix::sec::Trust::Full;
         let backend = backend_for(&gix);
-        if foreign || backend.is_err() {
+        // A bare repository that was only met on the way may be files of a branch: `safe.bareRepository` is Git's
+        // to know, its default included.
+        let met = git_dir.is_none() && gix.workdir().is_none();
+        if foreign || met || backend.is_err() {
             ask_git(&program, from, git_dir)?;
         }
         Ok(Self::from_gix(gix, backend?, program, from))
@@ -117,6 +120,12 @@ impl Repository {
         self.git.set_durable(durable);
     }
 
+    /// Has nothing fetched that only a look at an object asks for: what a remote is reached with is the
+    /// repository's own configuration's to say.
+    pub fn without_lazy_fetch(&mut self) {
+        self.git.without_lazy_fetch();
+    }
+
     /// Has `git` children end when somebody insists (K17).
     pub fn ended_by(&mut self, insistence: Insistence) {
         self.git.ended_by(insistence);
@@ -143,6 +152,11 @@ impl Repository {
     /// Opens the branches of a remote instead, over the refs and objects that are here.
     pub fn open_remote(&self, name: &str, durable: bool) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))
+    }
+
+    /// What was last heard of the branches of a remote, which is not asked.
+    pub fn recall_remote(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
+        Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(false)?)?.offline()))
     }
 
     /// True for a remote that the configuration has an address for.

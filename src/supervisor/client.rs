@@ -8,7 +8,9 @@
 use super::SupervisorError;
 use super::ending::Ending;
 use super::guardian::options::{Options, ROLE};
-use super::wire::{Event, HEADER, Order};
+use super::inbox::Inbox;
+use super::orphans;
+use super::wire::{Event, Order};
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -104,8 +106,15 @@ impl Supervised {
     /// Starts the command. A command that can't be started is no error: its ending says so.
     pub fn start(spec: &Spec) -> Result<Self, SupervisorError> {
         let mut let_go = LET_GO.lock().unwrap_or_else(PoisonError::into_inner);
-        let_go.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        let_go.retain_mut(|child| {
+            let lives = matches!(child.try_wait(), Ok(None));
+            if !lives {
+                orphans::waited_for(child.id());
+            }
+            lives
+        });
         drop(let_go);
+        orphans::adopt();
         let pipe = || io::pipe().map_err(SupervisorError::system("make pipe"));
         let ((orders, control), (events, reports)) = (pipe()?, pipe()?);
         let mut command = Command::new(&spec.guardian);
@@ -124,7 +133,7 @@ impl Supervised {
             done: None,
             lost: false,
         };
-        match command.spawn() {
+        match orphans::started(|| command.spawn()) {
             Ok(child) => this.guardian = Some(child),
             Err(source) => {
                 let errno = not_startable(&source)
@@ -229,14 +238,20 @@ impl Supervised {
         }
     }
 
-    /// Kills the command's own process group; the rest can't be found without the guardian.
-    fn kill_command(&self) {
-        let Some(command) = self.command else { return };
-        // A command that was reaped has no process; if there is one, its number is somebody else's by now.
-        if self.exited && Path::new(&format!("/proc/{command}")).exists() {
-            return;
+    /// Kills what the guardian watched over: the command's own process group, and whoever came to us.
+    fn kill_command(&mut self) {
+        // Orphans come only once it is dead to the last thread.
+        if let Some(guardian) = &mut self.guardian {
+            let _ = guardian.kill();
+            let _ = guardian.wait();
         }
-        let _ = killpg(command, Signal::SIGKILL);
+        if let Some(command) = self.command
+            // A command that was reaped has no process; if there is one, its number is somebody else's by now.
+            && !(self.exited && Path::new(&format!("/proc/{command}")).exists())
+        {
+            let _ = killpg(command, Signal::SIGKILL);
+        }
+        orphans::sweep();
     }
 
     pub(super) fn order(&mut self, order: Order) {
@@ -274,6 +289,7 @@ impl Supervised {
         {
             // It said its last word, or is dead: this takes no time.
             guardian.wait().map_err(SupervisorError::system("wait for guardian's end"))?;
+            orphans::waited_for(guardian.id());
         }
         Ok(ended)
     }
@@ -281,9 +297,6 @@ impl Supervised {
     /// A guardian that does not answer is stuck itself.
     fn kill_guardian(&mut self) {
         self.lost = true;
-        if let Some(guardian) = &mut self.guardian {
-            let _ = guardian.kill();
-        }
         self.kill_command();
     }
 
@@ -347,47 +360,4 @@ pub(super) fn patience(until: Option<Instant>) -> PollTimeout {
     let Some(until) = until else { return PollTimeout::NONE };
     let millis = until.saturating_duration_since(Instant::now()).as_micros().div_ceil(1000);
     PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX)
-}
-
-/// Bytes from the guardian, taken off event by event.
-#[derive(Debug, Default)]
-struct Inbox {
-    bytes: Vec<u8>,
-    start: usize,
-}
-
-impl Inbox {
-    const PIECE: usize = 64 << 10;
-
-    /// Reads once; false at the end.
-    fn fill(&mut self, pipe: &PipeReader) -> io::Result<bool> {
-        self.bytes.drain(..self.start);
-        self.start = 0;
-        let mut piece = [0; Self::PIECE];
-        match nix::unistd::read(pipe, &mut piece) {
-            Ok(n) => {
-                self.bytes.extend_from_slice(&piece[..n]);
-                Ok(n > 0)
-            }
-            Err(Errno::EINTR | Errno::EAGAIN) => Ok(true),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    /// The next whole event.
-    fn take(&mut self) -> Result<Option<Event>, SupervisorError> {
-        let rest = &self.bytes[self.start..];
-        let Some((&[kind, ref length @ ..], payload)) = rest.split_first_chunk::<HEADER>() else {
-            return Ok(None);
-        };
-        let length = u32::from_le_bytes(*length) as usize;
-        let Some(payload) = payload.get(..length) else { return Ok(None) };
-        let event = Event::decode(kind, payload.to_vec())?;
-        self.start += HEADER + length;
-        if self.start == self.bytes.len() {
-            // A long line's room is not kept.
-            *self = Self::default();
-        }
-        Ok(Some(event))
-    }
 }

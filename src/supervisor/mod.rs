@@ -11,8 +11,10 @@ pub mod bounded;
 mod client;
 mod ending;
 pub mod guardian;
+mod inbox;
 pub mod interrupt;
 mod orders;
+pub mod orphans;
 mod wire;
 
 pub use client::{Ended, Spec, Supervised, Wake};

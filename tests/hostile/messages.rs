@@ -4,7 +4,7 @@ use super::*;
 
 /// K4, S3: a state that is no path to a command is reported and moves nothing
 #[test]
-fn states_that_are_no_names_are_not_actionable() {
+fn s03_states_that_are_no_names_are_not_actionable() {
     let world = World::any();
     let dir = repo(&world, &[]);
     let long = "a".repeat(300);
@@ -64,7 +64,7 @@ fn nothing_after_a_nul_is_part_of_a_message() {
 
 /// K19, K2: what a command says can't forge a transition, whatever its text holds
 #[test]
-fn a_declaration_cannot_smuggle_trailers() {
+fn s11_a_declaration_cannot_smuggle_trailers() {
     let hostile = [
         r#"{"state":"evil","subject":"x\n\ndwp-state: evil"}"#,
         r#"{"state":"evil","subject":"x\rdwp-state: evil"}"#,
@@ -140,7 +140,7 @@ fn set_state_refuses_what_could_not_be_read_back() {
 
 /// K36: paths and branches are shown, not obeyed
 #[test]
-fn names_that_steer_terminals_are_shown_escaped() {
+fn s13_names_that_steer_terminals_are_shown_escaped() {
     let world = World::any();
     let dir = world.init("x\x1b[31my\u{202e}z");
     Place::new(&world, &dir).seed();
@@ -166,7 +166,7 @@ fn names_that_steer_terminals_are_shown_escaped() {
 
 /// K15: a body of any size reaches the command whole, in a file
 #[test]
-fn a_body_of_ten_mebibytes() {
+fn s02_a_body_of_ten_mebibytes_reaches_the_command_whole() {
     let script = format!(
         "wc -c <\"$AYNIG_BODY_FILE\"\nprintf '%s' \"$BODY\" | wc -c\necho \"$AYNIG_BODY_TRUNCATED\"\n{DONE}"
     );

@@ -4,7 +4,7 @@ use super::*;
 
 /// K16, S15: logs go through no link
 #[test]
-fn logs_are_not_written_through_links() {
+fn s15_logs_are_not_written_through_links() {
     let world = World::any();
     let dir = repo(&world, &[]);
     let outside = world.root().join("outside");
@@ -57,7 +57,7 @@ fn raw_tree(world: &World, dir: &Path, entries: &[(&str, &str, &str)]) -> String
 
 /// S3, CVE-2018-11235 and its kin: nothing is written outside the slot or into a Git directory
 #[test]
-fn trees_with_paths_that_lead_elsewhere_are_not_checked_out() {
+fn s03_trees_with_paths_that_lead_elsewhere_are_not_checked_out() {
     let world = World::any();
     let dir = repo(&world, &[]);
     let blob =

@@ -35,7 +35,7 @@ const HOOKS: &[&str] = &[
 
 /// K14, S6: with every hook in place none fires
 #[test]
-fn no_hook_fires() {
+fn s06_with_every_hook_in_place_none_fires() {
     each_git(|world| {
         for (name, args) in [("files", &[][..]), ("reftable", &["--ref-format=reftable"][..])] {
             let Some(dir) = world.try_init(name, args) else { continue };
@@ -84,7 +84,7 @@ fn no_hook_fires() {
 
 /// K14, S7
 #[test]
-fn no_file_system_monitor_runs() {
+fn s07_no_file_system_monitor_runs() {
     each_git(|world| {
         let dir = world.init("repo");
         let place = seeded(world, &dir);
@@ -120,7 +120,7 @@ fn with_filters(world: &World, dir: &Path) {
 
 /// S7: locally the user's drivers run, both ways
 #[test]
-fn filter_drivers_run_locally() {
+fn s07_filter_drivers_run_locally() {
     each_git(|world| {
         let dir = world.init("repo");
         with_filters(world, &dir);
@@ -145,7 +145,7 @@ fn filter_drivers_run_locally() {
 
 /// S7: in a bare repository none runs, whatever a pushed attribute names
 #[test]
-fn filter_drivers_do_not_run_in_a_bare_repository() {
+fn s07_filter_drivers_do_not_run_in_a_bare_repository() {
     each_git(|world| {
         let dir = world.try_init("repo.git", &["--bare"]).unwrap();
         with_filters(world, &dir);

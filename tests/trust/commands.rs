@@ -101,7 +101,7 @@ fn entries(world: &World, dir: &Path, branch: &str, entries: &[(&str, &str, &str
 
 /// K13, S4
 #[test]
-fn only_an_executable_file_inside_the_folder_is_a_command() {
+fn s04_only_an_executable_file_inside_the_folder_is_a_command() {
     let world = World::any();
     let dir = asked(&world);
     let script = format!("#!/bin/sh\necho \"at $(basename \"$0\")\"\n{DONE}\n");

@@ -65,7 +65,7 @@ fn a_prefix_stands_before_every_command() {
 
 /// K35, K15
 #[test]
-fn commands_get_of_the_runners_environment_what_is_named() {
+fn s21_commands_get_of_the_runners_environment_what_is_named() {
     let mut world = World::any();
     let dir = asked(&world);
     command(&world, &dir, "show", &format!("env | sort\n{DONE}"));
@@ -138,7 +138,7 @@ fn where_signatures_are_asked_for_only_signed_heads_are_dispatched_and_ours_are_
 
 /// K33, S16
 #[test]
-fn a_repository_of_another_user_is_refused_as_git_refuses_it() {
+fn s16_a_repository_of_another_user_is_refused_as_git_refuses_it() {
     if !support::world::is_root() {
         eprintln!("skipped: giving files to another user takes root");
         return;

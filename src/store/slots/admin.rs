@@ -5,7 +5,7 @@
 //! is removed before the next run. Implements K14.
 
 use super::super::repository::Repository;
-use super::super::{StoreError, write_aside};
+use super::super::{StoreError, is_plain, read_plain, write_aside};
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
 use std::os::unix::ffi::OsStrExt;
@@ -100,6 +100,26 @@ impl Slot {
         Ok(())
     }
 
+    /// Takes what is no plain file out of the registration: Git opens these files without a look, and would wait
+    /// for a fifo for ever. What belongs there is written again, HEAD as this commit.
+    pub(super) fn disarm(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
+        let Ok(entries) = std::fs::read_dir(&self.admin) else { return Ok(()) };
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir()) {
+                continue;
+            }
+            let _ = std::fs::remove_file(entry.path());
+            let mut files = self.files(repo);
+            if !repo.reftable {
+                files.push(("HEAD", format!("{commit}\n").into_bytes()));
+            }
+            for (_, content) in files.iter().filter(|(name, _)| entry.file_name() == *name) {
+                write_aside(&entry.path(), content)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Points the slot's HEAD at a commit, detached.
     pub(super) fn detach(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if repo.reftable {
@@ -112,7 +132,7 @@ impl Slot {
 
     /// Moves a detached HEAD from one commit to another of the same tree; does nothing where it is elsewhere.
     pub fn move_head(&self, repo: &Repository, from: ObjectId, to: ObjectId) -> Result<(), StoreError> {
-        let raw = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         let detached = match repo.reftable {
             true => repo.git.symbolic_head(&self.admin)?.is_none(),
             false => ObjectId::from_hex(raw.trim_ascii_end()).is_ok(),
@@ -127,7 +147,7 @@ impl Slot {
             return Ok(());
         }
         self.clean_admin(repo)?;
-        let head = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        let head = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         if !repo.reftable && ObjectId::from_hex(head.trim_ascii_end()).is_ok() {
             return Ok(());
         }
@@ -136,15 +156,18 @@ impl Slot {
 
     /// The commit that the slot's HEAD names, through a branch if the command checked one out.
     pub fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
-        let raw = std::fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         match ObjectId::from_hex(raw.trim_ascii_end()) {
             Ok(id) => Ok(id),
+            // Git would wait for a fifo.
+            Err(_) if !is_plain(&self.admin.join("HEAD")) => {
+                Err(StoreError::Git { verb: "rev-parse".into(), message: "HEAD is no plain file".into() })
+            }
             Err(_) => repo.git.rev_parse(&self.admin, "HEAD^{commit}"),
         }
     }
 }
 
 fn is_content(path: &Path, content: &[u8]) -> bool {
-    path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == content.len() as u64)
-        && std::fs::read(path).is_ok_and(|found| found == content)
+    read_plain(path, content.len() as u64).is_ok_and(|found| found == content)
 }

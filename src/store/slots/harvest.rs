@@ -4,8 +4,8 @@
 //! stages into the copy, and the slot itself is left as it is: a process may still be at work in it.
 //! Implements K25.
 
-use super::super::StoreError;
 use super::super::repository::Repository;
+use super::super::{StoreError, is_plain};
 use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use gix::bstr::BString;
@@ -58,6 +58,7 @@ impl Slot {
             let gone = std::io::ErrorKind::NotADirectory;
             return Err(HarvestError::Store(io("read", &self.dir)(gone.into())));
         }
+        self.disarm(repo, lease)?;
         let head = self.head(repo)?;
         if head != lease && !repo.git.is_ancestor(lease, head)? {
             return Err(HarvestError::ForeignHead(head));
@@ -74,7 +75,7 @@ impl Slot {
                 return Ok(Harvest { tree, head, nested });
             }
             nested = self.not_ignored(repo, found.nested)?;
-        } else if untouched && head == lease {
+        } else if self.scan(hash).is_ok() && untouched && head == lease {
             return Ok(Harvest { tree, head, nested });
         }
         let tree = self.stage(repo, stage, &nested)?;
@@ -125,7 +126,7 @@ impl Slot {
         let copy = self.staging();
         self.free_staging();
         let index = self.admin.join("index");
-        if index.exists() {
+        if is_plain(&index) {
             std::fs::copy(&index, &copy).map_err(io("copy", &index))?;
         }
         let staged = match stage {
@@ -191,7 +192,7 @@ impl Slot {
 
     fn has_unmerged(&self, hash: gix::hash::Kind) -> Result<bool, StoreError> {
         let path = self.admin.join("index");
-        if !path.exists() {
+        if !is_plain(&path) {
             return Ok(false);
         }
         let index = scan::read_index(&path, hash)?;

@@ -17,6 +17,7 @@ use crate::protocol::id::ObjectId;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -121,6 +122,7 @@ fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreEr
 fn open_lock(path: &Path) -> Result<File, StoreError> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
     options.open(path).map_err(io("open", path))
 }
 
@@ -212,7 +214,10 @@ fn ordered(size: usize, tree: &str, read: impl Fn(usize) -> Record) -> Vec<usize
 
 fn read_record(notes: &Path, number: usize) -> Record {
     let path = notes.join(format!("{number}.json"));
-    std::fs::read(path).ok().and_then(|raw| serde_json::from_slice(&raw).ok()).unwrap_or_default()
+    super::read_plain(&path, 1 << 20)
+        .ok()
+        .and_then(|raw| serde_json::from_slice(&raw).ok())
+        .unwrap_or_default()
 }
 
 impl Slot {
@@ -258,10 +263,15 @@ impl Slot {
         self.index.get().ok_or(StoreError::Gix { what: "read the index", message: "it is gone".into() })
     }
 
-    /// Compares the worktree with what it was filled with.
+    /// Compares the worktree with what it was filled with. A fifo in the place of a `.gitignore` is taken away:
+    /// no commit can hold it, and Git would wait for it.
     fn scan(&self, hash: gix::hash::Kind) -> Result<scan::Scan, StoreError> {
         let record = &self.record;
-        Ok(scan::scan(&self.dir, self.index(hash)?, hash, record.verified_at, record.folder_mode))
+        let found = scan::scan(&self.dir, self.index(hash)?, hash, record.verified_at, record.folder_mode);
+        for trap in &found.traps {
+            let _ = std::fs::remove_file(self.dir.join(std::ffi::OsStr::from_bytes(trap)));
+        }
+        Ok(found)
     }
 
     /// True while processes of an earlier run live in it.

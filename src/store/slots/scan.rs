@@ -35,6 +35,8 @@ pub struct Scan {
     pub clean: bool,
     /// Repositories inside the slot that the index does not know, relative to it.
     pub nested: Vec<BString>,
+    /// Fifos, sockets and devices where Git looks for its own files: it would wait for them for ever.
+    pub traps: Vec<BString>,
 }
 
 struct Walk<'a> {
@@ -50,6 +52,7 @@ struct Walk<'a> {
     matched: AtomicUsize,
     dirty: AtomicBool,
     nested: Mutex<Vec<BString>>,
+    traps: Mutex<Vec<BString>>,
 }
 
 /// Reads the runner's index copy.
@@ -82,6 +85,7 @@ pub fn scan(
         matched: AtomicUsize::new(0),
         dirty: AtomicBool::new(false),
         nested: Mutex::new(Vec::new()),
+        traps: Mutex::new(Vec::new()),
     };
     match fstat(&walk.root) {
         Ok(raw) => walk.mode(Stat::from(&raw).permissions),
@@ -98,7 +102,8 @@ pub fn scan(
     }
     let complete = walk.matched.load(Ordering::Relaxed) == index.entries().len();
     let clean = complete && !walk.dirty.load(Ordering::Relaxed);
-    Scan { clean, nested: walk.nested.into_inner().unwrap_or_default() }
+    let list = |found: Mutex<Vec<BString>>| found.into_inner().unwrap_or_default();
+    Scan { clean, nested: list(walk.nested), traps: list(walk.traps) }
 }
 
 impl Walk<'_> {
@@ -184,6 +189,12 @@ impl Walk<'_> {
                         self.submodule(&folder, name);
                     } else {
                         below.push(full());
+                    }
+                }
+                Ok(stat) if stat.is_trap(name) => {
+                    self.changed();
+                    if let Ok(mut traps) = self.traps.lock() {
+                        traps.push(full());
                     }
                 }
                 Ok(stat) => self.file(|| self.dir.join(full().to_path_lossy()), known.find(name), &stat),
@@ -307,6 +318,11 @@ impl From<&FileStat> for Stat {
 }
 
 impl Stat {
+    /// True for what Git would open by this name (`.gitignore`, `.gitattributes`) and never come back from.
+    fn is_trap(&self, name: &CStr) -> bool {
+        !matches!(self.kind, SFlag::S_IFREG | SFlag::S_IFLNK) && name.to_bytes().starts_with(b".git")
+    }
+
     /// True where it is what the index noted; the index keeps the low 32 bits of each.
     fn is_of(&self, entry: &gix::index::Entry) -> bool {
         let kind = match self.kind {

@@ -140,18 +140,22 @@ fn kill_all(command: Pid) {
     }
 }
 
-/// Sends a signal to the groups of these processes.
 fn signal(processes: &[Process], signal: Signal) {
+    signal_groups(processes.iter().map(|process| (process.pid, process.group)), signal);
+}
+
+/// Sends a signal to the groups of these processes; each is a process and its group.
+pub(in crate::supervisor) fn signal_groups(processes: impl Iterator<Item = (i32, i32)>, signal: Signal) {
     let own = getpgrp().as_raw();
     let mut groups: HashSet<i32> = HashSet::new();
-    for process in processes {
-        if process.group > 1 && process.group != own {
-            if groups.insert(process.group) {
+    for (pid, group) in processes {
+        if group > 1 && group != own {
+            if groups.insert(group) {
                 // Whoever is gone needs no signal, and whoever may not be signalled is counted later.
-                let _ = killpg(Pid::from_raw(process.group), signal);
+                let _ = killpg(Pid::from_raw(group), signal);
             }
         } else {
-            let _ = kill(Pid::from_raw(process.pid), signal);
+            let _ = kill(Pid::from_raw(pid), signal);
         }
     }
 }
@@ -182,7 +186,7 @@ fn descendants(command: Pid) -> Vec<Process> {
 
 /// Parent and process group in a `/proc/<pid>/stat`. The name in it may hold anything, brackets and line
 /// breaks included, so fields count from its last bracket.
-fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
+pub(in crate::supervisor) fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
     let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];
     let mut fields = std::str::from_utf8(after).ok()?.split_ascii_whitespace().skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))

@@ -9,7 +9,7 @@
 
 mod clock;
 mod control;
-mod kill;
+pub(super) mod kill;
 mod log;
 pub(crate) mod options;
 mod outbox;

@@ -1,11 +1,6 @@
-//! The environment as a weapon: no trailer changes how a program is found, loaded or run (K15, S1).
+//! The environment as a weapon: no trailer changes how a program is found, loaded or run. Row S1.
 
-mod support;
-
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use support::flow::Place;
-use support::world::World;
+use super::*;
 
 /// Names that execute code or write files somewhere (reliability.md 9.2), and some of their kin.
 const NAMES: &str = "LD_PRELOAD LD_AUDIT LD_DEBUG LD_DEBUG_OUTPUT LD_LIBRARY_PATH LD_BIND_NOW LD_PROFILE \
@@ -27,7 +22,9 @@ const NAMES: &str = "LD_PRELOAD LD_AUDIT LD_DEBUG LD_DEBUG_OUTPUT LD_LIBRARY_PAT
     GIT_TRACE_SETUP GIT_ALLOW_PROTOCOL GIT_ATTR_SOURCE GIT_REDIRECT_STDOUT COREPACK_HOME ELECTRON_RUN_AS_NODE \
     PIP_CONFIG_FILE BUNDLE_GEMFILE GEM_HOME ZDOTDIR VIMINIT KRB5_CONFIG HOSTALIASES RES_OPTIONS PSModulePath \
     AYNIG_RESULT AYNIG_DIR AYNIG_RUN_ID AYNIG BODY COMMIT_HASH ROLE LOG_LEVEL WORKTREE_PATH STDOUT_LOG_PATH \
-    JULIA_LOAD_PATH R_PROFILE_USER ERL_AFLAGS GUILE_LOAD_PATH AWKPATH INPUTRC HISTFILE WGETRC";
+    JULIA_LOAD_PATH R_PROFILE_USER ERL_AFLAGS GUILE_LOAD_PATH AWKPATH INPUTRC HISTFILE WGETRC CMAKE_C_COMPILER_LAUNCHER CMAKE_TOOLCHAIN_FILE CCACHE_PREFIX \
+    ANSIBLE_LIBRARY TS_NODE_COMPILER RIPGREP_CONFIG_PATH FZF_DEFAULT_COMMAND PSQL_PAGER PGSERVICEFILE HGRCPATH \
+    SVN_SSH NIX_CONFIG UV_INDEX_URL LLVM_PROFILE_FILE ASAN_OPTIONS COMPOSE_FILE TF_CLI_CONFIG_FILE";
 
 /// Runs every interpreter of this machine once, git in the ways that start other programs.
 const PROBE: &str = r#"exec 2>/dev/null
@@ -37,6 +34,10 @@ have python3 && { python3 -c pass; echo | python3 -i; }
 have perl && perl -e 1
 have node && node -e 0
 have make && { echo 'all:' | make -f -; }
+have ruby && ruby -e 0
+have cargo && { d=$(mktemp -d) && mkdir "$d/src" && echo 'fn main() {}' >"$d/src/main.rs" &&
+    printf '[package]\nname = "p"\nversion = "0.1.0"\nedition = "2021"\n' >"$d/Cargo.toml" &&
+    (cd "$d" && cargo build --offline -q); rm -rf "$d"; }
 echo x >>file.txt
 git status; git diff; git log -1; git ls-remote ssh://nowhere.invalid/x; git ls-remote http://nowhere.invalid/x
 git stash list; git config --list
@@ -59,7 +60,8 @@ impl Trap {
         };
         let m = markers.display();
         write("run", &format!("#!/bin/sh\n/usr/bin/touch '{m}/run'\n"));
-        for program in ["sh", "bash", "python3", "perl", "node", "git", "env", "make", "ssh"] {
+        for program in ["sh", "bash", "python3", "perl", "node", "git", "env", "make", "ssh", "ruby", "rustc"]
+        {
             write(program, &format!("#!/bin/sh\n/usr/bin/touch '{m}/path-{program}'\n"));
         }
         write("source", &format!("/usr/bin/touch '{m}/sourced'\n"));
@@ -67,6 +69,7 @@ impl Trap {
         write("start.py", &format!("open('{m}/pythonstartup', 'w')\n"));
         write("evil.pm", &format!("open(F, '>', '{m}/perl'); 1;\n"));
         write("evil.js", &format!("require('fs').writeFileSync('{m}/node', '')\n"));
+        write("evil.rb", &format!("File.write('{m}/ruby', '')\n"));
         write("makefile", &format!("$(shell touch '{m}/make')\n"));
         let config = format!(
             "[core]\n\tfsmonitor = {}/trap/run\n\tpager = {}/trap/run\n",
@@ -96,6 +99,7 @@ impl Trap {
             "PERL5OPT" => format!("-I{t} -Mevil"),
             "PERL5DB" => format!("BEGIN {{ system('touch {m}/perldb') }}"),
             "NODE_OPTIONS" => format!("--require {t}/evil.js"),
+            "RUBYOPT" => format!("-r{t}/evil.rb"),
             "MAKEFILES" => format!("{t}/makefile"),
             "MAKEFLAGS" | "GNUMAKEFLAGS" => format!("--eval=$(shell\\ touch\\ {m}/{name})"),
             "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" => format!("{t}/xdg/git/config"),
@@ -122,52 +126,77 @@ impl Trap {
 }
 
 /// The trap works: set outright, these names do run code or write files.
-fn control(world: &World, trap: &Trap, dir: &Path) -> Vec<&'static str> {
+fn control(world: &World, trap: &Trap, dir: &Path) -> usize {
     let probe = world.root().join("probe.sh");
     std::fs::write(&probe, PROBE).unwrap();
+    // Each name, and the program that it is a weapon against.
     let singly = [
-        "BASH_ENV",
-        "ENV",
-        "PYTHONPATH",
-        "PYTHONSTARTUP",
-        "PERL5OPT",
-        "NODE_OPTIONS",
-        "MAKEFILES",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_EXTERNAL_DIFF",
-        "GIT_SSH_COMMAND",
-        "GIT_TRACE",
-        "GIT_TRACE2",
-        "XDG_CONFIG_HOME",
-        "HOME",
-        "PATH",
+        ("BASH_ENV", "bash"),
+        ("ENV", "sh"),
+        ("PYTHONPATH", "python3"),
+        ("PYTHONSTARTUP", "python3"),
+        ("PERL5OPT", "perl"),
+        ("NODE_OPTIONS", "node"),
+        ("RUBYOPT", "ruby"),
+        ("MAKEFILES", "make"),
+        ("RUSTC_WRAPPER", "cargo"),
+        ("RUSTC", "cargo"),
+        ("GIT_CONFIG_GLOBAL", "git"),
+        ("GIT_EXTERNAL_DIFF", "git"),
+        ("GIT_SSH_COMMAND", "git"),
+        ("GIT_TRACE", "git"),
+        ("GIT_TRACE2", "git"),
+        ("XDG_CONFIG_HOME", "git"),
+        ("HOME", "git"),
+        ("PATH", "sh"),
     ];
-    let mut caught = Vec::new();
-    for name in singly {
+    let have = |program: &str| {
+        let script = format!("command -v {program}");
+        world.run("/bin/sh", dir, &["-c", &script]).code == 0
+    };
+    let mut caught = 0;
+    for (name, program) in singly {
+        if !have(program) {
+            support::skipped(&format!("S1: no {program} here to try {name} on"));
+            continue;
+        }
         trap.reset();
         let mut command = world.command("/bin/sh", dir);
         command.arg(&probe).env("PROBED", "/dev/null").env(name, trap.value(&world.root(), name));
         command.output().unwrap();
         world.git(dir, &["checkout", "-q", "file.txt"]);
-        if !trap.sprung().is_empty() {
-            caught.push(name);
-        }
+        assert!(!trap.sprung().is_empty(), "the trap does not catch {name}");
+        caught += 1;
     }
     trap.reset();
     caught
 }
 
+/// Puts the toolchain that builds this on the PATH, without its wrapper.
+fn with_cargo(world: &mut World) {
+    let Some(bin) = std::env::var_os("CARGO").map(PathBuf::from).and_then(|c| Some(c.parent()?.to_owned()))
+    else {
+        return;
+    };
+    for program in ["cargo", "rustc"] {
+        if bin.join(program).exists() {
+            std::os::unix::fs::symlink(bin.join(program), world.root().join("bin").join(program)).unwrap();
+        }
+    }
+}
+
 /// K15, S1: every name as a trailer, 0 executions
 #[test]
-fn no_trailer_makes_a_program_run_code() {
+fn s01_no_trailer_makes_a_program_run_code() {
     let names: Vec<&str> = NAMES.split_whitespace().collect();
     assert!(names.len() >= 120, "{}", names.len());
     let mut world = World::any();
     let dir = world.init("repo");
     Place::new(&world, &dir).seed();
     let trap = Trap::new(&world);
+    with_cargo(&mut world);
     let caught = control(&world, &trap, &dir);
-    assert!(caught.len() >= 12, "the trap does not catch: {caught:?}");
+    assert!(caught >= 8, "too little is installed here to say anything: {caught}");
     let script = format!("#!/bin/sh\n(\n{PROBE})\necho 'SET_STATE {{\"state\":\"done\"}}'\n");
     world.commit_files(&dir, "main", &[(".aynig/command/probe", &script)], "probe");
     world.git(&dir, &["reset", "-q", "--hard"]);
@@ -190,7 +219,7 @@ fn no_trailer_makes_a_program_run_code() {
         world.raw_commit(&dir, &branch, message.as_bytes());
         let mut tick = world.command("git", &dir);
         tick.args(["-c", "aynig.commandsFrom=branch", "aynig", "tick", &branch]);
-        let said = support::world::Said::from(tick.output().unwrap()).expect(0);
+        let said = Said::from(tick.output().unwrap()).expect(0);
         assert!(said.out.contains("probe -> done"), "{}{}", said.out, said.err);
         assert_eq!(trap.sprung(), Vec::<String>::new(), "executed");
         let env = std::fs::read(&probed).unwrap();

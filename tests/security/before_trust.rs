@@ -1,0 +1,235 @@
+//! A repository whose configuration somebody else wrote, before anybody trusted it: rows S6, S7 and S16.
+
+use super::*;
+
+/// Keys that make Git start a program, with the form that their value takes (`@` is the program).
+const PROGRAMS: &[(&str, &str)] = &[
+    ("core.fsmonitor", "@"),
+    ("core.sshCommand", "@"),
+    ("core.gitProxy", "@"),
+    ("core.askPass", "@"),
+    ("core.pager", "@"),
+    ("core.editor", "@"),
+    ("core.alternateRefsCommand", "@"),
+    ("core.hooksPath", "@-hooks"),
+    ("sequence.editor", "@"),
+    ("credential.helper", "!@"),
+    ("diff.external", "@"),
+    ("diff.x.command", "@"),
+    ("diff.x.textconv", "@"),
+    ("merge.x.driver", "@"),
+    ("filter.x.clean", "@"),
+    ("filter.x.smudge", "@"),
+    ("filter.x.process", "@"),
+    ("filter.x.required", "true"),
+    ("gpg.program", "@"),
+    ("gpg.ssh.program", "@"),
+    ("commit.gpgSign", "true"),
+    ("log.showSignature", "true"),
+    ("interactive.diffFilter", "@"),
+    ("pager.status", "@"),
+    ("alias.status", "!@"),
+    ("alias.config", "!@"),
+    ("uploadpack.packObjectsHook", "@"),
+    ("trace2.eventTarget", "@-trace"),
+    ("protocol.ext.allow", "always"),
+    ("remote.evil.url", "ext::@"),
+    ("remote.evil.uploadpack", "@"),
+    ("remote.evil.receivepack", "@"),
+    ("remote.ssh.url", "ssh://nowhere.invalid/x"),
+    ("aynig.remote", "evil"),
+    ("aynig.commandsFrom", "branch"),
+    ("aynig.exec", "@"),
+    ("aynig.worktreeDir", "@-slots"),
+    ("aynig.requireSignature", "true"),
+];
+
+/// A repository with every one of those, a branch that asks for a command, and attributes that name the drivers.
+fn hostile(world: &World, name: &str) -> (PathBuf, PathBuf) {
+    let (dir, fired) = (world.init(name), world.root().join("fired"));
+    let go = format!("#!/bin/sh\ntouch '{}'\n{DONE}\n", fired.display());
+    let files = [
+        (".gitattributes", "* filter=x diff=x merge=x\n"),
+        ("file.txt", "one\n"),
+        (".aynig/command/go", &go),
+    ];
+    world.commit_files(&dir, "main", &files, "seed");
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.raw_commit(&dir, "work", b"go\n\ndwp-state: go\ndwp-source: git:evil\n");
+    world.raw_commit(
+        &dir,
+        "stalled",
+        b"go\n\ndwp-state: stalled\ndwp-stalled-run: x\ndwp-origin-state: go\n",
+    );
+    let program = world.root().join("program");
+    let script = format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\nexit 1\n", fired.display());
+    executable(&program, &script);
+    for hook in
+        ["post-checkout", "reference-transaction", "post-index-change", "pre-push", "fsmonitor-watchman"]
+    {
+        executable(&world.root().join("program-hooks").join(hook), &script);
+        executable(&dir.join(".git/hooks").join(hook), &script);
+    }
+    let mut config = std::fs::read_to_string(dir.join(".git/config")).unwrap();
+    for (key, value) in PROGRAMS {
+        let (section, rest) = key.split_once('.').unwrap();
+        let value = value.replace('@', program.to_str().unwrap());
+        config += &match rest.rsplit_once('.') {
+            Some((sub, key)) => format!("[{section} \"{sub}\"]\n\t{key} = \"{value}\"\n"),
+            None => format!("[{section}]\n\t{rest} = \"{value}\"\n"),
+        };
+    }
+    std::fs::write(dir.join(".git/config"), config).unwrap();
+    (dir, fired)
+}
+
+/// K14, K33, S6, S7: nothing of the repository's configuration runs before somebody trusts it
+#[test]
+fn s07_before_trust_no_program_of_the_configuration_runs() {
+    let mut world = World::any();
+    let (dir, fired) = hostile(&world, "repo");
+    world.set("GIT_TERMINAL_PROMPT", "0");
+    for args in [
+        &["status"][..],
+        &["status", "-v", "work"],
+        &["status", "--json"],
+        &["status", "--porcelain"],
+        &["events", "work"],
+        &["events", "work", "--history"],
+        &["logs", "work"],
+        &["doctor"],
+        &["gc", "--dry-run"],
+        &["hooks", "status"],
+        &["trust", "--list"],
+        &["tick"],
+        &["tick", "work"],
+        &["tick", "--detach"],
+        &["tick", "--dry-run"],
+        &["run"],
+        &["hook", "post-commit"],
+        &["hook", "post-merge"],
+        &["-h"],
+    ] {
+        let said = world.aynig(&dir, args);
+        let ran = std::fs::read_to_string(&fired).unwrap_or_default();
+        assert!(ran.is_empty(), "{args:?} ran: {ran}{}{}", said.out, said.err);
+    }
+    assert!(!world.root().join("program-slots").exists() && !world.root().join("program-trace").exists());
+    // The traps are real.
+    world.try_git(&dir, &["fetch", "evil"]);
+    world.try_git(&dir, &["status"]);
+    assert!(std::fs::read_to_string(&fired).unwrap().lines().count() >= 2);
+}
+
+/// K33, S7: an object that a partial clone lacks is not fetched before somebody trusts it
+#[test]
+fn s07_before_trust_nothing_is_fetched_for_a_partial_clone() {
+    let world = World::any();
+    let (dir, fired) = hostile(&world, "repo");
+    let tree = world.git(&dir, &["-c", "core.fsmonitor=false", "rev-parse", "work^{tree}"]);
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "evil"),
+        ("remote.evil.promisor", "true"),
+        ("remote.evil.partialCloneFilter", "tree:0"),
+    ] {
+        world.git(&dir, &["config", key, value]);
+    }
+    std::fs::remove_file(dir.join(".git/objects").join(&tree[..2]).join(&tree[2..])).unwrap_or_else(|e| {
+        // What fast-import wrote is in a pack: all of it goes, but for the commits that were written one by one.
+        let _ = (e, std::fs::remove_dir_all(dir.join(".git/objects/pack")));
+    });
+    let _ = std::fs::remove_file(&fired);
+    for args in [&["status"][..], &["status", "work"], &["doctor"], &["tick", "work"], &["events", "work"]] {
+        let said = world.aynig(&dir, args);
+        let ran = std::fs::read_to_string(&fired).unwrap_or_default();
+        assert!(ran.is_empty(), "{args:?} ran: {ran}{}{}", said.out, said.err);
+    }
+    world.try_git(&dir, &["-c", "core.fsmonitor=false", "cat-file", "-p", &tree]);
+    if std::fs::read_to_string(&fired).unwrap_or_default().is_empty() {
+        support::skipped("S7: this git fetches nothing by itself");
+    }
+}
+
+/// S7: on a server no driver runs: clean, smudge, process, LFS's own, diff, text conversion, merge
+#[test]
+fn s07_on_a_server_no_driver_runs_whatever_is_pushed() {
+    let world = World::any();
+    let dir = world.try_init("repo.git", &["--bare"]).unwrap();
+    let fired = world.root().join("fired");
+    let program = world.root().join("program");
+    executable(&program, &format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\ncat\n", fired.display()));
+    let p = program.to_str().unwrap();
+    for (key, value) in [
+        ("filter.x.clean", p),
+        ("filter.x.smudge", p),
+        ("filter.x.required", "true"),
+        ("filter.y.process", p),
+        ("filter.lfs.process", p),
+        ("filter.lfs.clean", p),
+        ("filter.lfs.smudge", p),
+        ("filter.lfs.required", "true"),
+        ("diff.x.textconv", p),
+        ("diff.x.command", p),
+        ("merge.x.driver", p),
+        ("core.fsmonitor", p),
+    ] {
+        global(&world, &[key, value]);
+    }
+    let attributes = "*.x filter=x diff=x merge=x\n*.y filter=y\n*.bin filter=lfs diff=lfs merge=lfs -text\n";
+    let files = |go: &str| -> Vec<(String, String)> {
+        let all = [
+            (".gitattributes", attributes),
+            ("a.x", "x\n"),
+            ("a.y", "y\n"),
+            ("a.bin", "bin\n"),
+            (".aynig/command/go", go),
+        ];
+        all.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec()
+    };
+    let edit = format!("#!/bin/sh\nfor f in a.x a.y a.bin; do echo more >>$f; done\n{DONE}\n");
+    let files = files(&edit);
+    let files: Vec<(&str, &str)> = files.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    world.commit_files(&dir, "main", &files, "seed");
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    for branch in ["a", "b", "c"] {
+        world.aynig(&dir, &["set-state", "go", "-b", branch]).expect(0);
+        world.commit_files(&dir, "other", &[("a.x", branch)], "other");
+        world.aynig(&dir, &["tick", branch]).expect(0);
+        assert_eq!(world.git(&dir, &["cat-file", "blob", &format!("{branch}:a.bin")]), "bin\nmore");
+    }
+    world.aynig(&dir, &["gc"]).expect(0);
+    let ran = std::fs::read_to_string(&fired).unwrap_or_default();
+    assert!(ran.is_empty(), "{ran}");
+}
+
+/// K33, S16: files of a branch that look like a bare repository are one only where Git says so
+#[test]
+fn s16_a_bare_repository_inside_a_branch_is_refused_as_git_refuses_it() {
+    let world = World::any();
+    let dir = repo(&world, &[]);
+    global(&world, &["safe.bareRepository", "explicit"]);
+    let inner = dir.join("docs");
+    world.git(&dir, &["init", "-q", "--bare", "docs"]);
+    let fired = world.root().join("fired");
+    let program = world.root().join("program");
+    executable(&program, &format!("#!/bin/sh\ntouch '{}'\n", fired.display()));
+    let config = format!(
+        "[core]\n\tbare = true\n\trepositoryformatversion = 0\n\tsshCommand = {0}\n[aynig]\n\tremote = x\n\
+         [remote \"x\"]\n\turl = ssh://x/y\n",
+        program.display()
+    );
+    std::fs::write(inner.join("config"), config).unwrap();
+    let theirs = world.try_git(&inner, &["rev-parse", "--git-dir"]);
+    if theirs.code == 0 {
+        return support::skipped("S16: this git knows no safe.bareRepository");
+    }
+    for args in [&["status"][..], &["tick"], &["trust"], &["set-state", "build", "-b", "x"]] {
+        let said = world.aynig(&inner, args).expect(128);
+        assert!(said.err.contains("safe.bareRepository"), "{args:?}: {}", said.err);
+    }
+    assert!(!fired.exists());
+    // Named, it is meant; and a repository's own folder is no such thing.
+    world.aynig(&dir, &["--git-dir=docs", "trust", "--list"]).expect(0);
+    tick(&world, &dir, "build", "work").expect(0);
+}

@@ -1,0 +1,55 @@
+//! A command that gets rid of who watches it: what K17 says of S19 and S22.
+
+use super::*;
+use support::life::{eventually, lives};
+
+/// K17, S22: a command that kills its guardian is not free: it and all that it left in the background end, and the
+/// next run in its slot is alone
+#[test]
+fn s22_a_command_that_kills_its_guardian_leaves_nobody_behind() {
+    let mut world = World::any();
+    let pids = world.root().join("pids");
+    world.set("PIDS", &pids);
+    // In sessions of their own, without parents, deaf to what may be ignored, three with an empty environment.
+    let leaf = "trap '' TERM HUP INT\necho $$ >>\"$1\"\nwhile :; do echo tampered >\"$2/file.txt\"; sleep 0.05; done\n";
+    let script = r#"L="$AYNIG_DIR/lib/leaf"
+for i in 1 2 3; do (setsid env -i PATH="$PATH" sh "$L" "$PIDS" "$PWD" >/dev/null 2>&1 &); done
+(setsid sh -c '(sh "$0" "$1" "$2" & exit 0) & exit 0' "$L" "$PIDS" "$PWD" >/dev/null 2>&1 &)
+until [ -e "$PIDS" ] && [ "$(wc -l <"$PIDS")" -ge 4 ]; do sleep 0.01; done
+kill -9 $PPID
+sleep 300"#;
+    let dir = repo(&world, &[("kill", script)]);
+    world.commit_files(&dir, "main", &[(".aynig/lib/leaf", leaf)], "leaf");
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.aynig(&dir, &["set-state", "kill", "-b", "bad"]).expect(0);
+    let said = world.aynig(&dir, &["tick", "bad"]);
+    let all = std::fs::read_to_string(&pids).unwrap();
+    assert!(all.lines().count() >= 4, "{all}{}{}", said.out, said.err);
+    let left: Vec<&str> = all.lines().filter(|pid| lives(pid)).collect();
+    assert!(left.is_empty(), "{left:?} of {all}: {}{}", said.out, said.err);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(said.out.contains("its supervisor was killed"), "{}", said.out);
+    let said = tick(&world, &dir, "build", "good").expect(0);
+    assert!(said.out.contains("build -> review"), "{}{}", said.out, said.err);
+    assert_eq!(world.git(&dir, &["show", "good:file.txt"]), "one\nedited");
+}
+
+/// K40, S19: a command can't have a chain started in a folder that nobody trusts
+#[test]
+fn s19_a_noted_repository_that_nobody_trusts_is_left_alone() {
+    let mut world = World::any();
+    let wild = world.init("wild");
+    Place::new(&world, &wild).seed();
+    let outside = world.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    world.git(&wild, &["config", "core.worktree", outside.to_str().unwrap()]);
+    world.set("WILD", wild.join(".git"));
+    let dir = repo(
+        &world,
+        &[("wake", &format!("printf '%s\\0refs/heads/main\\0' \"$WILD\" >>\"$AYNIG_RUN_DIR/wake\"\n{DONE}"))],
+    );
+    tick(&world, &dir, "wake", "work").expect(0);
+    let there = std::fs::read_dir(&outside).unwrap().count();
+    assert_eq!(there, 0, "something was written outside");
+    eventually("nothing starts", || (!wild.join(".git/aynig/slots").exists()).then_some(()));
+}

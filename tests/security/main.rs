@@ -1,0 +1,62 @@
+//! The threats of CONTRACT.md's section "Security", row by row: a test named `s07_...` tries row S7.
+//!
+//! `rows` checks that no row is without one. `AYNIG_CAMPAIGN=full` tries as often as the rows ask for; without
+//! it a sample. Tests of a row that another file had long before are there, under the row's name.
+
+mod before_trust;
+mod environment;
+mod escapes;
+mod files;
+mod options;
+mod rows;
+mod secrets;
+mod server;
+#[path = "../support/mod.rs"]
+mod support;
+mod swaps;
+mod terminal;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use support::flow::Place;
+use support::world::{Said, World};
+
+const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// A trusted repository with the usual command and these others: (state, script).
+fn repo(world: &World, commands: &[(&str, &str)]) -> PathBuf {
+    let dir = world.init("repo");
+    Place::new(world, &dir).seed();
+    for (state, script) in commands {
+        let path = format!(".aynig/command/{state}");
+        world.commit_files(&dir, "main", &[(&path, &format!("#!/bin/sh\n{script}\n"))], state);
+    }
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    dir
+}
+
+/// Sets a state on a branch and ticks it.
+fn tick(world: &World, dir: &Path, state: &str, branch: &str) -> Said {
+    world.aynig(dir, &["set-state", state, "-b", branch]).expect(0);
+    world.aynig(dir, &["tick", branch])
+}
+
+fn head(world: &World, dir: &Path, branch: &str) -> String {
+    world.git(dir, &["rev-parse", &format!("refs/heads/{branch}")])
+}
+
+fn global(world: &World, args: &[&str]) {
+    world.git(&world.root(), &[&["config", "--global"], args].concat());
+}
+
+fn executable(path: &Path, script: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, script).unwrap();
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// How often: all of it for the campaign, else a part.
+fn times(all: usize, sample: usize) -> usize {
+    if std::env::var("AYNIG_CAMPAIGN").is_ok_and(|v| v == "full") { all } else { sample }
+}
