@@ -2,9 +2,11 @@
 //!
 //! The rooms, lowest first; each may use those above it in this list and nothing below:
 //! `protocol` (pure values and decisions), `supervisor` (child processes), `store` (everything
-//! that touches Git), `runner` (one tick as a straight line), `cli` (arguments, output, exit codes).
+//! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
+//! one), `conformance` (the public corpus), `cli` (arguments, output, exit codes).
 
 pub mod cli;
+pub mod governed;
 pub mod protocol;
 pub mod runner;
 pub mod store;
