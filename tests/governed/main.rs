@@ -4,3 +4,4 @@
 //! any two file operations) is in `src/governed/crash.rs`.
 
 mod corpus;
+mod proofs;
