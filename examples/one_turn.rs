@@ -4,7 +4,8 @@
 //! accepted. Run it with `cargo run --example one_turn`; it ends with 0 where all holds.
 
 use aynig::governed::{
-    AcceptOptions, Config, Root, accept_turn, assign_turn, get_turn_staging_result_path, init_run, load_context,
+    AcceptOptions, Config, Root, accept_turn, assign_turn, get_turn_staging_result_path, init_run,
+    load_context,
 };
 use serde_json::{Value, json};
 use std::error::Error;
@@ -89,7 +90,10 @@ pub fn prove(folder: &Path) -> Proof {
     std::fs::create_dir_all(staged.parent().ok_or("a staging path has a folder")?)?;
     std::fs::write(&staged, result(run.run_id().unwrap_or_default(), turn_id).to_string())?;
     let accepted = accept_turn(&root, &config, &AcceptOptions::default())?;
-    check(accepted.state.phase() == Some("planning"), "nothing was asked for, and nothing happens by itself")?;
+    check(
+        accepted.state.phase() == Some("planning"),
+        "nothing was asked for, and nothing happens by itself",
+    )?;
 
     let state: Value = serde_json::from_slice(&std::fs::read(own.join("state.json"))?)?;
     for key in ["run_id", "schema_version", "status", "phase"] {

@@ -48,7 +48,9 @@ impl Callbacks for Worker<'_> {
     fn on_event(&mut self, event: &LoopEvent) -> Result<(), Failure> {
         self.events.push(event.name());
         match event {
-            LoopEvent::TurnAccepted { turn } => Ok(commit(self.folder, turn.id()).map_err(|e| e.to_string())?),
+            LoopEvent::TurnAccepted { turn } => {
+                Ok(commit(self.folder, turn.id()).map_err(|e| e.to_string())?)
+            }
             LoopEvent::TurnAssigned { .. }
             | LoopEvent::TurnRejected { .. }
             | LoopEvent::TurnConflicted { .. }
@@ -80,7 +82,9 @@ pub fn prove(folder: &Path) -> Proof {
     check(report.turn_history.iter().filter(|turn| !turn.accepted).count() == 1, "one attempt was rejected")?;
     let status = report.state.and_then(|state| state.status());
     check(status == Some(RunStatus::Completed), "the state says so")?;
-    for event in ["turn_assigned", "turn_accepted", "turn_rejected", "gate_paused", "gate_approved", "completed"] {
+    for event in
+        ["turn_assigned", "turn_accepted", "turn_rejected", "gate_paused", "gate_approved", "completed"]
+    {
         check(worker.events.contains(&event), &format!("{event} was told"))?;
     }
     Ok(())

@@ -6,8 +6,8 @@
 
 use aynig::governed::{
     AcceptOptions, BundleOptions, Config, Rejection, Root, RunStatus, State, Turn, TurnStatus, accept_turn,
-    approve_completion_gate, approve_phase_gate, assign_turn, get_turn_staging_result_path, init_run, load_state,
-    reject_turn, write_dispatch_bundle,
+    approve_completion_gate, approve_phase_gate, assign_turn, get_turn_staging_result_path, init_run,
+    load_state, reject_turn, write_dispatch_bundle,
 };
 use serde_json::{Value, json};
 use std::error::Error;
@@ -21,7 +21,8 @@ fn check(holds: bool, what: &str) -> Proof {
 }
 
 fn git(folder: &Path, args: &[&str]) -> Proof {
-    let identity = ["-c", "user.name=Proof", "-c", "user.email=proof@example.com", "-c", "commit.gpgsign=false"];
+    let identity =
+        ["-c", "user.name=Proof", "-c", "user.email=proof@example.com", "-c", "commit.gpgsign=false"];
     let mut command = Command::new("git");
     command.args(identity).args(args).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
     check(command.status()?.success(), &format!("git {} succeeds", args.join(" ")))
@@ -42,9 +43,7 @@ pub fn repository(folder: &Path) -> Proof {
 
 /// Three roles, three phases, two gates with a person before them.
 pub fn config() -> Value {
-    let role = |title: &str, mandate: &str, authority: &str, runtime: &str| {
-        json!({ "title": title, "mandate": mandate, "write_authority": authority, "runtime_id": runtime })
-    };
+    let role = |title: &str, mandate: &str, authority: &str, runtime: &str| json!({ "title": title, "mandate": mandate, "write_authority": authority, "runtime_id": runtime });
     json!({
         "schema_version": 4,
         "protocol_mode": "governed",
@@ -87,7 +86,10 @@ pub fn work(folder: &Path, state: &State, turn: &Turn) -> Result<Value, Box<dyn 
         "dev" => (
             &[
                 ("src/feature.txt", "the feature\n"),
-                (".planning/IMPLEMENTATION_NOTES.md", "## Changes\n\nThe feature.\n\n## Verification\n\nRan it.\n"),
+                (
+                    ".planning/IMPLEMENTATION_NOTES.md",
+                    "## Changes\n\nThe feature.\n\n## Verification\n\nRan it.\n",
+                ),
             ],
             "workspace",
             "qa",
@@ -180,7 +182,11 @@ impl Project<'_> {
         let dev = assign_turn(root, config, "dev")?;
         self.bundle(&dev.state)?;
         let staged = self.stage(&dev.turn, &json!({ "status": "invalid" }))?;
-        let rejection = Rejection { stage: Some("schema".to_owned()), errors: vec!["no result".to_owned()], turn_id: None };
+        let rejection = Rejection {
+            stage: Some("schema".to_owned()),
+            errors: vec!["no result".to_owned()],
+            turn_id: None,
+        };
         let rejected = reject_turn(root, config, &rejection, "this is no result")?;
         check(!staged.exists(), "what was staged is gone")?;
         check(rejected.turn.id() == dev.turn.id(), "the turn is the same")?;

@@ -104,7 +104,7 @@ pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
     let folder = root.join(TRANSACTIONS);
     for name in names(&folder)? {
         if name.ends_with(ASIDE) {
-            remove_file(&folder.join(name))?;
+            remove_tree(root, &folder.join(name))?;
         }
     }
     Ok(())

@@ -190,7 +190,6 @@ fn folder_of(root: &Root, kind: &str) -> PathBuf {
 
 /// Finishes what killed processes left, oldest first. The lock is held.
 pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
-    disk::sweep(root)?;
     for folder in ["accept", "lifecycle"] {
         let folder = root.join(disk::TRANSACTIONS).join(folder);
         let mut journals = Vec::new();
@@ -208,7 +207,8 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
             redo(root, &journal, &path)?;
         }
     }
-    Ok(())
+    // Last: what a journal is to move is aside until then.
+    disk::sweep(root)
 }
 
 /// Does what a journal says, as far as it is not done, and removes it.

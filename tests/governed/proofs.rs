@@ -31,7 +31,8 @@ fn proofs_use_the_boundary_alone() {
         let text = std::fs::read_to_string(path).unwrap();
         for (at, _) in text.match_indices("aynig::") {
             let rest = &text[at + "aynig::".len()..];
-            let uses_boundary = rest.starts_with("governed::{") || (name == "run_loop" && rest.starts_with("run_loop::{"));
+            let uses_boundary =
+                rest.starts_with("governed::{") || (name == "run_loop" && rest.starts_with("run_loop::{"));
             assert!(uses_boundary, "{name}: aynig::{}", &rest[..20]);
         }
     }
