@@ -3,5 +3,15 @@
 //! Everything happens in folders of the tests' own. What has to be inside the crate (the process killed between
 //! any two file operations) is in `src/governed/crash.rs`.
 
+mod boundary;
 mod corpus;
+mod hooks;
+mod lifecycle;
+mod loops;
+mod notify;
 mod proofs;
+mod races;
+mod refusals;
+mod rig;
+mod speed;
+mod workspace;
