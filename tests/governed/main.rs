@@ -9,6 +9,8 @@ mod hooks;
 mod lifecycle;
 mod loops;
 mod notify;
+// The third proof takes the project of the second, and both are run.
+#[allow(clippy::duplicate_mod)]
 mod proofs;
 mod races;
 mod refusals;
