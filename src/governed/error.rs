@@ -123,6 +123,8 @@ pub enum GovernedError {
         policy: String,
         /// What it says.
         message: String,
+        /// The state after it, where the policy escalates: the run is blocked then.
+        escalated: Option<Box<State>>,
     },
     /// Others have changed the same files since the turn was assigned; the turn is `conflicted` now.
     #[error("cannot accept turn: it conflicts with turns accepted since in {}", shown(&files_of(conflict)))]
@@ -186,7 +188,8 @@ impl GovernedError {
             Self::Refused(refusal) => refusal.code(),
             Self::StaleStaging { .. } => Some("stale_staging"),
             Self::OverrideRefused { .. } => Some("override_validation_failed"),
-            Self::PolicyViolation { .. } => Some("policy_violation"),
+            Self::PolicyViolation { escalated: Some(_), .. } => Some("policy_escalation"),
+            Self::PolicyViolation { escalated: None, .. } => Some("policy_violation"),
             Self::Conflict { .. } => Some("conflict"),
             Self::Hook { code, .. } => Some(code),
             Self::NoProject { .. }

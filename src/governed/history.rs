@@ -91,7 +91,7 @@ fn observed(facts: &Facts<'_>) -> Value {
 }
 
 /// What a declared verification is worth, given who declares it and with which evidence.
-fn normalized_verification(facts: &Facts<'_>) -> Value {
+pub(super) fn normalized_verification(facts: &Facts<'_>) -> Value {
     let verification = json::object(facts.result, "verification");
     let declared = verification.and_then(|v| json::text(v, "status")).unwrap_or("skipped");
     let is = |status: &str, reason: &str, reproducible: bool| json!({ "status": status, "reason": reason, "reproducible": reproducible });

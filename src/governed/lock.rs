@@ -2,12 +2,12 @@
 //!
 //! The file is `.agentxchain/locks/accept-turn.lock`; its JSON (`owner_pid`, `acquired_at`) is for readers and
 //! for tools that lock by content alone: a lock of theirs whose owner lives and that is younger than 30
-//! seconds is respected. Whoever gets in first finishes what a killed process left ([`super::journal`]).
+//! seconds is respected. Whoever gets in first finishes what a killed process left ([`super::redo`]).
 //! Re-entrant on the thread that holds it: `acquire_lock`, then any operation, works. The file is removed
 //! on release, under the lock; who waited for the removed file opens the new one. Implements G2.
 
 use super::root::Root;
-use super::{GovernedError, disk, io, journal, json, time};
+use super::{GovernedError, disk, io, json, redo, time};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::kill;
@@ -102,7 +102,7 @@ fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError>
     };
     let held = Rc::new(Held { path: path.clone(), file });
     write_owner(root, &held)?;
-    journal::recover(root)?;
+    redo::recover(root)?;
     HELD.with_borrow_mut(|all| all.push((path, Rc::downgrade(&held))));
     Ok(LockGuard { held })
 }

@@ -374,3 +374,79 @@ fn a_bundle_is_for_a_turn_that_is_active_now() {
         .unwrap_err();
     assert_eq!(late.code(), Some("not_found"));
 }
+
+#[test]
+fn policies_warn_refuse_and_escalate() {
+    let policy = |id: &str, action: &str| json!({ "id": id, "rule": "max_cost_per_turn", "action": action, "params": { "limit_usd": 1 } });
+    for (action, code) in
+        [("warn", None), ("block", Some("policy_violation")), ("escalate", Some("policy_escalation"))]
+    {
+        let mut config = config();
+        config["policies"] = json!([policy("cheap", action)]);
+        let project = Project::with(config);
+        assert!(load_context(&project.root()).is_ok());
+        init_run(&project.root(), &project.config).unwrap();
+        let turn = project.assign("pm");
+        project.stage(&turn, json!({ "cost": { "usd": 2 } }));
+        let before = project.files();
+        match project.accept(&turn) {
+            Ok(accepted) => assert!(accepted.validation.warnings.iter().any(|w| w.contains("cheap"))),
+            Err(error) => assert_eq!(error.code(), code),
+        }
+        match action {
+            "block" => assert_eq!(project.files(), before),
+            "escalate" => assert_eq!(project.state().blocked_on(), Some("policy:cheap")),
+            _ => assert_eq!(project.lines("history.jsonl").len(), 1),
+        }
+    }
+    let mut config = config();
+    config["policies"] = json!([{ "id": "x", "rule": "no_such", "action": "block" }]);
+    assert!(load_context(&Project::with(config).root()).is_err());
+}
+
+#[test]
+fn policies_count_turns() {
+    let mut config = config();
+    let policy = |id: &str, rule: &str, limit: u64| json!({ "id": id, "rule": rule, "action": "block", "params": { "limit": limit } });
+    config["policies"] =
+        json!([policy("row", "max_consecutive_same_role", 2), policy("all", "max_total_turns", 9)]);
+    let project = Project::with(config);
+    init_run(&project.root(), &project.config).unwrap();
+    for wanted in [None, None, Some("policy_violation")] {
+        let turn = project.assign("pm");
+        project.stage(&turn, json!({}));
+        assert_eq!(project.accept(&turn).err().and_then(|error| error.code()), wanted);
+    }
+}
+
+#[test]
+fn decisions_of_the_repository_are_overridden_by_who_may() {
+    let mut config = config();
+    config["roles"]["pm"]["decision_authority"] = json!(50);
+    config["roles"]["dev"]["decision_authority"] = json!(10);
+    config["routing"]["plan"]["allowed_next_roles"] = json!(["pm", "dev"]);
+    let project = Project::with(config);
+    init_run(&project.root(), &project.config).unwrap();
+    let decision = |id: &str, overrides: Value| json!([{ "id": id, "category": "scope", "statement": "s", "rationale": "r", "durability": "repo", "overrides": overrides }]);
+    let turn = project.assign("pm");
+    project.stage(&turn, json!({ "decisions": decision("DEC-001", Value::Null) }));
+    project.accept(&turn).unwrap();
+    let dev = project.assign("dev");
+    for missing_or_higher in ["DEC-009", "DEC-001"] {
+        project.stage(&dev, json!({ "decisions": decision("DEC-002", json!(missing_or_higher)) }));
+        let before = project.files();
+        assert_eq!(project.accept(&dev).unwrap_err().code(), Some("override_validation_failed"));
+        assert_eq!(project.files(), before);
+    }
+    project.stage(&dev, json!({}));
+    project.accept(&dev).unwrap();
+    let pm = project.assign("pm");
+    project.stage(&pm, json!({ "decisions": decision("DEC-002", json!("DEC-001")) }));
+    project.accept(&pm).unwrap();
+    let all = project.lines("repo-decisions.jsonl");
+    assert_eq!(
+        (all[0]["status"].as_str(), all[0]["overridden_by"].as_str()),
+        (Some("overridden"), Some("DEC-002"))
+    );
+    assert_eq!(all[1]["status"], "active");
+}

@@ -3,6 +3,7 @@
 //! Everything happens in folders of the tests' own. What has to be inside the crate (the process killed between
 //! any two file operations) is in `src/governed/crash.rs`.
 
+mod adapter;
 mod boundary;
 mod corpus;
 mod hooks;

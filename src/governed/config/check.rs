@@ -2,7 +2,7 @@
 //!
 //! References are typed ([`Problem`]), because whoever mends a configuration wants the name that is missing.
 
-use super::super::hooks;
+use super::super::{hooks, policy};
 use super::{Authority, Object, json, parts};
 use serde_json::Value;
 use std::fmt;
@@ -24,7 +24,7 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    pub(super) fn invalid(field: impl Into<String>, must: impl Into<String>) -> Self {
+    pub(crate) fn invalid(field: impl Into<String>, must: impl Into<String>) -> Self {
         Self::Invalid { field: field.into(), must: must.into() }
     }
 }
@@ -67,6 +67,7 @@ pub(crate) fn problems(raw: &Value, root: Option<&Path>) -> Vec<Problem> {
     parts::notifications(config.get("notifications"), &mut found);
     parts::budget(config.get("budget"), &mut found);
     parts::rules(config.get("rules"), &mut found);
+    policy::check(config.get("policies"), &mut found);
     found
 }
 

@@ -17,7 +17,7 @@ use super::super::observe::{self, Changes, Sight};
 use super::super::outcome::{Bench, Stage, Validation, is_product, validate_text};
 use super::super::root::Root;
 use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
-use super::super::{Config, GovernedError, conflict, hooks, lines};
+use super::super::{Config, GovernedError, conflict, hooks, lines, policy};
 use super::carryover::{Carryover, carryover};
 use super::facts::{Staged, staged};
 use super::{Place, locked, record};
@@ -64,7 +64,8 @@ pub struct Accepted {
 ///
 /// # Errors
 /// [`Refusal`] where no such turn is active, or the run takes none; [`GovernedError::StaleStaging`];
-/// [`GovernedError::InvalidResult`]; [`GovernedError::OverrideRefused`]; [`GovernedError::Conflict`], the turn
+/// [`GovernedError::InvalidResult`]; [`GovernedError::OverrideRefused`]; [`GovernedError::PolicyViolation`], the
+/// run blocked then where the policy escalates; [`GovernedError::Conflict`], the turn
 /// `conflicted` then; [`GovernedError::Hook`], the run blocked then; [`GovernedError::Locked`].
 pub fn accept_turn(root: &Root, config: &Config, options: &AcceptOptions) -> Result<Accepted, GovernedError> {
     locked(root, Some(config), |owed| {
@@ -101,6 +102,7 @@ impl Accepting<'_> {
         let sight = observe::look(self.root)?;
         let changes = observe::changes(self.root, &sight, self.turn.get("baseline"))?;
         self.compare(&mut validation, &result, &changes)?;
+        self.policies(&mut validation, &result, &changes, owed)?;
         let found = conflict::find(self.root, self.state, self.turn, &result, &changes)?;
         if let Some(conflict) = found.as_ref().filter(|_| !self.merges) {
             return Err(self.conflicts(conflict, owed)?);
@@ -193,6 +195,47 @@ impl Accepting<'_> {
             ..Validation::default()
         };
         Err(GovernedError::InvalidResult(Box::new(failed)))
+    }
+
+    /// The configuration's own limits.
+    fn policies(
+        &self,
+        validation: &mut Validation,
+        result: &Object,
+        changes: &Changes,
+        owed: &mut Vec<Owed>,
+    ) -> Result<(), GovernedError> {
+        let (root, at) = (self.root, self.root.now());
+        let facts = Facts {
+            state: self.state,
+            config: self.config,
+            turn: self.turn,
+            result,
+            at: &at,
+            accepted_sequence: 0,
+            changes,
+            accepted_ref: "",
+            conflict_resolution: None,
+        };
+        for broken in policy::broken(root, self.config, &facts)? {
+            let escalated = match broken.action {
+                policy::Action::Warn => {
+                    validation.warnings.push(format!("policy '{}': {}", broken.id, broken.message));
+                    continue;
+                }
+                policy::Action::Block => None,
+                policy::Action::Escalate => {
+                    let state = record::policy(root, self.state, self.turn, &broken, &at, owed)?;
+                    Some(Box::new(state))
+                }
+            };
+            return Err(GovernedError::PolicyViolation {
+                policy: broken.id,
+                message: broken.message,
+                escalated,
+            });
+        }
+        Ok(())
     }
 
     /// Writes a conflict down: the turn is conflicted, and after the third time the run waits for a person.

@@ -4,7 +4,9 @@ use super::super::conflict;
 use super::super::events::{self, Kind};
 use super::super::gate::{GateAction, GateResult};
 use super::super::journal::Change;
+use super::super::next::{self, Event, Verb};
 use super::super::notify::{self, Owed};
+use super::super::policy::Broken;
 use super::super::root::Root;
 use super::super::state::{RunStatus, State, Turn};
 use super::super::{GovernedError, json};
@@ -155,4 +157,36 @@ pub(super) fn conflict(
         .events(lines)
         .commit(root)?;
     Ok(())
+}
+
+/// Blocks the run for a policy that escalates. Returns the state then.
+pub(super) fn policy(
+    root: &Root,
+    state: &State,
+    turn: &Turn,
+    broken: &Broken,
+    at: &str,
+    owed: &mut Vec<Owed>,
+) -> Result<State, GovernedError> {
+    let (id, message) = (broken.id.as_str(), broken.message.as_str());
+    let action = "see what the policy wants, then reactivate the run";
+    let blocked_on = format!("policy:{id}");
+    let event = Event::Block {
+        by: Verb::Hook,
+        blocked_on: blocked_on.clone(),
+        reason: next::reason("policy_escalation", "human", action, Some(message), Some(turn.id()), at),
+        escalation: None,
+    };
+    let entry = json!({
+        "timestamp": at,
+        "decision": "policy_escalation",
+        "run_id": state.run_id(),
+        "phase": state.phase(),
+        "turn_id": turn.id(),
+        "role": turn.role(),
+        "policy_id": id,
+        "message": message,
+        "blocked_on": blocked_on,
+    });
+    super::blocked(root, "policy_escalation", state, &event, vec![entry], owed)
 }
