@@ -2,10 +2,14 @@
 //!
 //! The rooms, lowest first; each may use those above it in this list and nothing below:
 //! `protocol` (pure values and decisions), `supervisor` (child processes), `store` (everything
-//! that touches Git), `runner` (one tick as a straight line), `cli` (arguments, output, exit codes).
+//! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
+//! one), `conformance` (the public corpus), `cli` (arguments, output, exit codes).
 
 pub mod cli;
+pub mod conformance;
+pub mod governed;
 pub mod protocol;
+pub mod run_loop;
 pub mod runner;
 pub mod store;
 pub mod supervisor;

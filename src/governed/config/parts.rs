@@ -1,0 +1,225 @@
+//! The parts of a configuration that stand apart: runtimes, notifications, budget, rules, time limits.
+
+use super::check::Problem;
+use super::{Object, json};
+use serde_json::Value;
+
+const RUNTIMES: [&str; 5] = ["manual", "local_cli", "api_proxy", "mcp", "remote_agent"];
+
+pub(super) fn runtimes(runtimes: &Object, found: &mut Vec<Problem>) {
+    for (id, runtime) in runtimes {
+        let place = format!("runtimes.{id}");
+        let Some(runtime) = runtime.as_object() else {
+            found.push(Problem::invalid(place, "be an object"));
+            continue;
+        };
+        let kind = json::text(runtime, "type").unwrap_or_default();
+        let mut wrong = |key: &str, must: &str| found.push(Problem::invalid(format!("{place}.{key}"), must));
+        match kind {
+            "manual" => {}
+            "local_cli" => local_cli(runtime, &mut wrong),
+            "api_proxy" => api_proxy(runtime, &mut wrong),
+            "mcp" => mcp(runtime, &mut wrong),
+            "remote_agent" => {
+                if !json::text(runtime, "url").is_some_and(is_http) {
+                    wrong("url", "be an http or https address");
+                }
+                positive(runtime, &["timeout_ms"], &mut wrong);
+            }
+            _ => wrong("type", &format!("be one of {}", RUNTIMES.join(", "))),
+        }
+        if runtime.get("headers").is_some_and(|headers| !is_text_map(headers)) {
+            wrong("headers", "hold strings");
+        }
+    }
+}
+
+/// True for an address that a POST can go to.
+pub(super) fn is_http(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(char::is_whitespace))
+}
+
+pub(super) fn is_text_map(value: &Value) -> bool {
+    value.as_object().is_some_and(|map| map.values().all(Value::is_string))
+}
+
+fn positive(object: &Object, keys: &[&str], wrong: &mut dyn FnMut(&str, &str)) {
+    for key in keys {
+        if object.get(*key).is_some_and(|value| json::whole(value).is_none_or(|n| n < 1)) {
+            wrong(key, "be a whole number of at least 1");
+        }
+    }
+}
+
+fn local_cli(runtime: &Object, wrong: &mut dyn FnMut(&str, &str)) {
+    let transport = runtime.get("prompt_transport");
+    let name = transport.and_then(Value::as_str).unwrap_or_default();
+    if transport.is_some() && !["argv", "stdin", "dispatch_bundle_only"].contains(&name) {
+        wrong("prompt_transport", "be argv, stdin or dispatch_bundle_only");
+    }
+    let words = [json::texts(runtime, "command"), json::texts(runtime, "args")].concat();
+    let single = json::text(runtime, "command").unwrap_or_default();
+    if name == "argv" && !words.iter().chain([&single]).any(|word| word.contains("{prompt}")) {
+        wrong("command", "hold {prompt} where the prompt is an argument");
+    }
+    positive(runtime, &["startup_watchdog_ms", "startup_heartbeat_ms", "liveness_heartbeat_ms"], wrong);
+}
+
+fn api_proxy(runtime: &Object, wrong: &mut dyn FnMut(&str, &str)) {
+    let provider = json::text(runtime, "provider").unwrap_or_default();
+    if !["anthropic", "openai", "google", "ollama"].contains(&provider) {
+        wrong("provider", "be anthropic, openai, google or ollama");
+    }
+    if !json::is_filled(runtime.get("model")) {
+        wrong("model", "be a string that is not blank");
+    }
+    if provider != "ollama" && !json::is_filled(runtime.get("auth_env")) {
+        wrong("auth_env", "be a string that is not blank");
+    }
+    if runtime.get("base_url").is_some_and(|url| !url.as_str().is_some_and(is_http)) {
+        wrong("base_url", "be an http or https address");
+    }
+    positive(runtime, &["max_output_tokens", "context_window_tokens"], wrong);
+}
+
+fn mcp(runtime: &Object, wrong: &mut dyn FnMut(&str, &str)) {
+    let has = |keys: &[&str]| keys.iter().any(|key| runtime.contains_key(*key));
+    match json::text(runtime, "transport").unwrap_or("stdio") {
+        "stdio" => {
+            let command = runtime.get("command");
+            let is_list = command
+                .and_then(Value::as_array)
+                .is_some_and(|c| !c.is_empty() && c.iter().all(Value::is_string));
+            if !is_list && !json::is_filled(command) {
+                wrong("command", "be a string or a list of strings");
+            }
+            if has(&["url", "headers"]) {
+                wrong("url", "not be set where the transport is stdio");
+            }
+        }
+        "streamable_http" => {
+            if !json::text(runtime, "url").is_some_and(is_http) {
+                wrong("url", "be an http or https address");
+            }
+            if has(&["command", "args", "cwd"]) {
+                wrong("command", "not be set where the transport is streamable_http");
+            }
+        }
+        _ => wrong("transport", "be stdio or streamable_http"),
+    }
+}
+
+/// The events that a webhook may ask for.
+pub(crate) const NOTIFIED: [&str; 9] = [
+    "run_blocked",
+    "operator_escalation_raised",
+    "escalation_resolved",
+    "phase_transition_pending",
+    "run_completion_pending",
+    "run_completed",
+    "human_escalation_raised",
+    "human_escalation_resolved",
+    "approval_sla_reminder",
+];
+
+pub(super) fn notifications(value: Option<&Value>, found: &mut Vec<Problem>) {
+    let part = match value {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(part)) => part,
+        Some(_) => return found.push(Problem::invalid("notifications", "be an object")),
+    };
+    for key in part.keys().filter(|key| !["webhooks", "approval_sla", "local"].contains(&key.as_str())) {
+        found.push(Problem::invalid(format!("notifications.{key}"), "be webhooks, approval_sla or local"));
+    }
+    let Some(webhooks) = part.get("webhooks") else { return };
+    let Some(webhooks) = webhooks.as_array().filter(|all| all.len() <= 8) else {
+        return found.push(Problem::invalid("notifications.webhooks", "be a list of at most 8"));
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for (at, webhook) in webhooks.iter().enumerate() {
+        let mut wrong = |key: &str, must: &str| {
+            found.push(Problem::invalid(format!("notifications.webhooks[{at}].{key}"), must));
+        };
+        let Some(webhook) = webhook.as_object() else {
+            wrong("name", "be set");
+            continue;
+        };
+        let name = json::text(webhook, "name").unwrap_or_default();
+        if !json::is_name(name) || names.contains(&name) {
+            wrong("name", "be a name that no other webhook has");
+        }
+        names.push(name);
+        if !json::text(webhook, "url").is_some_and(is_http) {
+            wrong("url", "be an http or https address");
+        }
+        let events = json::list(webhook, "events");
+        let are_known =
+            events.iter().all(|event| event.as_str().is_some_and(|event| NOTIFIED.contains(&event)));
+        if events.is_empty() || !are_known {
+            wrong("events", "be a list of events to be notified of");
+        }
+        if !webhook.get("timeout_ms").and_then(json::whole).is_some_and(|ms| (100..=30_000).contains(&ms)) {
+            wrong("timeout_ms", "be a whole number from 100 to 30000");
+        }
+        for key in ["headers", "env"] {
+            if webhook.get(key).is_some_and(|map| !is_text_map(map)) {
+                wrong(key, "hold strings");
+            }
+        }
+    }
+}
+
+pub(super) fn budget(value: Option<&Value>, found: &mut Vec<Problem>) {
+    let budget = match value {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(budget)) => budget,
+        Some(_) => return found.push(Problem::invalid("budget", "be an object or null")),
+    };
+    let mut amounts = Vec::new();
+    for key in ["per_turn_max_usd", "per_run_max_usd"] {
+        match budget.get(key).filter(|value| !value.is_null()) {
+            None => amounts.push(None),
+            Some(value) => {
+                let amount = value.as_f64().filter(|amount| amount.is_finite() && *amount > 0.0);
+                if amount.is_none() {
+                    found.push(Problem::invalid(format!("budget.{key}"), "be a number above 0"));
+                }
+                amounts.push(amount);
+            }
+        }
+    }
+    if let [Some(turn), Some(run)] = amounts[..]
+        && turn > run
+    {
+        found.push(Problem::invalid("budget.per_turn_max_usd", "be at most per_run_max_usd"));
+    }
+    let on_exceed = budget.get("on_exceed");
+    if on_exceed.is_some_and(|on| on != "pause_and_escalate" && on != "warn") {
+        found.push(Problem::invalid("budget.on_exceed", "be pause_and_escalate or warn"));
+    }
+}
+
+pub(super) fn rules(value: Option<&Value>, found: &mut Vec<Problem>) {
+    let rules = match value {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(rules)) => rules,
+        Some(_) => return found.push(Problem::invalid("rules", "be an object")),
+    };
+    if rules.get("challenge_required").is_some_and(|value| !value.is_boolean()) {
+        found.push(Problem::invalid("rules.challenge_required", "be true or false"));
+    }
+    if rules.get("max_turn_retries").is_some_and(|value| json::whole(value).is_none()) {
+        found.push(Problem::invalid("rules.max_turn_retries", "be a whole number of at least 0"));
+    }
+}
+
+pub(super) fn phase_timeout(place: &str, route: &Object, found: &mut Vec<Problem>) {
+    if route.get("timeout_minutes").is_some_and(|value| value.as_f64().is_none_or(|minutes| minutes < 1.0)) {
+        found.push(Problem::invalid(format!("{place}.timeout_minutes"), "be a number of at least 1"));
+    }
+    let action = route.get("timeout_action");
+    if action.is_some_and(|a| a != "escalate" && a != "warn" && a != "skip_phase") {
+        found.push(Problem::invalid(format!("{place}.timeout_action"), "be escalate, warn or skip_phase"));
+    }
+}

@@ -1,0 +1,219 @@
+//! Gates: may a phase be left, may the run be completed?
+//!
+//! [`phase_exit`] and [`run_completion`] judge one request against configuration and workspace and change
+//! nothing: a function of what is there. Files are required by name; some names carry a meaning of their
+//! own ([`semantics`]). What follows from a [`GateResult`] is for [`super::next`] to say.
+
+mod semantics;
+
+use super::Config;
+use super::json::{self, Object};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Which end a gate stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateKind {
+    /// A phase's.
+    PhaseTransition,
+    /// The run's.
+    RunCompletion,
+}
+
+impl GateKind {
+    /// Its name in the records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PhaseTransition => "phase_transition",
+            Self::RunCompletion => "run_completion",
+        }
+    }
+}
+
+/// What a gate says to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateAction {
+    /// The phase is left.
+    Advance,
+    /// The run is completed.
+    Complete,
+    /// A person has to approve.
+    AwaitingHumanApproval,
+    /// A demand is not met.
+    GateFailed,
+    /// The phase that was asked for is none.
+    UnknownPhase,
+    /// Completion was asked for before the last phase.
+    NotFinalPhase,
+}
+
+impl GateAction {
+    /// Its name in the records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Advance => "advance",
+            Self::Complete => "complete",
+            Self::AwaitingHumanApproval => "awaiting_human_approval",
+            Self::GateFailed => "gate_failed",
+            Self::UnknownPhase => "unknown_phase",
+            Self::NotFinalPhase => "not_final_phase",
+        }
+    }
+}
+
+/// A gate's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateResult {
+    /// Which end it stands at.
+    pub kind: GateKind,
+    /// The gate; `None` where there is none to pass.
+    pub gate_id: Option<String>,
+    /// What it says.
+    pub action: GateAction,
+    /// The phase that was asked for.
+    pub next_phase: Option<String>,
+    /// Why it failed, in words.
+    pub reasons: Vec<String>,
+    /// Required files that are not there.
+    pub missing_files: Vec<String>,
+    /// Required files that do not say what they must.
+    pub failing_files: Vec<String>,
+    /// The accepted turn's verification was no pass.
+    pub missing_verification: bool,
+    /// The turn that asked.
+    pub requested_by: String,
+}
+
+impl GateResult {
+    /// The one reason that is shown where there is room for one.
+    pub(crate) fn reason(&self) -> &str {
+        if !self.missing_files.is_empty() {
+            "requires_files predicate failed"
+        } else if self.missing_verification {
+            "requires_verification_pass predicate failed"
+        } else {
+            self.reasons.first().map_or("", String::as_str)
+        }
+    }
+
+    /// The record of a failure, `last_gate_failure`.
+    pub(super) fn failure(&self, phase: &str, at: &str, was_queued: bool) -> Value {
+        json!({
+            "gate_type": self.kind.name(),
+            "gate_id": self.gate_id,
+            "phase": phase,
+            "from_phase": phase,
+            "to_phase": self.next_phase,
+            "requested_by_turn": self.requested_by,
+            "failed_at": at,
+            "queued_request": was_queued,
+            "reasons": self.reasons,
+            "missing_files": self.missing_files,
+            "missing_verification": self.missing_verification,
+        })
+    }
+}
+
+/// What a gate is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// The phase that the run is in.
+    pub phase: &'a str,
+    /// The turn that asked.
+    pub by: &'a str,
+    /// That turn's declared verification status.
+    pub verification: Option<&'a str>,
+}
+
+/// The answer to a request for the phase `target`.
+pub(crate) fn phase_exit(config: &Config, folder: &Path, asked: Asked<'_>, target: &str) -> GateResult {
+    let mut result = blank(GateKind::PhaseTransition, asked);
+    result.next_phase = Some(target.to_owned());
+    if config.route(target).is_none() {
+        result.action = GateAction::UnknownPhase;
+        result.reasons = vec![format!("phase '{target}' is not in routing")];
+        return result;
+    }
+    if let Some(after) = config.phases().iter().position(|phase| *phase == asked.phase)
+        && config.phases().get(after + 1) != Some(&target)
+    {
+        result.action = GateAction::GateFailed;
+        let next = config.phase_after(asked.phase);
+        result.reasons = vec![match next {
+            Some(next) => format!("phase '{}' is followed by '{next}', not by '{target}'", asked.phase),
+            None => format!("phase '{}' is the last one", asked.phase),
+        }];
+        return result;
+    }
+    result.action = GateAction::Advance;
+    judge(config, folder, asked, &mut result);
+    result
+}
+
+/// The answer to a request for completion.
+pub(crate) fn run_completion(config: &Config, folder: &Path, asked: Asked<'_>) -> GateResult {
+    let mut result = blank(GateKind::RunCompletion, asked);
+    if let Some(last) = config.phases().last().filter(|last| **last != asked.phase) {
+        result.action = GateAction::NotFinalPhase;
+        result.reasons = vec![format!(
+            "Run completion requested but current phase \"{}\" is not the final phase \"{last}\"",
+            asked.phase
+        )];
+        return result;
+    }
+    result.action = GateAction::Complete;
+    judge(config, folder, asked, &mut result);
+    result
+}
+
+fn blank(kind: GateKind, asked: Asked<'_>) -> GateResult {
+    GateResult {
+        kind,
+        gate_id: None,
+        action: GateAction::GateFailed,
+        next_phase: None,
+        reasons: Vec::new(),
+        missing_files: Vec::new(),
+        failing_files: Vec::new(),
+        missing_verification: false,
+        requested_by: asked.by.to_owned(),
+    }
+}
+
+/// The demands of the phase's gate; the action is left as it is where all are met.
+fn judge(config: &Config, folder: &Path, asked: Asked<'_>, result: &mut GateResult) {
+    let Some(id) = config.exit_gate(asked.phase) else { return };
+    result.gate_id = Some(id.to_owned());
+    let Some(gate) = config.gate(id) else {
+        return result.reasons.push(format!("gate '{id}' is not defined, and so it is open"));
+    };
+    files(gate, folder, asked.phase, result);
+    let wants_pass = gate.get("requires_verification_pass") == Some(&Value::Bool(true));
+    if wants_pass && !matches!(asked.verification, Some("pass" | "attested_pass")) {
+        result.missing_verification = true;
+        let status = asked.verification.unwrap_or("missing");
+        result.reasons.push(format!("verification status is '{status}', and the gate demands a pass"));
+    }
+    if !result.reasons.is_empty() {
+        result.action = GateAction::GateFailed;
+    } else if gate.get("requires_human_approval") == Some(&Value::Bool(true)) {
+        result.action = GateAction::AwaitingHumanApproval;
+    }
+}
+
+fn files(gate: &Object, folder: &Path, phase: &str, result: &mut GateResult) {
+    for file in json::texts(gate, "requires_files") {
+        let path = folder.join(file);
+        if !path.exists() {
+            result.missing_files.push(file.to_owned());
+            result.reasons.push(format!("required file is missing: {file}"));
+            continue;
+        }
+        // What is no text has no text's meaning.
+        let text = std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if let Err(reason) = semantics::check(file, &text.unwrap_or_default(), phase) {
+            result.failing_files.push(file.to_owned());
+            result.reasons.push(reason);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Hooks: programs of the project's own that may stop what is going on.
+//!
+//! Eight phases; each hook of a phase runs in turn, with a deadline, its children included. A blocking hook
+//! that says no, fails, hangs or talks nonsense stops the phase; an advisory one is noted. Protected files
+//! that a hook changes are put back and the phase is aborted ([`protect`]). Each execution is one line of
+//! the audit, with one of twelve actions ([`audit`]). The lock is held meanwhile: what others change is no
+//! tampering. Implements G5.
+
+mod audit;
+mod check;
+mod deliver;
+mod protect;
+
+pub(crate) use check::check;
+pub(crate) use deliver::headers;
+
+use super::json::{self, Object};
+use super::root::Root;
+use super::{GovernedError, disk, lock};
+use audit::{Action, Entry};
+use deliver::{Delivered, Outcome};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// When hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HookPhase {
+    /// Before a turn is assigned.
+    BeforeAssignment,
+    /// After a bundle was written, before a worker has it; run by the runner.
+    AfterDispatch,
+    /// Before a staged result is looked at.
+    BeforeValidation,
+    /// After it was, whatever came of it.
+    AfterValidation,
+    /// Before a valid result is accepted.
+    BeforeAcceptance,
+    /// After it was; can't block.
+    AfterAcceptance,
+    /// Before a person's approval takes effect.
+    BeforeGate,
+    /// After the run was blocked or escalated; can't block.
+    OnEscalation,
+}
+
+impl HookPhase {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::BeforeAssignment,
+        Self::AfterDispatch,
+        Self::BeforeValidation,
+        Self::AfterValidation,
+        Self::BeforeAcceptance,
+        Self::AfterAcceptance,
+        Self::BeforeGate,
+        Self::OnEscalation,
+    ];
+
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BeforeAssignment => "before_assignment",
+            Self::AfterDispatch => "after_dispatch",
+            Self::BeforeValidation => "before_validation",
+            Self::AfterValidation => "after_validation",
+            Self::BeforeAcceptance => "before_acceptance",
+            Self::AfterAcceptance => "after_acceptance",
+            Self::BeforeGate => "before_gate",
+            Self::OnEscalation => "on_escalation",
+        }
+    }
+
+    /// The phase of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+}
+
+/// What a run of hooks is about.
+#[derive(Debug, Clone, Default)]
+pub struct HookOptions {
+    /// The run, for the audit and the hooks.
+    pub run_id: Option<String>,
+    /// The turn, for the audit.
+    pub turn_id: Option<String>,
+    /// The folder of the audit, below the root; `.agentxchain` by default.
+    pub audit_dir: Option<PathBuf>,
+    /// What no hook may change besides the state, the history and the ledger; below the root.
+    pub protected_paths: Vec<PathBuf>,
+}
+
+/// The hook that stopped a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookStop {
+    /// Its name.
+    pub hook_name: String,
+    /// What it said, or what is to be said of it.
+    pub message: String,
+    /// The seed's code where it changed protected files.
+    pub tamper: Option<&'static str>,
+}
+
+/// What came of a phase's hooks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HookReport {
+    /// What goes on may go on.
+    pub ok: bool,
+    /// A blocking hook stopped it; false where one tampered.
+    pub blocked: bool,
+    /// The hook that stopped it.
+    pub stop: Option<HookStop>,
+    /// The audit's entries, as written.
+    pub results: Vec<Value>,
+}
+
+/// Runs the hooks of a phase.
+///
+/// `hooks` is the `hooks` part of the configuration; a phase that is not in it has none. `payload` is handed
+/// to each hook in its envelope.
+///
+/// # Errors
+/// [`GovernedError::Locked`], and what the file system refuses. What hooks do is a [`HookReport`].
+pub fn run_hooks(
+    root: &Root,
+    hooks: Option<&Value>,
+    phase: HookPhase,
+    payload: &Value,
+    options: &HookOptions,
+) -> Result<HookReport, GovernedError> {
+    if of_phase(hooks, phase).is_empty() {
+        return Ok(HookReport { ok: true, ..HookReport::default() });
+    }
+    let _lock = lock::enter(root)?;
+    run_locked(root, hooks, phase, payload, options)
+}
+
+fn of_phase(hooks: Option<&Value>, phase: HookPhase) -> &[Value] {
+    hooks.and_then(Value::as_object).map_or(&[], |hooks| json::list(hooks, phase.name()))
+}
+
+/// True where a configuration has hooks for a phase.
+pub(super) fn has_any(config: &super::Config, phase: HookPhase) -> bool {
+    !of_phase(config.get("hooks"), phase).is_empty()
+}
+
+/// The same for who holds the lock.
+pub(super) fn run_locked(
+    root: &Root,
+    hooks: Option<&Value>,
+    phase: HookPhase,
+    payload: &Value,
+    options: &HookOptions,
+) -> Result<HookReport, GovernedError> {
+    let mut report = HookReport { ok: true, ..HookReport::default() };
+    let mut run = Run { root, phase, payload, options };
+    for hook in of_phase(hooks, phase).iter().filter_map(Value::as_object) {
+        if report.blocked {
+            report.results.push(run.skipped(hook)?);
+            continue;
+        }
+        let (entry, stop) = run.one(hook)?;
+        report.results.push(entry);
+        if let Some(stop) = stop {
+            report.ok = false;
+            let tampered = stop.tamper.is_some();
+            report.stop = Some(stop);
+            if tampered {
+                return Ok(report);
+            }
+            report.blocked = true;
+        }
+    }
+    Ok(report)
+}
+
+struct Run<'a> {
+    root: &'a Root,
+    phase: HookPhase,
+    payload: &'a Value,
+    options: &'a HookOptions,
+}
+
+fn name_of(hook: &Object) -> &str {
+    json::text(hook, "name").unwrap_or_default()
+}
+
+impl Run<'_> {
+    fn skipped(&mut self, hook: &Object) -> Result<Value, GovernedError> {
+        let mut entry = self.entry(hook);
+        entry.transport = None;
+        entry.action = Action::Skipped;
+        self.write(entry)
+    }
+
+    fn entry(&self, hook: &Object) -> Entry {
+        Entry {
+            timestamp: self.root.now(),
+            phase: self.phase.name(),
+            hook: name_of(hook).to_owned(),
+            transport: Some(if json::text(hook, "type") == Some("http") { "http" } else { "process" }),
+            run_id: self.options.run_id.clone(),
+            turn_id: self.options.turn_id.clone(),
+            duration_ms: 0,
+            verdict: None,
+            message: None,
+            annotations: Vec::new(),
+            exit_code: None,
+            timed_out: false,
+            stderr_excerpt: String::new(),
+            action: Action::Continued,
+        }
+    }
+
+    fn one(&mut self, hook: &Object) -> Result<(Value, Option<HookStop>), GovernedError> {
+        let protected = protect::Snapshot::take(self.root, &self.options.protected_paths)?;
+        let mut entry = self.entry(hook);
+        let envelope = json!({
+            "hook_phase": self.phase.name(),
+            "hook_name": entry.hook,
+            "run_id": entry.run_id,
+            "project_root": self.root.folder().to_string_lossy(),
+            "timestamp": entry.timestamp,
+            "payload": self.payload,
+        });
+        let delivered = deliver::deliver(self.root, hook, self.phase, &entry.run_id, &envelope);
+        entry.take(&delivered);
+        let hook_name = entry.hook.clone();
+        if let Some(tampered) = protected.changed()? {
+            protected.restore(self.root)?;
+            entry.verdict = None;
+            entry.action = Action::AbortedTamper;
+            let message = format!("hook '{hook_name}' changed '{}', which was put back", tampered.file);
+            entry.message = Some(message.clone());
+            let stop = HookStop { hook_name, message, tamper: Some(tampered.code) };
+            return Ok((self.write(entry)?, Some(stop)));
+        }
+        let is_blocking = json::text(hook, "mode") != Some("advisory");
+        let stops = entry.judge(&delivered.outcome, is_blocking);
+        let message = entry.message.clone().unwrap_or_else(|| "the hook blocked".to_owned());
+        self.annotate(&entry)?;
+        let entry = self.write(entry)?;
+        Ok((entry, stops.then_some(HookStop { hook_name, message, tamper: None })))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.join(self.options.audit_dir.clone().unwrap_or_else(|| PathBuf::from(".agentxchain")))
+    }
+
+    fn write(&self, entry: Entry) -> Result<Value, GovernedError> {
+        let entry = entry.to_value();
+        self.append("hook-audit.jsonl", &entry)?;
+        Ok(entry)
+    }
+
+    fn append(&self, file: &str, line: &Value) -> Result<(), GovernedError> {
+        let path = self.folder().join(file);
+        let (_, torn) = disk::end(&path)?;
+        let line = json::line(line);
+        disk::append(self.root, &path, &if torn { format!("\n{line}") } else { line })
+    }
+
+    /// What hooks note of an accepted turn is kept beside the audit.
+    fn annotate(&self, entry: &Entry) -> Result<(), GovernedError> {
+        if self.phase != HookPhase::AfterAcceptance || entry.annotations.is_empty() {
+            return Ok(());
+        }
+        let line = json!({
+            "timestamp": entry.timestamp,
+            "turn_id": entry.turn_id,
+            "hook_name": entry.hook,
+            "annotations": entry.annotations,
+        });
+        self.append("hook-annotations.jsonl", &line)
+    }
+}

@@ -1,0 +1,100 @@
+//! What no hook may change: the files as they were, and how they are put back.
+//!
+//! The state, the history and the ledger, and whatever the caller protects besides; that a file is not there
+//! counts. The first difference tells which; all of them are put back.
+
+use super::super::root::Root;
+use super::super::{GovernedError, disk, io};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const PROTECTED: [&str; 3] =
+    [".agentxchain/state.json", ".agentxchain/history.jsonl", ".agentxchain/decision-ledger.jsonl"];
+
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    File(Vec<u8>),
+    /// A folder, a link, a socket: no protected file is one.
+    Other,
+}
+
+/// Protected files as they were before a hook.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    files: Vec<(String, PathBuf, Found)>,
+}
+
+/// A file that a hook changed.
+#[derive(Debug)]
+pub(super) struct Tampered {
+    pub file: String,
+    pub code: &'static str,
+}
+
+impl Snapshot {
+    pub(super) fn take(root: &Root, more: &[PathBuf]) -> Result<Self, GovernedError> {
+        let names = PROTECTED.iter().map(|name| (*name).to_owned());
+        let names = names.chain(more.iter().map(|path| path.to_string_lossy().into_owned()));
+        let files = names.map(|name| {
+            let path = root.join(&name);
+            let found = look(&path)?;
+            Ok((name, path, found))
+        });
+        Ok(Self { files: files.collect::<Result<_, GovernedError>>()? })
+    }
+
+    /// The first file that is not as it was.
+    pub(super) fn changed(&self) -> Result<Option<Tampered>, GovernedError> {
+        for (name, path, before) in &self.files {
+            if look(path)? != *before {
+                return Ok(Some(Tampered { file: name.clone(), code: code(name) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts every file back that is not as it was.
+    pub(super) fn restore(&self, root: &Root) -> Result<(), GovernedError> {
+        for (_, path, before) in &self.files {
+            let now = look(path)?;
+            if now == *before {
+                continue;
+            }
+            match before {
+                Found::File(bytes) => {
+                    if now == Found::Other {
+                        disk::remove_tree(root, path)?;
+                    }
+                    disk::write_whole(root, path, bytes)?;
+                }
+                Found::Nothing => disk::remove_tree(root, path)?,
+                Found::Other => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn look(path: &Path) -> Result<Found, GovernedError> {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_file() => Ok(Found::File(fs::read(path).map_err(io("read", path))?)),
+        Ok(_) => Ok(Found::Other),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Found::Nothing),
+        Err(e) => Err(io("read", path)(e)),
+    }
+}
+
+/// The seed's code for a file that was changed.
+fn code(name: &str) -> &'static str {
+    if name.ends_with("state.json") {
+        "hook_state_tamper"
+    } else if name.ends_with("history.jsonl") {
+        "hook_history_tamper"
+    } else if name.ends_with("decision-ledger.jsonl") {
+        "hook_ledger_tamper"
+    } else {
+        "hook_bundle_tamper"
+    }
+}

@@ -1,0 +1,93 @@
+//! Small readings of JSON objects, and the one way in which they are written.
+//!
+//! Key order and unknown keys are kept, nulls are written: other tools read the same files by bytes.
+//! Whole files are indented by two spaces and end in a newline; records are one line each.
+
+use serde_json::{Map, Value};
+
+/// A JSON object with its keys in order.
+pub(crate) type Object = Map<String, Value>;
+
+/// The string under a key.
+pub(crate) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    object.get(key).and_then(Value::as_str)
+}
+
+/// The string under a key, where it is more than blanks.
+pub(crate) fn filled<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    text(object, key).filter(|text| !text.trim().is_empty())
+}
+
+/// The object under a key.
+pub(crate) fn object<'a>(object: &'a Object, key: &str) -> Option<&'a Object> {
+    object.get(key).and_then(Value::as_object)
+}
+
+/// The list under a key; empty where there is none.
+pub(crate) fn list<'a>(object: &'a Object, key: &str) -> &'a [Value] {
+    object.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The strings of the list under a key.
+pub(crate) fn texts<'a>(object: &'a Object, key: &str) -> Vec<&'a str> {
+    list(object, key).iter().filter_map(Value::as_str).collect()
+}
+
+/// The unsigned integer under a key.
+pub(crate) fn count(object: &Object, key: &str) -> Option<u64> {
+    object.get(key).and_then(whole)
+}
+
+/// A value that is a whole number of at least 0, however it is written (`2`, `2.0`).
+pub(crate) fn whole(value: &Value) -> Option<u64> {
+    value
+        .as_u64()
+        .or_else(|| value.as_f64().filter(|f| f.fract() == 0.0 && (0.0..9e15).contains(f)).map(|f| f as u64))
+}
+
+/// True where a value is a whole number, negative ones included.
+pub(crate) fn is_whole(value: &Value) -> bool {
+    value.as_i64().is_some() || value.as_f64().is_some_and(|f| f.fract() == 0.0)
+}
+
+/// True for a string of more than blanks.
+pub(crate) fn is_filled(value: Option<&Value>) -> bool {
+    value.and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+}
+
+/// A number, written without a fraction where it has none.
+pub(crate) fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
+}
+
+/// The text or null.
+pub(crate) fn or_null(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, Value::from)
+}
+
+/// A file's whole text.
+pub(crate) fn page(value: &Value) -> String {
+    // `{:#}` of a value can't fail, and indents by two spaces.
+    format!("{value:#}\n")
+}
+
+/// A record's line.
+pub(crate) fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+/// True for an id made of lower-case letters, digits, `_` and `-`.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
+}
+
+/// True for a phase's name: a lower-case letter first.
+pub(crate) fn is_phase_name(text: &str) -> bool {
+    is_name(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// True for `<prefix>` and digits alone, such as `DEC-12`.
+pub(crate) fn is_numbered(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}

@@ -1,0 +1,61 @@
+//! The decision ledger: agents' decisions and what operations note, one line each.
+//!
+//! [`append_decision`] is the primitive that lets an id stand once. Acceptance does not use it: two turns
+//! may number their own decisions alike, and both are told.
+
+use super::journal::LEDGER;
+use super::json::{self, Object};
+use super::outcome::CATEGORIES;
+use super::root::Root;
+use super::{GovernedError, disk, lines, lock};
+use serde_json::Value;
+
+/// Why a decision is not written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoDecision {
+    /// The id is not `DEC-` and a number.
+    Id,
+    /// A field says nothing.
+    Empty { field: &'static str },
+    /// The category is none.
+    Category,
+    /// The id stands already.
+    Duplicate { id: String },
+}
+
+/// Appends a decision that nobody has written yet. Returns what stands in the ledger then, the new one last.
+///
+/// # Errors
+/// The outer one is the file system's; the inner one says what is wrong with the decision, with how many
+/// lines the ledger has.
+pub(crate) fn append_decision(
+    root: &Root,
+    entry: &Value,
+) -> Result<Result<Vec<Object>, (NoDecision, usize)>, GovernedError> {
+    let _lock = lock::enter(root)?;
+    let path = root.join(LEDGER);
+    let mut all = lines::all(&path)?;
+    let empty = Object::new();
+    let decision = entry.as_object().unwrap_or(&empty);
+    let id = json::text(decision, "id").unwrap_or_default();
+    let category = json::text(decision, "category").unwrap_or_default();
+    let wrong = if !json::is_numbered(id, "DEC-") {
+        Some(NoDecision::Id)
+    } else if !json::is_filled(decision.get("statement")) {
+        Some(NoDecision::Empty { field: "statement" })
+    } else if !CATEGORIES.contains(&category) {
+        Some(NoDecision::Category)
+    } else if all.iter().any(|other| json::text(other, "id") == Some(id)) {
+        Some(NoDecision::Duplicate { id: id.to_owned() })
+    } else {
+        None
+    };
+    if let Some(wrong) = wrong {
+        return Ok(Err((wrong, all.len())));
+    }
+    let (_, torn) = disk::end(&path)?;
+    let line = json::line(entry);
+    disk::append(root, &path, &if torn { format!("\n{line}") } else { line })?;
+    all.push(decision.clone());
+    Ok(Ok(all))
+}

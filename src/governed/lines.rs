@@ -1,0 +1,97 @@
+//! JSONL files: read from the end as far as is needed, malformed lines skipped.
+//!
+//! What an acceptance asks of the history is in its last lines, however long the file is.
+
+use super::json::Object;
+use super::{GovernedError, io};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How much is read at once, in bytes.
+const CHUNK: u64 = 16 << 10;
+
+/// Gives records to `take`, the last first, until it says that it has enough.
+pub(crate) fn backwards(path: &Path, mut take: impl FnMut(Object) -> bool) -> Result<(), GovernedError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(io("read", path)(e)),
+    };
+    let mut start = file.metadata().map_err(io("read", path))?.len();
+    // What is known of the file from `start` on and not given yet: a line's end.
+    let mut rest: Vec<u8> = Vec::new();
+    while start > 0 {
+        let size = CHUNK.min(start);
+        start -= size;
+        let mut chunk = vec![0; size as usize];
+        file.seek(SeekFrom::Start(start))
+            .and_then(|_| file.read_exact(&mut chunk))
+            .map_err(io("read", path))?;
+        chunk.append(&mut rest);
+        let mut end = chunk.len();
+        while let Some(at) = chunk[..end].iter().rposition(|b| *b == b'\n') {
+            if let Some(record) = record(&chunk[at + 1..end])
+                && !take(record)
+            {
+                return Ok(());
+            }
+            end = at;
+        }
+        chunk.truncate(end);
+        rest = chunk;
+    }
+    if let Some(record) = record(&rest) {
+        take(record);
+    }
+    Ok(())
+}
+
+/// All records, the first first.
+pub(crate) fn all(path: &Path) -> Result<Vec<Object>, GovernedError> {
+    let mut found = Vec::new();
+    backwards(path, |record| {
+        found.push(record);
+        true
+    })?;
+    found.reverse();
+    Ok(found)
+}
+
+/// How many lines that are not blank a file has.
+pub(crate) fn count(path: &Path) -> Result<usize, GovernedError> {
+    let bytes = super::disk::read(path)?.unwrap_or_default();
+    Ok(bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count())
+}
+
+fn record(line: &[u8]) -> Option<Object> {
+    match serde_json::from_slice(line) {
+        Ok(Value::Object(record)) => Some(record),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_from_the_end_whatever_their_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let long = "x".repeat(40 << 10);
+        let text = format!("{{\"n\":1}}\nnot json\n{{\"n\":2,\"long\":\"{long}\"}}\n\n{{\"n\":3}}");
+        std::fs::write(&path, text).unwrap();
+        let numbers: Vec<u64> = all(&path).unwrap().iter().map(|r| r["n"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        let mut first = None;
+        backwards(&path, |record| {
+            first = record["n"].as_u64();
+            false
+        })
+        .unwrap();
+        assert_eq!(first, Some(3));
+        assert_eq!(count(&path).unwrap(), 4);
+    }
+}

@@ -1,0 +1,70 @@
+//! Governed runs: roles take turns, gates hold phases, people approve. A library with a declared boundary.
+//!
+//! What is public here is the boundary, version [`RUNNER_INTERFACE_VERSION`], and nothing else is. A run:
+//! `load_context` and `load_state`, `init_run` or `reactivate_run`, then again and again `assign_turn`,
+//! `write_dispatch_bundle` (or a dispatch of your own), a result staged at `get_turn_staging_result_path`,
+//! `accept_turn` or `reject_turn`, and `approve_phase_gate` or `approve_completion_gate` where one is
+//! pending. [`crate::run_loop`] is that loop as a library.
+//!
+//! Acceptance is destructive: the turn's dispatch and staging folders are gone when it returns; copy before
+//! what you want to keep. Every change is made under one lock and as a whole, whatever kills the process;
+//! a refused operation changes nothing. Two signatures differ from other implementations of 0.2, on purpose:
+//! [`get_max_concurrent_turns`] needs the phase, and the lock is a value ([`LockGuard`]). Loaders say what is
+//! wrong instead of answering null. Inside, `next_state` holds every transition. Implements G1-G5.
+
+mod bundle;
+pub(crate) mod config;
+mod conflict;
+pub(crate) mod coordinator;
+#[cfg(test)]
+mod crash;
+mod disk;
+mod error;
+pub(crate) mod events;
+pub(crate) mod gate;
+mod history;
+mod hooks;
+mod http;
+mod journal;
+pub(crate) mod json;
+pub(crate) mod ledger;
+pub(crate) mod lines;
+mod lock;
+pub(crate) mod manifest;
+pub(crate) mod next;
+mod notify;
+mod observe;
+mod ops;
+pub(crate) mod outcome;
+mod policy;
+mod prompt;
+mod redo;
+mod root;
+pub(crate) mod state;
+mod time;
+
+pub use bundle::{Bundle, BundleOptions, write_dispatch_bundle};
+pub use config::{Config, Context, get_max_concurrent_turns, load_context};
+pub use error::GovernedError;
+pub use gate::{GateAction, GateKind, GateResult};
+pub use hooks::{HookOptions, HookPhase, HookReport, HookStop, run_hooks};
+pub use lock::{LockGuard, acquire_lock, release_lock};
+pub use next::{Refusal, Verb};
+pub use notify::{Notified, emit_notifications};
+pub use ops::accept::{AcceptOptions, Accepted, Resolution, accept_turn};
+pub use ops::approve::{CompletionApproved, PhaseApproved, approve_completion_gate, approve_phase_gate};
+pub use ops::assign::{Assigned, assign_turn};
+pub use ops::block::{Block, Blocked, Escalated, Escalation, escalate, mark_run_blocked};
+pub use ops::init::{Initialized, Reactivated, Reactivation, init_run, reactivate_run};
+pub use ops::reject::{Rejected, Rejection, reject_turn};
+pub use outcome::{Stage, Validation};
+pub use root::Root;
+pub use state::{
+    RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
+    get_turn_staging_result_path, load_state,
+};
+
+use error::io;
+
+/// The version of this boundary: it changes with every operation that is added, removed or broken.
+pub const RUNNER_INTERFACE_VERSION: &str = "0.2";

@@ -1,0 +1,168 @@
+//! Accepting a result: what it leaves in the state, its wishes and the gates' answers included.
+
+use super::super::gate::GateResult;
+use super::super::json::{self, Object};
+use super::{Refusal, RunStatus, State, assign, block, clear, delegate, gates, get_active_turns, reason};
+use super::{TurnStatus, target};
+use serde_json::{Value, json};
+
+/// An accepted result, and what is to be known for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Acceptance {
+    pub turn_id: String,
+    /// The validated result.
+    pub result: Object,
+    pub at: String,
+    /// What the workspace is at now.
+    pub integration_ref: String,
+    /// Who may go next in this phase, and who begins it.
+    pub allowed_next: Vec<String>,
+    pub entry_role: Option<String>,
+    /// A spent budget is a warning only.
+    pub only_warns: bool,
+    /// The answers of the gates to what [`wanted`] says.
+    pub completion: Option<GateResult>,
+    pub exit: Option<GateResult>,
+}
+
+/// Which gates a result asks, and in whose name.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Wanted {
+    /// The turn that asked for completion.
+    pub completion: Option<String>,
+    /// The phase that is asked for, and the turn that asked.
+    pub exit: Option<(String, String)>,
+}
+
+fn is_needs_human(result: &Object) -> bool {
+    json::text(result, "status") == Some("needs_human")
+}
+
+fn wants_completion(result: &Object) -> bool {
+    result.get("run_completion_request") == Some(&Value::Bool(true))
+}
+
+fn has_others(state: &State, turn_id: &str) -> bool {
+    get_active_turns(state).iter().any(|turn| turn.id() != turn_id)
+}
+
+/// What the gates are to be asked when this result is accepted: nothing while others are at work.
+pub(crate) fn wanted(state: &State, turn_id: &str, result: &Object) -> Wanted {
+    if is_needs_human(result) || has_others(state, turn_id) {
+        return Wanted::default();
+    }
+    let queued = |key: &str, field: &str| {
+        let queued = json::object(state.object(), key)?;
+        Some(json::text(queued, field)?.to_owned())
+    };
+    let own = || turn_id.to_owned();
+    let completion = match wants_completion(result) {
+        true => Some(own()),
+        false => queued("queued_run_completion", "requested_by_turn"),
+    };
+    let exit = match json::filled(result, "phase_transition_request") {
+        Some(phase) => Some((phase.to_owned(), own())),
+        None => queued("queued_phase_transition", "to")
+            .zip(queued("queued_phase_transition", "requested_by_turn")),
+    };
+    Wanted { completion, exit }
+}
+
+pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal> {
+    let turn = target(state, Some(&new.turn_id))?;
+    let (result, mut next) = (&new.result, state.clone());
+    next.edit("active_turns", |turns| {
+        turns.shift_remove(&new.turn_id);
+    });
+    if state.object().contains_key("budget_reservations") {
+        next.edit("budget_reservations", |all| {
+            all.shift_remove(&new.turn_id);
+        });
+    }
+    next.set("turn_sequence", state.turn_sequence() + 1);
+    next.set("last_completed_turn_id", new.turn_id.as_str());
+    next.set("accepted_integration_ref", new.integration_ref.as_str());
+    next.set("next_recommended_role", json::or_null(recommended(new)));
+    spend(&mut next, result, &new.turn_id, &new.at, new.only_warns);
+    delegate::settle(&mut next, &turn, new);
+    let is_stuck =
+        |turn: &super::Turn| turn.status().is_some_and(|s| s.is_stuck() || s == TurnStatus::Conflicted);
+    if !get_active_turns(&next).iter().any(is_stuck) {
+        next.set("status", RunStatus::Active.name());
+        clear(&mut next);
+    }
+    if is_needs_human(result) {
+        let detail = json::filled(result, "needs_human_reason").unwrap_or("unspecified");
+        let action = "do what the turn asks for, then reactivate the run";
+        let reason = reason("needs_human", "human", action, Some(detail), None, &new.at);
+        block(&mut next, &format!("human:{detail}"), reason);
+        return Ok(next);
+    }
+    if !new.only_warns && assign::remaining(&next).is_some_and(|left| left <= 0.0) {
+        let action = "raise the budget, then reactivate the run";
+        let reason = reason("budget_exhausted", "human", action, None, None, &new.at);
+        block(&mut next, "budget:exhausted", reason);
+    }
+    if has_others(state, &new.turn_id) {
+        queue(&mut next, new);
+    } else {
+        gates::answered(&mut next, new);
+    }
+    Ok(next)
+}
+
+/// Who should go next, as the result proposes and the phase allows.
+fn recommended(new: &Acceptance) -> Option<&str> {
+    let status = json::text(&new.result, "status").unwrap_or_default();
+    let proposed = json::filled(&new.result, "proposed_next_role").filter(|role| *role != "human")?;
+    if status == "needs_human" || status == "blocked" {
+        return None;
+    }
+    if new.allowed_next.is_empty() || new.allowed_next.iter().any(|role| role == proposed) {
+        return Some(proposed);
+    }
+    new.entry_role.as_deref()
+}
+
+fn spend(next: &mut State, result: &Object, turn_id: &str, at: &str, only_warns: bool) {
+    let cost = json::object(result, "cost").and_then(|cost| cost.get("usd")).and_then(Value::as_f64);
+    let cost = cost.filter(|cost| cost.is_finite() && *cost > 0.0).unwrap_or(0.0);
+    next.edit("budget_status", |budget| {
+        let of = |budget: &Object, key: &str| budget.get(key).and_then(Value::as_f64);
+        let spent = of(budget, "spent_usd").unwrap_or(0.0) + cost;
+        budget.insert("spent_usd".to_owned(), json::number(rounded(spent)));
+        let left = of(budget, "remaining_usd").map(|left| rounded(left - cost));
+        budget.insert("remaining_usd".to_owned(), left.map_or(Value::Null, json::number));
+        if left.is_some_and(|left| left <= 0.0) && budget.get("exhausted") != Some(&Value::Bool(true)) {
+            budget.insert("exhausted".to_owned(), json!(true));
+            budget.insert("exhausted_at".to_owned(), json!(at));
+            budget.insert("exhausted_after_turn".to_owned(), json!(turn_id));
+            if only_warns {
+                budget.insert("warn_mode".to_owned(), json!(true));
+            }
+        }
+    });
+}
+
+/// Without the dust of binary fractions: an amount has no more than nine decimals.
+fn rounded(amount: f64) -> f64 {
+    (amount * 1e9).round() / 1e9
+}
+
+/// What was asked for waits until the others are done; the first one counts.
+fn queue(next: &mut State, new: &Acceptance) {
+    let is_free = |next: &State, key: &str| next.get(key).is_none_or(Value::is_null);
+    let (result, by) = (&new.result, new.turn_id.as_str());
+    if let Some(to) = json::filled(result, "phase_transition_request")
+        && is_free(next, "queued_phase_transition")
+    {
+        let from = next.phase().map(str::to_owned);
+        next.set(
+            "queued_phase_transition",
+            json!({ "from": from, "to": to, "requested_by_turn": by, "requested_at": new.at }),
+        );
+    }
+    if wants_completion(result) && is_free(next, "queued_run_completion") {
+        next.set("queued_run_completion", json!({ "requested_by_turn": by, "requested_at": new.at }));
+    }
+}

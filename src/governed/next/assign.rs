@@ -1,0 +1,93 @@
+//! Assigning: the guards in the order in which they are told, then the turn.
+
+use super::super::json;
+use super::{Refusal, State, Turn, delegate, get_active_turns};
+use serde_json::{Value, json};
+
+/// A turn to be assigned.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Assignment {
+    pub turn_id: String,
+    pub role: String,
+    /// The role is declared.
+    pub is_known: bool,
+    pub runtime: Option<String>,
+    /// How many turns the phase may have.
+    pub limit: usize,
+    pub at: String,
+    pub deadline_at: String,
+    pub baseline: Value,
+    /// What a turn may cost, in USD.
+    pub turn_budget: Option<f64>,
+    /// A spent budget is a warning only.
+    pub only_warns: bool,
+}
+
+pub(super) fn assigned(state: &State, new: &Assignment) -> Result<State, Refusal> {
+    let runtime = guard(state, new)?;
+    let mut next = state.clone();
+    let active: Vec<String> = get_active_turns(state).iter().map(|turn| turn.id().to_owned()).collect();
+    let sequence = state.turn_sequence() + 1;
+    let turn = json!({
+        "turn_id": new.turn_id,
+        "run_id": state.run_id(),
+        "assigned_role": new.role,
+        "status": "running",
+        "attempt": 1,
+        "started_at": new.at,
+        "assigned_at": new.at,
+        "deadline_at": new.deadline_at,
+        "runtime_id": runtime,
+        "baseline": new.baseline,
+        "assigned_sequence": sequence,
+        "concurrent_with": active,
+    });
+    let mut turn = Turn::from_object(turn.as_object().cloned().unwrap_or_default());
+    delegate::attach(state, &mut turn);
+    next.put_turn(&turn);
+    next.set("turn_sequence", sequence);
+    let has_run_budget = remaining(state).is_some();
+    if let Some(reserved) = new.turn_budget.filter(|_| has_run_budget) {
+        let entry =
+            json!({ "reserved_usd": json::number(reserved), "role_id": new.role, "created_at": new.at });
+        next.edit("budget_reservations", |all| {
+            all.insert(new.turn_id.clone(), entry);
+        });
+    }
+    Ok(next)
+}
+
+/// What is left of the run's budget, in USD; `None` where it has none.
+pub(super) fn remaining(state: &State) -> Option<f64> {
+    json::object(state.object(), "budget_status")?.get("remaining_usd")?.as_f64()
+}
+
+fn guard<'a>(state: &State, new: &'a Assignment) -> Result<&'a str, Refusal> {
+    if !new.is_known {
+        return Err(Refusal::UnknownRole { role: new.role.clone() });
+    }
+    let Some(runtime) = &new.runtime else {
+        return Err(Refusal::NoRuntime { role: new.role.clone() });
+    };
+    let turns = get_active_turns(state);
+    if let (1, Some(turn)) = (new.limit, turns.first()) {
+        return Err(Refusal::TurnActive { turn_id: turn.id().to_owned() });
+    }
+    if let Some(turn) = turns.iter().find(|turn| turn.role() == new.role) {
+        return Err(Refusal::RoleBusy { role: new.role.clone(), turn_id: turn.id().to_owned() });
+    }
+    if turns.len() >= new.limit {
+        return Err(Refusal::LimitReached { limit: new.limit });
+    }
+    if let Some(left) = remaining(state).filter(|_| !new.only_warns) {
+        if left <= 0.0 {
+            return Err(Refusal::BudgetExhausted);
+        }
+        let reservations = json::object(state.object(), "budget_reservations").into_iter().flatten();
+        let reserved: f64 = reservations.filter_map(|(_, entry)| entry.get("reserved_usd")?.as_f64()).sum();
+        if let Some(wanted) = new.turn_budget.filter(|wanted| *wanted > left - reserved) {
+            return Err(Refusal::BudgetReserved { left: left - reserved, wanted });
+        }
+    }
+    Ok(runtime)
+}

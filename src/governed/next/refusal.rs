@@ -1,0 +1,150 @@
+//! Why a transition is refused, and the names of what was tried.
+
+use super::RunStatus;
+use std::fmt;
+
+/// What somebody wants of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Begin it.
+    Initialize,
+    /// Let it go on.
+    Reactivate,
+    /// Assign a turn.
+    Assign,
+    /// Accept a turn.
+    Accept,
+    /// Reject a turn.
+    Reject,
+    /// Approve the pending phase transition.
+    ApprovePhase,
+    /// Approve the pending completion.
+    ApproveCompletion,
+    /// Block it.
+    Block,
+    /// Escalate to a person.
+    Escalate,
+    /// Block it for a hook.
+    Hook,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Initialize => "initialize run",
+            Self::Reactivate => "reactivate run",
+            Self::Assign => "assign turn",
+            Self::Accept => "accept turn",
+            Self::Reject => "reject turn",
+            Self::ApprovePhase => "approve phase transition",
+            Self::ApproveCompletion => "approve completion",
+            Self::Block | Self::Hook => "block run",
+            Self::Escalate => "escalate",
+        })
+    }
+}
+
+fn shown(status: Option<RunStatus>) -> &'static str {
+    status.map_or("unknown", RunStatus::name)
+}
+
+/// Why the state stays as it is.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The run's status does not allow it.
+    #[error("cannot {verb}: run is {}", shown(*status))]
+    NotAllowed {
+        /// What was tried.
+        verb: Verb,
+        /// The status; `None` where it is none of ours.
+        status: Option<RunStatus>,
+    },
+    /// A person's approval comes first.
+    #[error("cannot reactivate run: it awaits approval")]
+    AwaitingApproval,
+    /// There is nothing to approve.
+    #[error("cannot {verb}: none is pending")]
+    NothingPending {
+        /// What was tried.
+        verb: Verb,
+    },
+    /// The role is not declared.
+    #[error("cannot assign turn: role '{role}' is not declared")]
+    UnknownRole {
+        /// The role.
+        role: String,
+    },
+    /// The role has no runtime.
+    #[error("cannot assign turn: role '{role}' has no runtime")]
+    NoRuntime {
+        /// The role.
+        role: String,
+    },
+    /// The phase allows one turn at a time, and there is one.
+    #[error("cannot assign turn: turn '{turn_id}' is active")]
+    TurnActive {
+        /// The turn.
+        turn_id: String,
+    },
+    /// The role has a turn.
+    #[error("cannot assign turn: role '{role}' has turn '{turn_id}'")]
+    RoleBusy {
+        /// The role.
+        role: String,
+        /// Its turn.
+        turn_id: String,
+    },
+    /// The phase has as many turns as it may.
+    #[error("cannot assign turn: {limit} turns are active, and the phase allows no more")]
+    LimitReached {
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The budget is spent.
+    #[error("cannot assign turn: the budget is spent")]
+    BudgetExhausted,
+    /// What is left of the budget, less what other turns reserved, is less than a turn may cost.
+    #[error("cannot assign turn: {left} USD are left, and a turn may cost {wanted} USD")]
+    BudgetReserved {
+        /// What is left, in USD.
+        left: f64,
+        /// What a turn may cost, in USD.
+        wanted: f64,
+    },
+    /// There is no such active turn.
+    #[error("cannot find turn{}", turn_id.as_ref().map_or_else(|| ": none is active".to_owned(), |id| format!(" '{id}': it is not active")))]
+    TurnNotFound {
+        /// The turn that was named.
+        turn_id: Option<String>,
+    },
+    /// Several turns are active, and none was named.
+    #[error("cannot choose a turn: several are active, name one")]
+    TargetRequired,
+    /// Only a conflict is merged by hand.
+    #[error("cannot merge turn '{turn_id}': it is not conflicted")]
+    NotConflicted {
+        /// The turn.
+        turn_id: String,
+    },
+}
+
+impl Refusal {
+    /// The seed's `error_code`, where it has one for this.
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::TurnNotFound { .. } => Some("not_found"),
+            Self::TargetRequired => Some("target_required"),
+            Self::NotConflicted { .. } => Some("protocol_error"),
+            Self::NotAllowed { .. }
+            | Self::AwaitingApproval
+            | Self::NothingPending { .. }
+            | Self::UnknownRole { .. }
+            | Self::NoRuntime { .. }
+            | Self::TurnActive { .. }
+            | Self::RoleBusy { .. }
+            | Self::LimitReached { .. }
+            | Self::BudgetExhausted
+            | Self::BudgetReserved { .. } => None,
+        }
+    }
+}

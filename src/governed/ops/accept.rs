@@ -1,0 +1,418 @@
+//! Accepting a staged result: checked, compared, committed exactly once.
+//!
+//! Under the lock: the turn, what is staged for it, hooks and validation, the workspace, conflicts, hooks
+//! again, the gates' answers, then one journaled commit of history, ledger, talk, state and events that ends
+//! with the turn's dispatch and staging folders gone. Whatever is refused before leaves every file as it
+//! was; a conflict and a hook that stops it are written down, and say so. Implements G1, G3, G5.
+
+use super::super::config::Authority;
+use super::super::gate::{self, Asked, GateResult};
+use super::super::history::{self, Facts};
+use super::super::hooks::{HookPhase, HookReport};
+use super::super::journal::{Change, HISTORY, REPO_DECISIONS, TALK};
+use super::super::json::{self, Object};
+use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state, wanted};
+use super::super::notify::Owed;
+use super::super::observe::{self, Changes, Sight};
+use super::super::outcome::{Bench, Stage, Validation, is_product, validate_text};
+use super::super::root::Root;
+use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
+use super::super::{Config, GovernedError, conflict, hooks, lines, policy};
+use super::carryover::{Carryover, carryover};
+use super::facts::{Staged, staged};
+use super::{Place, locked, record};
+use serde_json::{Value, json};
+
+/// How a conflicted turn is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resolution {
+    /// As any other: a conflict refuses it.
+    #[default]
+    Standard,
+    /// Somebody has merged it by hand: the conflict is noted and counts no more.
+    HumanMerge,
+}
+
+/// Which turn is accepted, and how.
+#[derive(Debug, Clone, Default)]
+pub struct AcceptOptions {
+    /// The turn; the only active one where none is named.
+    pub turn_id: Option<String>,
+    /// How a conflict is treated.
+    pub resolution: Resolution,
+}
+
+/// A result that was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    /// The state after it.
+    pub state: State,
+    /// What validation said, warnings and mended slips included.
+    pub validation: Validation,
+    /// The turn's line in the history.
+    pub accepted: Value,
+    /// The answer of the phase's gate, where one was asked.
+    pub gate_result: Option<GateResult>,
+    /// The answer to a request for completion, where there was one.
+    pub completion_result: Option<GateResult>,
+    /// What the hooks of `after_acceptance` did; a report that is not ok leaves the acceptance as it is and
+    /// the run blocked.
+    pub hook_results: Option<HookReport>,
+}
+
+/// Accepts the result that is staged for a turn, once and for all.
+///
+/// # Errors
+/// [`Refusal`] where no such turn is active, or the run takes none; [`GovernedError::StaleStaging`];
+/// [`GovernedError::InvalidResult`]; [`GovernedError::OverrideRefused`]; [`GovernedError::PolicyViolation`], the
+/// run blocked then where the policy escalates; [`GovernedError::Conflict`], the turn
+/// `conflicted` then; [`GovernedError::Hook`], the run blocked then; [`GovernedError::Locked`].
+pub fn accept_turn(root: &Root, config: &Config, options: &AcceptOptions) -> Result<Accepted, GovernedError> {
+    locked(root, Some(config), |owed| {
+        let state = state::require(root)?;
+        let turn = next::target(&state, options.turn_id.as_deref())?;
+        admit(&state, Verb::Accept)?;
+        if !state::is_safe_id(turn.id()) {
+            return Err(GovernedError::UnsafeTurnId { turn_id: turn.id().to_owned() });
+        }
+        let merges = options.resolution == Resolution::HumanMerge;
+        if merges && turn.status() != Some(TurnStatus::Conflicted) {
+            return Err(Refusal::NotConflicted { turn_id: turn.id().to_owned() }.into());
+        }
+        let found = staged(root, &turn)?;
+        if let Some(other) = found.as_ref().and_then(|found| found.is_of_another(&turn)) {
+            return Err(GovernedError::StaleStaging { turn_id: turn.id().to_owned(), found: other });
+        }
+        Accepting { root, config, state: &state, turn: &turn, merges }.run(found, owed)
+    })
+}
+
+struct Accepting<'a> {
+    root: &'a Root,
+    config: &'a Config,
+    state: &'a State,
+    turn: &'a Turn,
+    merges: bool,
+}
+
+impl Accepting<'_> {
+    fn run(&self, found: Option<Staged>, owed: &mut Vec<Owed>) -> Result<Accepted, GovernedError> {
+        let mut validation = self.validated(found, owed)?;
+        let result = validation.turn_result.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        let sight = observe::look(self.root)?;
+        let changes = observe::changes(self.root, &sight, self.turn.get("baseline"))?;
+        self.compare(&mut validation, &result, &changes)?;
+        self.policies(&mut validation, &result, &changes, owed)?;
+        let found = conflict::find(self.root, self.state, self.turn, &result, &changes)?;
+        if let Some(conflict) = found.as_ref().filter(|_| !self.merges) {
+            return Err(self.conflicts(conflict, owed)?);
+        }
+        if hooks::has_any(self.config, HookPhase::BeforeAcceptance) {
+            let payload = json!({
+                "turn_id": self.turn.id(),
+                "role_id": self.turn.role(),
+                "turn_result": result,
+                "observed_changes": changes.to_value(),
+                "conflict_detected": false,
+            });
+            self.place().hooks(HookPhase::BeforeAcceptance, &payload, owed)?;
+        }
+        self.commit(validation, &result, &sight, &changes, found, owed)
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { root: self.root, config: self.config, state: self.state, turn_id: Some(self.turn.id()) }
+    }
+
+    /// Validation, between its hooks.
+    fn validated(&self, found: Option<Staged>, owed: &mut Vec<Owed>) -> Result<Validation, GovernedError> {
+        let (turn, role) = (self.turn.id(), self.turn.role());
+        let bytes = found.as_ref().map(|found| found.bytes.as_slice());
+        let parsed = bytes.map(serde_json::from_slice::<Value>);
+        let result = parsed.as_ref().and_then(|parsed| parsed.as_ref().ok());
+        let mut payload = json!({
+            "turn_id": turn,
+            "role_id": role,
+            "staging_path": found.as_ref().map(|found| found.path.as_str()),
+            "turn_result": result,
+        });
+        if let (Some(Err(error)), Some(payload)) = (&parsed, payload.as_object_mut()) {
+            payload.insert("parse_error".to_owned(), json!(error.to_string()));
+        }
+        self.place().hooks(HookPhase::BeforeValidation, &payload, owed)?;
+        let bench = Bench { state: self.state, config: self.config, turn: Some(self.turn) };
+        let validation = validate_text(bytes, bench);
+        let payload = json!({
+            "turn_id": turn,
+            "role_id": role,
+            "validation_ok": validation.ok(),
+            "validation_stage": validation.stage.map(Stage::name),
+            "errors": validation.errors,
+            "warnings": validation.warnings,
+            "turn_result": result,
+        });
+        self.place().hooks(HookPhase::AfterValidation, &payload, owed)?;
+        if validation.ok() { Ok(validation) } else { Err(GovernedError::InvalidResult(Box::new(validation))) }
+    }
+
+    /// What was declared against what is in the workspace.
+    fn compare(
+        &self,
+        validation: &mut Validation,
+        result: &Object,
+        changes: &Changes,
+    ) -> Result<(), GovernedError> {
+        if !changes.available {
+            return Ok(());
+        }
+        let declared = json::texts(result, "files_changed");
+        let undeclared = changes.files.iter().filter(|file| !declared.contains(&file.as_str()));
+        let has_others = get_active_turn_count(self.state) > 1
+            || self.turn.get("concurrent_with").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+        let mut wrongs = Vec::new();
+        for file in undeclared {
+            let text = format!("'{file}' was changed and is not declared");
+            match self.config.authority(self.turn.role()) {
+                Authority::Authoritative | Authority::ReviewOnly if has_others => {
+                    validation.warnings.push(text)
+                }
+                Authority::Authoritative => wrongs.push(text),
+                Authority::ReviewOnly if is_product(file) => wrongs.push(text),
+                Authority::ReviewOnly | Authority::Proposed => {}
+            }
+        }
+        for file in declared.iter().filter(|file| !changes.files.iter().any(|changed| changed == *file)) {
+            validation.warnings.push(format!("'{file}' is declared as changed, and is as it was"));
+        }
+        if wrongs.is_empty() {
+            return Ok(());
+        }
+        let warnings = std::mem::take(&mut validation.warnings);
+        let failed = Validation {
+            stage: Some(Stage::ArtifactObservation),
+            errors: wrongs,
+            warnings,
+            ..Validation::default()
+        };
+        Err(GovernedError::InvalidResult(Box::new(failed)))
+    }
+
+    /// The configuration's own limits.
+    fn policies(
+        &self,
+        validation: &mut Validation,
+        result: &Object,
+        changes: &Changes,
+        owed: &mut Vec<Owed>,
+    ) -> Result<(), GovernedError> {
+        let (root, at) = (self.root, self.root.now());
+        let facts = Facts {
+            state: self.state,
+            config: self.config,
+            turn: self.turn,
+            result,
+            at: &at,
+            accepted_sequence: 0,
+            changes,
+            accepted_ref: "",
+            conflict_resolution: None,
+        };
+        for broken in policy::broken(root, self.config, &facts)? {
+            let escalated = match broken.action {
+                policy::Action::Warn => {
+                    validation.warnings.push(format!("policy '{}': {}", broken.id, broken.message));
+                    continue;
+                }
+                policy::Action::Block => None,
+                policy::Action::Escalate => {
+                    let state = record::policy(root, self.state, self.turn, &broken, &at, owed)?;
+                    Some(Box::new(state))
+                }
+            };
+            return Err(GovernedError::PolicyViolation {
+                policy: broken.id,
+                message: broken.message,
+                escalated,
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes a conflict down: the turn is conflicted, and after the third time the run waits for a person.
+    fn conflicts(&self, conflict: &Value, owed: &mut Vec<Owed>) -> Result<GovernedError, GovernedError> {
+        let at = self.root.now();
+        let found = next::ConflictFound {
+            turn_id: self.turn.id().to_owned(),
+            conflict: conflict.clone(),
+            at: at.clone(),
+        };
+        let next = next_state(self.state, &Event::Conflict(Box::new(found)))?;
+        let entry = json!({
+            "timestamp": at,
+            "decision": "conflict_detected",
+            "run_id": next.run_id(),
+            "phase": next.phase(),
+            "turn_id": self.turn.id(),
+            "role": self.turn.role(),
+            "conflict": conflict::summary(conflict),
+        });
+        record::conflict(self.root, self.state, &next, self.turn, conflict, entry, owed)?;
+        Ok(GovernedError::Conflict { conflict: Box::new(conflict.clone()), state: Box::new(next) })
+    }
+
+    /// The gates' answers to what the result asks for.
+    fn gates(&self, result: &Object) -> Result<[Option<GateResult>; 2], GovernedError> {
+        let wanted = wanted(self.state, self.turn.id(), result);
+        let phase = self.state.phase().unwrap_or_default();
+        let ask = |by: &str| -> Result<Option<String>, GovernedError> {
+            if by == self.turn.id() {
+                return Ok(declared_verification(result));
+            }
+            let mut status = None;
+            lines::backwards(&self.root.join(HISTORY), |entry| {
+                let is_it = json::text(&entry, "turn_id") == Some(by);
+                if is_it {
+                    status = declared_verification(&entry);
+                }
+                !is_it
+            })?;
+            Ok(status)
+        };
+        let completion = match &wanted.completion {
+            Some(by) => {
+                let verification = ask(by)?;
+                let asked = Asked { phase, by, verification: verification.as_deref() };
+                Some(gate::run_completion(self.config, self.root.folder(), asked))
+            }
+            None => None,
+        };
+        let exit = match &wanted.exit {
+            Some((to, by)) => {
+                let verification = ask(by)?;
+                let asked = Asked { phase, by, verification: verification.as_deref() };
+                Some(gate::phase_exit(self.config, self.root.folder(), asked, to))
+            }
+            None => None,
+        };
+        Ok([completion, exit])
+    }
+
+    fn commit(
+        &self,
+        validation: Validation,
+        result: &Object,
+        sight: &Sight,
+        changes: &Changes,
+        conflict: Option<Value>,
+        owed: &mut Vec<Owed>,
+    ) -> Result<Accepted, GovernedError> {
+        let (root, state, turn, at) = (self.root, self.state, self.turn, self.root.now());
+        let [completion, exit] = self.gates(result)?;
+        let kind = json::object(result, "artifact").and_then(|artifact| json::text(artifact, "type"));
+        let previous = state.get("accepted_integration_ref").and_then(Value::as_str);
+        let route = state.phase().and_then(|phase| self.config.route(phase));
+        let acceptance = Acceptance {
+            turn_id: turn.id().to_owned(),
+            result: result.clone(),
+            at: at.clone(),
+            integration_ref: observe::integration_ref(sight, kind.unwrap_or_default(), previous),
+            allowed_next: route
+                .map(|route| {
+                    json::texts(route, "allowed_next_roles").into_iter().map(str::to_owned).collect()
+                })
+                .unwrap_or_default(),
+            entry_role: route.and_then(|route| json::filled(route, "entry_role")).map(str::to_owned),
+            only_warns: self.config.only_warns_of_budget(),
+            completion: completion.clone(),
+            exit: exit.clone(),
+        };
+        let accepted_ref = acceptance.integration_ref.clone();
+        let next = next_state(state, &Event::Accept(Box::new(acceptance)))?;
+        let facts = Facts {
+            state,
+            config: self.config,
+            turn,
+            result,
+            at: &at,
+            accepted_sequence: next.turn_sequence(),
+            changes,
+            accepted_ref: &accepted_ref,
+            conflict_resolution: conflict.as_ref().map(resolution),
+        };
+        let entry = history::entry(&facts);
+        let gates: Vec<&GateResult> = completion.iter().chain(&exit).collect();
+        let mut ledger = history::decisions(&facts);
+        ledger.extend(record::ledger(&next, turn, &gates, conflict.as_ref(), &at));
+        let mut change = Change::new("accept_turn", state, next.clone())
+            .turn(turn.id())
+            .history(entry.clone())
+            .ledger(ledger)
+            .append(TALK, history::talk(&facts))
+            .events(record::accepted(root, state, &next, turn, &gates, conflict.is_some()));
+        change = match carryover(root, &facts)? {
+            Carryover::None => change,
+            Carryover::Append(text) => change.append(REPO_DECISIONS, text),
+            Carryover::Rewrite(text) => change.write(REPO_DECISIONS, text),
+        };
+        for folder in state::turn_folders(turn.id()) {
+            change = change.remove(folder);
+        }
+        change.commit(root)?;
+        record::owed(state, &next, turn, owed);
+        let (state, hook_results) = self.after(next, &facts, owed)?;
+        Ok(Accepted {
+            state,
+            validation,
+            accepted: Value::Object(entry),
+            gate_result: exit,
+            completion_result: completion,
+            hook_results,
+        })
+    }
+
+    /// The hooks of `after_acceptance`: nothing is undone by them but their own tampering.
+    fn after(
+        &self,
+        next: State,
+        facts: &Facts<'_>,
+        owed: &mut Vec<Owed>,
+    ) -> Result<(State, Option<HookReport>), GovernedError> {
+        if !hooks::has_any(self.config, HookPhase::AfterAcceptance) {
+            return Ok((next, None));
+        }
+        let payload = json!({
+            "turn_id": self.turn.id(),
+            "role_id": self.turn.role(),
+            "history_entry_index": facts.accepted_sequence.saturating_sub(1),
+            "accepted_integration_ref": facts.accepted_ref,
+            "decisions_count": json::list(facts.result, "decisions").len(),
+            "objections_count": json::list(facts.result, "objections").len(),
+            "run_status": next.get("status"),
+            "phase": next.phase(),
+        });
+        let place = Place { state: &next, ..self.place() };
+        let report = place.run(HookPhase::AfterAcceptance, &payload)?;
+        let stopped = report.as_ref().is_some_and(|report| !report.ok);
+        let state = match (&report, admit(&next, Verb::Hook)) {
+            (Some(report), Ok(())) if stopped => place.block(HookPhase::AfterAcceptance, report, owed)?,
+            (Some(_) | None, Ok(()) | Err(_)) => next.clone(),
+        };
+        Ok((state, report))
+    }
+}
+
+fn declared_verification(result: &Object) -> Option<String> {
+    json::object(result, "verification").and_then(|v| json::text(v, "status")).map(str::to_owned)
+}
+
+/// A merged conflict, for the history.
+fn resolution(conflict: &Value) -> Value {
+    let summary = conflict::summary(conflict);
+    json!({
+        "mode": "human_merge",
+        "merge_strategy": "operator_resolved",
+        "conflicting_files": summary["conflicting_files"],
+        "accepted_since_turn_ids": summary["accepted_since_turn_ids"],
+        "overlap_ratio": summary["overlap_ratio"],
+    })
+}

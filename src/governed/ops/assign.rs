@@ -1,0 +1,111 @@
+//! Assigning a turn.
+
+use super::super::config::Authority;
+use super::super::hooks::HookPhase;
+use super::super::journal::{Change, HISTORY};
+use super::super::json;
+use super::super::next::{Assignment, Event, Verb, admit, next_state};
+use super::super::root::Root;
+use super::super::state::{self, State, Turn, get_active_turns};
+use super::super::{Config, GovernedError, get_max_concurrent_turns, hooks, lines, observe, time};
+use super::{Place, locked};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A turn that was assigned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assigned {
+    /// The state, with the turn in it.
+    pub state: State,
+    /// The turn.
+    pub turn: Turn,
+    /// What is doubtful about it.
+    pub warnings: Vec<String>,
+}
+
+/// When a turn that begins now should be done.
+pub(super) fn deadline(root: &Root, config: &Config) -> String {
+    let minutes = config.part("timeouts").and_then(|timeouts| timeouts.get("per_turn_minutes"));
+    let minutes =
+        minutes.and_then(Value::as_f64).filter(|minutes| (1.0..=1e7).contains(minutes)).unwrap_or(120.0);
+    time::iso(root.moment() + Duration::from_secs_f64(minutes * 60.0))
+}
+
+/// Assigns the next turn to a role.
+///
+/// # Errors
+/// [`Refusal`](super::super::Refusal) for the first guard that says no: status, role, runtime, turns that are
+/// active, budget; [`GovernedError::DirtyWorkspace`] where a role that writes would find changes of nobody's;
+/// [`GovernedError::Hook`], the run still active unless the hook tampered; [`GovernedError::Locked`].
+pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned, GovernedError> {
+    locked(root, Some(config), |owed| {
+        let state = state::require(root)?;
+        admit(&state, Verb::Assign)?;
+        let phase = state.phase().unwrap_or_default();
+        let mut assignment = Assignment {
+            turn_id: root.id("turn"),
+            role: role.to_owned(),
+            is_known: config.role(role).is_some(),
+            runtime: config.runtime_of(role).map(str::to_owned),
+            limit: get_max_concurrent_turns(config, phase),
+            at: root.now(),
+            deadline_at: deadline(root, config),
+            baseline: Value::Null,
+            turn_budget: config.budget("per_turn_max_usd").filter(|amount| *amount > 0.0),
+            only_warns: config.only_warns_of_budget(),
+        };
+        // The guards cost nothing; the look at the workspace does.
+        next_state(&state, &Event::Assign(Box::new(assignment.clone())))?;
+        let sight = observe::look(root)?;
+        let files = observe::unclean(&sight);
+        if !files.is_empty() && get_active_turns(&state).is_empty() && writes(config, role) {
+            return Err(GovernedError::DirtyWorkspace { files });
+        }
+        if hooks::has_any(config, HookPhase::BeforeAssignment) {
+            let payload = payload(root, config, &state, role)?;
+            let place = Place { root, config, state: &state, turn_id: None };
+            place.hooks(HookPhase::BeforeAssignment, &payload, owed)?;
+        }
+        assignment.baseline = observe::baseline(root, &sight);
+        let id = assignment.turn_id.clone();
+        let next = next_state(&state, &Event::Assign(Box::new(assignment)))?;
+        Change::new("assign_turn", &state, next.clone()).turn(&id).commit(root)?;
+        let turn = super::super::next::target(&next, Some(&id))?;
+        Ok(Assigned { warnings: warnings(config, &next), state: next, turn })
+    })
+}
+
+fn writes(config: &Config, role: &str) -> bool {
+    match config.authority(role) {
+        Authority::Authoritative | Authority::Proposed => true,
+        Authority::ReviewOnly => false,
+    }
+}
+
+fn warnings(config: &Config, state: &State) -> Vec<String> {
+    let left = json::object(state.object(), "budget_status")
+        .and_then(|budget| budget.get("remaining_usd")?.as_f64());
+    let is_spent = config.only_warns_of_budget() && left.is_some_and(|left| left <= 0.0);
+    is_spent.then(|| "the budget is spent".to_owned()).into_iter().collect()
+}
+
+fn payload(root: &Root, config: &Config, state: &State, role: &str) -> Result<Value, GovernedError> {
+    let turns: Vec<Value> = get_active_turns(state)
+        .iter()
+        .map(|turn| {
+            json!({
+                "turn_id": turn.id(),
+                "role_id": turn.role(),
+                "status": turn.get("status"),
+                "attempt": turn.attempt(),
+            })
+        })
+        .collect();
+    Ok(json!({
+        "role_id": role,
+        "role_config": config.role(role),
+        "phase": state.phase(),
+        "active_turns": turns,
+        "history_length": lines::count(&root.join(HISTORY))?,
+    }))
+}

@@ -1,0 +1,47 @@
+//! What an operation finds staged for a turn.
+
+use super::super::root::Root;
+use super::super::state::{Turn, get_turn_staging_result_path};
+use super::super::{GovernedError, disk};
+use serde_json::Value;
+
+/// The place of a result that belongs to whoever it names, as older tools stage it.
+const FLAT: &str = ".agentxchain/staging/turn-result.json";
+
+/// A staged file.
+pub(super) struct Staged {
+    /// Below the root.
+    pub path: String,
+    pub bytes: Vec<u8>,
+    /// It is the turn's own place, not the flat one.
+    own: bool,
+}
+
+impl Staged {
+    /// The turn that the file names.
+    pub(super) fn names(&self) -> Option<String> {
+        let value: Value = serde_json::from_slice(&self.bytes).ok()?;
+        Some(value.get("turn_id")?.as_str()?.to_owned())
+    }
+
+    /// True where it stands in the turn's place, or names it.
+    pub(super) fn is_of(&self, turn: &Turn) -> bool {
+        self.own || self.names().as_deref() == Some(turn.id())
+    }
+
+    /// The other turn that a file in the flat place names.
+    pub(super) fn is_of_another(&self, turn: &Turn) -> Option<String> {
+        self.names().filter(|name| !self.own && name != turn.id())
+    }
+}
+
+/// What is staged for a turn: in its own place, else in the flat one.
+pub(super) fn staged(root: &Root, turn: &Turn) -> Result<Option<Staged>, GovernedError> {
+    let own = get_turn_staging_result_path(turn.id()).to_string_lossy().into_owned();
+    for (path, is_own) in [(own.as_str(), true), (FLAT, false)] {
+        if let Some(bytes) = disk::read(&root.join(path))? {
+            return Ok(Some(Staged { path: path.to_owned(), bytes, own: is_own }));
+        }
+    }
+    Ok(None)
+}

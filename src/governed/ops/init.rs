@@ -1,0 +1,124 @@
+//! Beginning a run, and letting a blocked one go on.
+
+use super::super::events::{self, Kind};
+use super::super::journal::Change;
+use super::super::json;
+use super::super::next::{Event, Verb, admit, next_state};
+use super::super::notify::Owed;
+use super::super::root::Root;
+use super::super::state::{self, RunStatus, State};
+use super::super::{Config, GovernedError};
+use super::locked;
+use serde_json::{Value, json};
+
+/// A run that began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Initialized {
+    /// The state, active.
+    pub state: State,
+}
+
+/// Begins a run: a new `run_id`, status active. A project without a state gets one.
+///
+/// # Errors
+/// [`Refusal::NotAllowed`](super::super::Refusal::NotAllowed) unless the run is idle, or was blocked before
+/// it began; [`GovernedError::Locked`].
+pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
+    locked(root, Some(config), |_| {
+        let found = state::read(root)?;
+        let gates: Vec<&str> =
+            config.part("gates").into_iter().flatten().map(|(id, _)| id.as_str()).collect();
+        let project = config.project("id").unwrap_or("project");
+        let phase = config.first_phase().unwrap_or("planning");
+        let state = found.unwrap_or_else(|| State::idle(project, phase, &gates));
+        let event = Event::Initialize {
+            run_id: root.id("run"),
+            at: root.now(),
+            run_budget: config.budget("per_run_max_usd"),
+            first_phase: config.first_phase().map(str::to_owned),
+        };
+        let mut next = next_state(&state, &event)?;
+        if next.get("project_id").is_none_or(Value::is_null) && config.project("id").is_some() {
+            next.set("project_id", project);
+        }
+        let line = events::event(root, Kind::RunStarted, &next, None, json!({}));
+        Change::new("init_run", &state, next.clone()).events(vec![line]).commit(root)?;
+        Ok(Initialized { state: next })
+    })
+}
+
+/// How a run is reactivated.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reactivation<'a> {
+    /// By what means, for the ledger; `reactivate_run` by default.
+    pub via: Option<&'a str>,
+    /// A note, for the ledger.
+    pub note: Option<&'a str>,
+    /// Whose webhooks are notified; nobody's without.
+    pub config: Option<&'a Config>,
+}
+
+/// A run that goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reactivated {
+    /// The state, active.
+    pub state: State,
+}
+
+/// Lets a blocked run go on, or a paused one that awaits nothing.
+///
+/// The state on disk counts; `state` says what the caller has seen of it. Turns that had failed are retrying
+/// again, with one attempt more.
+///
+/// # Errors
+/// [`Refusal::NotAllowed`](super::super::Refusal::NotAllowed),
+/// [`Refusal::AwaitingApproval`](super::super::Refusal::AwaitingApproval), [`GovernedError::StaleState`]
+/// where the run was changed since, [`GovernedError::NoState`], [`GovernedError::Locked`].
+pub fn reactivate_run(
+    root: &Root,
+    state: &State,
+    details: &Reactivation<'_>,
+) -> Result<Reactivated, GovernedError> {
+    locked(root, details.config, |owed| {
+        let seen = state;
+        let state = state::require(root)?;
+        admit(&state, Verb::Reactivate)?;
+        let of = |s: &State| {
+            (s.run_id().map(str::to_owned), s.status(), s.blocked_on().map(str::to_owned), s.turn_sequence())
+        };
+        if of(seen) != of(&state) {
+            return Err(GovernedError::StaleState);
+        }
+        let next = next_state(&state, &Event::Reactivate)?;
+        let mut change = Change::new("reactivate_run", &state, next.clone());
+        let was_escalated = state.blocked_on().is_some_and(|on| on.starts_with("escalation:"));
+        if was_escalated {
+            let via = details.via.unwrap_or("reactivate_run");
+            let escalation = state.get("escalation").cloned().unwrap_or(Value::Null);
+            let of = |key: &str| escalation.get(key).cloned().unwrap_or(Value::Null);
+            let entry = json!({
+                "timestamp": root.now(),
+                "decision": "escalation_resolved",
+                "run_id": next.run_id(),
+                "phase": next.phase(),
+                "resolved_via": via,
+                "note": details.note,
+                "blocked_on": state.blocked_on(),
+                "escalation": escalation,
+                "turn_id": of("from_turn_id"),
+                "role": of("from_role"),
+            });
+            let payload = json!({
+                "blocked_on": state.blocked_on(),
+                "resolved_via": via,
+                "previous_escalation": escalation,
+            });
+            let line = events::event(root, Kind::EscalationResolved, &next, None, payload.clone());
+            change = change.ledger(vec![entry]).events(vec![line]);
+            owed.push(Owed { event: "escalation_resolved", state: next.clone(), payload, turn: None });
+        }
+        change.commit(root)?;
+        debug_assert_eq!(json::text(next.object(), "status"), Some(RunStatus::Active.name()));
+        Ok(Reactivated { state: next })
+    })
+}

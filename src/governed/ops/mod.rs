@@ -1,0 +1,151 @@
+//! The operations: load, hooks where there are some, `next_state`, a journaled commit, then notifications.
+//!
+//! One file an operation or a pair. What they share is here: the run that a hook blocks, and the order of
+//! lock, commit and notification. Implements G2, G5.
+
+pub(super) mod accept;
+pub(super) mod approve;
+pub(super) mod assign;
+pub(super) mod block;
+mod carryover;
+mod facts;
+pub(super) mod init;
+mod record;
+pub(super) mod reject;
+
+use super::events::{self, Kind};
+use super::hooks::{self, HookOptions, HookPhase, HookReport};
+use super::journal::Change;
+use super::next::{self, Event, Verb, next_state};
+use super::notify::{self, Owed};
+use super::root::Root;
+use super::state::{State, get_active_turn};
+use super::{Config, GovernedError, lock};
+use serde_json::{Value, json};
+
+/// Runs an operation under the lock, and notifies once the lock is given back.
+fn locked<T>(
+    root: &Root,
+    config: Option<&Config>,
+    work: impl FnOnce(&mut Vec<Owed>) -> Result<T, GovernedError>,
+) -> Result<T, GovernedError> {
+    let guard = lock::enter(root)?;
+    let mut owed = Vec::new();
+    let result = work(&mut owed);
+    drop(guard);
+    if let Some(config) = config {
+        notify::send(root, config, &owed);
+    }
+    result
+}
+
+/// Where hooks run, and about what.
+struct Place<'a> {
+    root: &'a Root,
+    config: &'a Config,
+    state: &'a State,
+    turn_id: Option<&'a str>,
+}
+
+impl Place<'_> {
+    /// Runs a phase's hooks; `None` where there are none.
+    ///
+    /// # Errors
+    /// [`GovernedError::Hook`] where one stops it: the run is blocked then, except that a mere no to an
+    /// assignment leaves it active.
+    fn hooks(
+        &self,
+        phase: HookPhase,
+        payload: &Value,
+        owed: &mut Vec<Owed>,
+    ) -> Result<Option<HookReport>, GovernedError> {
+        let Some(report) = self.run(phase, payload)? else { return Ok(None) };
+        let Some(stop) = report.stop.clone() else { return Ok(Some(report)) };
+        let tampered = stop.tamper.is_some();
+        let state = if tampered || phase != HookPhase::BeforeAssignment {
+            self.block(phase, &report, owed)?
+        } else {
+            self.state.clone()
+        };
+        Err(GovernedError::Hook {
+            hook: stop.hook_name,
+            phase: phase.name(),
+            tampered,
+            code: stop.tamper.unwrap_or("hook_blocked"),
+            report: Box::new(report),
+            state: Box::new(state),
+        })
+    }
+
+    fn run(&self, phase: HookPhase, payload: &Value) -> Result<Option<HookReport>, GovernedError> {
+        if !hooks::has_any(self.config, phase) {
+            return Ok(None);
+        }
+        let options = HookOptions {
+            run_id: self.state.run_id().map(str::to_owned),
+            turn_id: self.turn_id.map(str::to_owned),
+            ..HookOptions::default()
+        };
+        hooks::run_locked(self.root, self.config.get("hooks"), phase, payload, &options).map(Some)
+    }
+
+    /// Blocks the run for the hook that stopped a phase.
+    fn block(
+        &self,
+        phase: HookPhase,
+        report: &HookReport,
+        owed: &mut Vec<Owed>,
+    ) -> Result<State, GovernedError> {
+        let Some(stop) = &report.stop else { return Ok(self.state.clone()) };
+        let category = if stop.tamper.is_some() { "hook_tamper" } else { "hook_block" };
+        let action = "see what the hook wants, then reactivate the run";
+        let at = self.root.now();
+        let detail = Some(stop.message.as_str());
+        let event = Event::Block {
+            by: Verb::Hook,
+            blocked_on: format!("hook:{}:{}", phase.name(), stop.hook_name),
+            reason: next::reason(category, "human", action, detail, self.turn_id, &at),
+            escalation: None,
+        };
+        blocked(self.root, "hook_block", self.state, &event, Vec::new(), owed)
+    }
+
+    /// Tells the advisory hooks of an escalation; what they say is in the audit.
+    fn escalated(&self, owed: &mut Vec<Owed>) -> Result<State, GovernedError> {
+        let state = self.state;
+        let reason = state.blocked_reason().cloned().unwrap_or(Value::Null);
+        let turn = self.turn_id.and_then(|id| state.turn(id)).or_else(|| get_active_turn(state));
+        let rejection = turn.as_ref().and_then(|turn| turn.get("last_rejection")?.get("reason").cloned());
+        let payload = json!({
+            "blocked_reason": reason,
+            "recovery_action": reason.get("recovery").and_then(|recovery| recovery.get("recovery_action")),
+            "failed_turn_id": turn.as_ref().map(|turn| turn.id()),
+            "failed_role": turn.as_ref().map(|turn| turn.role()),
+            "attempt_count": turn.as_ref().map(|turn| turn.attempt()),
+            "last_error": rejection,
+            "run_id": state.run_id(),
+        });
+        match self.run(HookPhase::OnEscalation, &payload)? {
+            Some(report) if !report.ok => self.block(HookPhase::OnEscalation, &report, owed),
+            Some(_) | None => Ok(state.clone()),
+        }
+    }
+}
+
+/// Commits a transition that blocks the run, with its event.
+fn blocked(
+    root: &Root,
+    kind: &'static str,
+    state: &State,
+    event: &Event,
+    ledger: Vec<Value>,
+    owed: &mut Vec<Owed>,
+) -> Result<State, GovernedError> {
+    let next = next_state(state, event)?;
+    let turn = get_active_turn(&next);
+    let payload = json!({ "blocked_on": next.blocked_on(), "blocked_reason": next.blocked_reason() });
+    let line = events::event(root, Kind::RunBlocked, &next, turn.as_ref(), payload);
+    Change::new(kind, state, next.clone()).ledger(ledger).events(vec![line]).commit(root)?;
+    owed.push(notify::blocked(&next, turn));
+    Ok(next)
+}

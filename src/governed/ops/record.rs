@@ -1,0 +1,192 @@
+//! What an acceptance notes: lines of the ledger, events, notifications; and a conflict's.
+
+use super::super::conflict;
+use super::super::events::{self, Kind};
+use super::super::gate::{GateAction, GateResult};
+use super::super::journal::Change;
+use super::super::next::{self, Event, Verb};
+use super::super::notify::{self, Owed};
+use super::super::policy::Broken;
+use super::super::root::Root;
+use super::super::state::{RunStatus, State, Turn};
+use super::super::{GovernedError, json};
+use serde_json::{Value, json};
+
+/// The ledger's lines besides the decisions: gates that failed, a conflict that was merged.
+pub(super) fn ledger(
+    next: &State,
+    turn: &Turn,
+    gates: &[&GateResult],
+    merged: Option<&Value>,
+    at: &str,
+) -> Vec<Value> {
+    let mut lines = Vec::new();
+    for gate in gates.iter().filter(|gate| is_failure(gate)) {
+        let mut line = json!({ "type": "gate_failure", "timestamp": at, "run_id": next.run_id() });
+        let failure = gate.failure(next.phase().unwrap_or_default(), at, gate.requested_by != turn.id());
+        if let (Some(line), Value::Object(failure)) = (line.as_object_mut(), failure) {
+            line.extend(failure);
+        }
+        lines.push(line);
+    }
+    if let Some(merged) = merged {
+        for decision in ["conflict_resolution_selected", "conflict_resolved"] {
+            lines.push(json!({
+                "timestamp": at,
+                "decision": decision,
+                "run_id": next.run_id(),
+                "phase": next.phase(),
+                "turn_id": turn.id(),
+                "role": turn.role(),
+                "resolution": "human_merge",
+                "conflict": conflict::summary(merged),
+            }));
+        }
+    }
+    lines
+}
+
+fn is_failure(gate: &GateResult) -> bool {
+    match gate.action {
+        GateAction::GateFailed | GateAction::UnknownPhase | GateAction::NotFinalPhase => true,
+        GateAction::Advance | GateAction::Complete | GateAction::AwaitingHumanApproval => false,
+    }
+}
+
+/// The events of an acceptance, in the order in which things happened.
+pub(super) fn accepted(
+    root: &Root,
+    before: &State,
+    next: &State,
+    turn: &Turn,
+    gates: &[&GateResult],
+    merged: bool,
+) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut tell =
+        |kind: Kind, payload: Value| all.push(events::event(root, kind, next, Some(turn), payload));
+    if merged {
+        tell(Kind::ConflictResolved, json!({ "resolution": "human_merge" }));
+    }
+    let payload = json!({ "attempt": turn.attempt(), "accepted_sequence": next.turn_sequence() });
+    tell(Kind::TurnAccepted, payload);
+    for gate in gates {
+        let payload = json!({ "gate_type": gate.kind.name(), "gate": gate.gate_id, "reasons": gate.reasons });
+        match gate.action {
+            GateAction::AwaitingHumanApproval => tell(Kind::GatePending, payload),
+            GateAction::GateFailed | GateAction::UnknownPhase | GateAction::NotFinalPhase => {
+                tell(Kind::GateFailed, payload);
+            }
+            GateAction::Advance | GateAction::Complete => {}
+        }
+    }
+    if before.phase() != next.phase() {
+        tell(Kind::PhaseEntered, json!({ "from": before.phase(), "to": next.phase() }));
+    }
+    let of = |state: &State, key: &str| json::object(state.object(), "budget_status")?.get(key).cloned();
+    if of(next, "warn_mode").is_some() && of(before, "warn_mode").is_none() {
+        tell(Kind::BudgetExceededWarn, json!({ "budget_status": next.get("budget_status") }));
+    }
+    match next.status() {
+        Some(RunStatus::Blocked) if before.blocked_on() != next.blocked_on() => {
+            tell(Kind::RunBlocked, json!({ "blocked_on": next.blocked_on() }));
+        }
+        Some(RunStatus::Completed) => tell(Kind::RunCompleted, completed(next, turn)),
+        Some(
+            RunStatus::Idle | RunStatus::Active | RunStatus::Paused | RunStatus::Blocked | RunStatus::Failed,
+        )
+        | None => {}
+    }
+    all
+}
+
+fn completed(next: &State, turn: &Turn) -> Value {
+    json!({
+        "completed_at": next.get("completed_at"),
+        "completed_via": "accept_turn",
+        "requested_by_turn": turn.id(),
+    })
+}
+
+/// The notifications that an acceptance owes.
+pub(super) fn owed(before: &State, next: &State, turn: &Turn, owed: &mut Vec<Owed>) {
+    let mut owe = |event: &'static str, payload: Value| {
+        owed.push(Owed { event, state: next.clone(), payload, turn: Some(turn.clone()) });
+    };
+    if let Some(pending) =
+        next.pending_phase_transition().filter(|_| before.pending_phase_transition().is_none())
+    {
+        owe("phase_transition_pending", pending.clone());
+    }
+    if let Some(pending) = next.pending_run_completion().filter(|_| before.pending_run_completion().is_none())
+    {
+        owe("run_completion_pending", pending.clone());
+    }
+    match next.status() {
+        Some(RunStatus::Completed) => owe("run_completed", completed(next, turn)),
+        Some(RunStatus::Blocked) if before.blocked_on() != next.blocked_on() => {
+            owed.push(notify::blocked(next, Some(turn.clone())));
+        }
+        Some(
+            RunStatus::Idle | RunStatus::Active | RunStatus::Paused | RunStatus::Blocked | RunStatus::Failed,
+        )
+        | None => {}
+    }
+}
+
+/// Commits a conflict: the turn's mark, the ledger's line, the events.
+pub(super) fn conflict(
+    root: &Root,
+    before: &State,
+    next: &State,
+    turn: &Turn,
+    conflict: &Value,
+    entry: Value,
+    owed: &mut Vec<Owed>,
+) -> Result<(), GovernedError> {
+    let payload = json!({ "conflict": conflict::summary(conflict) });
+    let mut lines = vec![events::event(root, Kind::TurnConflicted, next, Some(turn), payload)];
+    if next.blocked_on() != before.blocked_on() {
+        let payload = json!({ "blocked_on": next.blocked_on() });
+        lines.push(events::event(root, Kind::RunBlocked, next, Some(turn), payload));
+        owed.push(notify::blocked(next, Some(turn.clone())));
+    }
+    Change::new("conflict", before, next.clone())
+        .turn(turn.id())
+        .ledger(vec![entry])
+        .events(lines)
+        .commit(root)?;
+    Ok(())
+}
+
+/// Blocks the run for a policy that escalates. Returns the state then.
+pub(super) fn policy(
+    root: &Root,
+    state: &State,
+    turn: &Turn,
+    broken: &Broken,
+    at: &str,
+    owed: &mut Vec<Owed>,
+) -> Result<State, GovernedError> {
+    let (id, message) = (broken.id.as_str(), broken.message.as_str());
+    let action = "see what the policy wants, then reactivate the run";
+    let blocked_on = format!("policy:{id}");
+    let event = Event::Block {
+        by: Verb::Hook,
+        blocked_on: blocked_on.clone(),
+        reason: next::reason("policy_escalation", "human", action, Some(message), Some(turn.id()), at),
+        escalation: None,
+    };
+    let entry = json!({
+        "timestamp": at,
+        "decision": "policy_escalation",
+        "run_id": state.run_id(),
+        "phase": state.phase(),
+        "turn_id": turn.id(),
+        "role": turn.role(),
+        "policy_id": id,
+        "message": message,
+        "blocked_on": blocked_on,
+    });
+    super::blocked(root, "policy_escalation", state, &event, vec![entry], owed)
+}

@@ -1,0 +1,189 @@
+//! A turn's result: what a worker staged, checked in five stages that stop at the first that fails.
+//!
+//! [`validate`] is a function of the result, the state and the configuration: schema, assignment, artifact,
+//! verification, protocol. Two slips are mended first, each with a warning: the run's id where the turn's
+//! is right, and a decision's id that is no `DEC-<number>`. Nothing else is guessed: what a result does not
+//! say is refused. Unknown keys are kept and mean nothing.
+
+mod mend;
+mod paths;
+mod protocol;
+mod schema;
+mod stages;
+
+pub(crate) use paths::{RESERVED, is_product};
+pub(crate) use schema::CATEGORIES;
+
+use super::Config;
+use super::json::Object;
+use super::state::{State, Turn};
+use serde_json::{Value, json};
+
+/// A stage of validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Keys, types, forms.
+    Schema,
+    /// Run, turn, role and runtime are those of the turn.
+    Assignment,
+    /// What was changed is what the role may change.
+    Artifact,
+    /// The evidence supports the claim.
+    Verification,
+    /// Who goes next, what is asked for, what must be said.
+    Protocol,
+    /// What was declared is what is in the workspace.
+    ArtifactObservation,
+}
+
+impl Stage {
+    /// The stages of [`validate`], in their order.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Schema, Self::Assignment, Self::Artifact, Self::Verification, Self::Protocol];
+
+    /// Its name in the records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Schema => "schema",
+            Self::Assignment => "assignment",
+            Self::Artifact => "artifact",
+            Self::Verification => "verification",
+            Self::Protocol => "protocol",
+            Self::ArtifactObservation => "artifact_observation",
+        }
+    }
+
+    /// The class of its errors in the records.
+    pub fn error_class(self) -> &'static str {
+        match self {
+            Self::Schema => "schema_error",
+            Self::Assignment => "assignment_error",
+            Self::Artifact | Self::ArtifactObservation => "artifact_error",
+            Self::Verification => "verification_error",
+            Self::Protocol => "protocol_error",
+        }
+    }
+}
+
+/// What kind of thing is wrong, for whoever has to tell one from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    MissingField,
+    InvalidValue,
+    DecisionId,
+    Mismatch,
+    ReservedPath,
+    Authority,
+    Evidence,
+    NoObjection,
+    NextRole,
+    UnknownPhase,
+    Exclusive,
+    Delegation,
+}
+
+/// One thing that is wrong with a result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wrong {
+    pub fault: Fault,
+    /// The key, or the path that was named.
+    pub place: String,
+    pub text: String,
+}
+
+pub(crate) type Wrongs = Vec<Wrong>;
+
+pub(crate) fn wrong(fault: Fault, place: impl Into<String>, text: impl Into<String>) -> Wrong {
+    Wrong { fault, place: place.into(), text: text.into() }
+}
+
+/// What validation says of a result.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Validation {
+    /// The stage that failed; `None` where the result is valid.
+    pub stage: Option<Stage>,
+    /// What is wrong, in words; all of one stage.
+    pub errors: Vec<String>,
+    /// What is doubtful, and what was mended.
+    pub warnings: Vec<String>,
+    /// The result as it counts, mended; `None` where it is not valid.
+    pub turn_result: Option<Value>,
+    pub(crate) wrongs: Wrongs,
+}
+
+impl Validation {
+    /// True for a valid result.
+    pub fn ok(&self) -> bool {
+        self.stage.is_none()
+    }
+
+    /// The record: `{ok, stage, error_class, errors, warnings, turnResult}`.
+    pub fn to_value(&self) -> Value {
+        json!({
+            "ok": self.ok(),
+            "stage": self.stage.map(Stage::name),
+            "error_class": self.stage.map(Stage::error_class),
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "turnResult": self.turn_result,
+        })
+    }
+
+    pub(crate) fn failed(stage: Stage, wrongs: Wrongs, warnings: Vec<String>) -> Self {
+        let errors = wrongs.iter().map(|wrong| wrong.text.clone()).collect();
+        Self { stage: Some(stage), errors, warnings, turn_result: None, wrongs }
+    }
+}
+
+/// What a result is judged by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bench<'a> {
+    pub state: &'a State,
+    pub config: &'a Config,
+    /// The turn that it is to be of; `None` where no turn is active.
+    pub turn: Option<&'a Turn>,
+}
+
+/// Judges the text of a staged file; `None` for one that is not there.
+pub(crate) fn validate_text(text: Option<&[u8]>, bench: Bench<'_>) -> Validation {
+    let Some(text) = text else {
+        let text = "no result is staged";
+        return Validation::failed(Stage::Schema, vec![wrong(Fault::MissingField, "", text)], Vec::new());
+    };
+    match serde_json::from_slice(text) {
+        Ok(value) => validate(value, bench),
+        Err(error) => {
+            let text = format!("the staged result is no JSON: {error}");
+            Validation::failed(Stage::Schema, vec![wrong(Fault::InvalidValue, "", text)], Vec::new())
+        }
+    }
+}
+
+/// Judges a result.
+pub(crate) fn validate(result: Value, bench: Bench<'_>) -> Validation {
+    let mut warnings = Vec::new();
+    let Value::Object(mut result) = result else {
+        let wrongs = vec![wrong(Fault::InvalidValue, "", "the result must be a JSON object")];
+        return Validation::failed(Stage::Schema, wrongs, warnings);
+    };
+    mend::mend(&mut result, bench, &mut warnings);
+    for stage in Stage::ALL {
+        let wrongs = run(stage, &result, bench, &mut warnings);
+        if !wrongs.is_empty() {
+            return Validation::failed(stage, wrongs, warnings);
+        }
+    }
+    Validation { warnings, turn_result: Some(Value::Object(result)), ..Validation::default() }
+}
+
+fn run(stage: Stage, result: &Object, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
+    match stage {
+        Stage::Schema => schema::check(result),
+        Stage::Assignment => stages::assignment(result, bench),
+        Stage::Artifact => stages::artifact(result, bench),
+        Stage::Verification => stages::verification(result, warnings),
+        Stage::Protocol => protocol::check(result, bench, warnings),
+        // Judged at acceptance, against the workspace.
+        Stage::ArtifactObservation => Wrongs::new(),
+    }
+}

@@ -1,0 +1,37 @@
+//! Paths as results name them: below the root, and which of them are the orchestrator's own.
+
+/// Files that no turn may change.
+pub(crate) const RESERVED: [&str; 4] = [
+    ".agentxchain/state.json",
+    ".agentxchain/history.jsonl",
+    ".agentxchain/decision-ledger.jsonl",
+    ".agentxchain/lock.json",
+];
+
+/// The path without `.`, `..` and doubled slashes; `None` for one that leaves the root.
+pub(super) fn plain(path: &str) -> Option<String> {
+    if path.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// True for a path that a review may not write.
+pub(crate) fn is_product(path: &str) -> bool {
+    let path = plain(path).unwrap_or_else(|| path.to_owned());
+    !path.starts_with(".planning/") && !path.starts_with(".agentxchain/reviews/")
+}
+
+/// The reserved file that a path names.
+pub(super) fn reserved(path: &str) -> Option<&'static str> {
+    let path = plain(path)?;
+    RESERVED.into_iter().find(|reserved| *reserved == path)
+}

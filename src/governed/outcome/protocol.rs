@@ -1,0 +1,116 @@
+//! The last stage: who goes next, what is asked for, what must be said.
+
+use super::super::config::Authority;
+use super::super::json;
+use super::{Bench, Fault, Object, Wrongs, wrong};
+use serde_json::Value;
+
+/// Most delegations of one turn.
+const DELEGATIONS_MAX: usize = 5;
+
+pub(super) fn check(result: &Object, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
+    let mut wrongs = Wrongs::new();
+    let role = json::text(result, "role").unwrap_or_default();
+    let phase = bench.state.phase().unwrap_or_default();
+    let is_challenged = bench.config.rule("challenge_required") != Some(&Value::Bool(false));
+    let has_objection = !json::list(result, "objections").is_empty();
+    if is_challenged && bench.config.authority(role) == Authority::ReviewOnly && !has_objection {
+        let text = "review_only role must raise at least one objection";
+        wrongs.push(wrong(Fault::NoObjection, "objections", text));
+    }
+    if let Some(route) = bench.config.route(phase) {
+        let next = json::text(result, "proposed_next_role").unwrap_or_default();
+        let allowed = json::texts(route, "allowed_next_roles");
+        let is_listed = route.get("allowed_next_roles").is_some_and(Value::is_array);
+        if is_listed && next != "human" && !allowed.contains(&next) {
+            let text = format!("proposed_next_role '{next}' may not follow in phase '{phase}'");
+            wrongs.push(wrong(Fault::NextRole, "proposed_next_role", text));
+        }
+    }
+    let transition = json::filled(result, "phase_transition_request");
+    let completion = result.get("run_completion_request") == Some(&Value::Bool(true));
+    if let Some(target) = transition {
+        wrongs.extend(transition_to(target, phase, bench));
+    }
+    if transition.is_some() && completion {
+        let text = "phase_transition_request and run_completion_request cannot both be present";
+        wrongs.push(wrong(Fault::Exclusive, "phase_transition_request", text));
+    }
+    let needs_human = json::text(result, "status") == Some("needs_human");
+    if needs_human && !json::is_filled(result.get("needs_human_reason")) {
+        warnings.push("the turn needs a human and does not say why".to_owned());
+    }
+    delegations(result, bench, role, completion, &mut wrongs);
+    review(bench, transition.is_some() || completion, &mut wrongs);
+    wrongs
+}
+
+fn transition_to(target: &str, phase: &str, bench: Bench<'_>) -> Option<super::Wrong> {
+    let phases = bench.config.phases();
+    let place = "phase_transition_request";
+    if !phases.contains(&target) {
+        let text = format!("{place} names the unknown phase '{target}'");
+        return Some(wrong(Fault::UnknownPhase, place, text));
+    }
+    let at = phases.iter().position(|name| *name == phase)?;
+    match phases.get(at + 1) {
+        Some(next) if *next == target => None,
+        Some(next) => {
+            let text = format!("{place} is '{target}', and phase '{phase}' is followed by '{next}'");
+            Some(wrong(Fault::UnknownPhase, place, text))
+        }
+        None => {
+            let text = format!("{place} is '{target}', and phase '{phase}' is the last one");
+            Some(wrong(Fault::UnknownPhase, place, text))
+        }
+    }
+}
+
+fn delegations(result: &Object, bench: Bench<'_>, role: &str, completion: bool, wrongs: &mut Wrongs) {
+    let all: Vec<&Object> = json::list(result, "delegations").iter().filter_map(Value::as_object).collect();
+    if all.is_empty() {
+        return;
+    }
+    let mut tell = |place: String, text: String| wrongs.push(wrong(Fault::Delegation, place, text));
+    if all.len() > DELEGATIONS_MAX {
+        tell("delegations".to_owned(), format!("a turn delegates at most {DELEGATIONS_MAX} times"));
+    }
+    if completion {
+        tell("delegations".to_owned(), "a turn that delegates may not request completion".to_owned());
+    }
+    if bench.turn.is_some_and(|turn| turn.get("delegation_context").is_some_and(Value::is_object)) {
+        tell("delegations".to_owned(), "a delegated turn may not delegate".to_owned());
+    }
+    let route = bench.config.route(bench.state.phase().unwrap_or_default());
+    let allowed = route.map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default();
+    for (at, delegation) in all.iter().enumerate() {
+        let place = format!("delegations[{at}]");
+        let id = json::text(delegation, "id").unwrap_or_default();
+        let to = json::text(delegation, "to_role").unwrap_or_default();
+        if all[..at].iter().any(|other| json::text(other, "id") == Some(id)) {
+            tell(format!("{place}.id"), format!("delegation '{id}' is there twice"));
+        }
+        if to == role {
+            tell(format!("{place}.to_role"), format!("role '{role}' may not delegate to itself"));
+        } else if bench.config.role(to).is_none() {
+            tell(format!("{place}.to_role"), format!("role '{to}' is not declared"));
+        } else if !allowed.is_empty() && !allowed.contains(&to) {
+            tell(format!("{place}.to_role"), format!("role '{to}' may not follow in this phase"));
+        }
+    }
+}
+
+/// A review of delegated work asks for nothing while decisions that were demanded are missing.
+fn review(bench: Bench<'_>, asks: bool, wrongs: &mut Wrongs) {
+    let Some(review) = bench.turn.and_then(|turn| turn.get("delegation_review")?.as_object()) else { return };
+    for entry in json::list(review, "delegation_results").iter().filter_map(Value::as_object) {
+        let made = json::texts(entry, "decision_ids");
+        let missing = json::texts(entry, "required_decision_ids").into_iter().find(|id| !made.contains(id));
+        if let Some(missing) = missing.filter(|_| asks) {
+            let text = format!(
+                "decision '{missing}' was demanded of a delegation and not made: nothing can be requested yet"
+            );
+            wrongs.push(wrong(Fault::Delegation, "delegation_review", text));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a worker reads: who it is, what it may do, where the run stands, and what its result must look like.
+//!
+//! Plain Markdown made of the state and the configuration. The wording is nobody's contract.
+
+use super::config::Authority;
+use super::journal::{HISTORY, LEDGER};
+use super::json::{self, Object};
+use super::root::Root;
+use super::state::{State, Turn, get_turn_staging_result_path};
+use super::{Config, GovernedError, lines, observe};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Most decisions that are shown.
+const DECISIONS_MAX: usize = 50;
+/// Most lines of a file that a gate requires.
+const GATE_LINES_MAX: usize = 60;
+
+/// `PROMPT.md`.
+pub(super) fn prompt(state: &State, config: &Config, turn: &Turn) -> String {
+    let role = config.role(turn.role());
+    let said = |key: &str| role.and_then(|role| json::filled(role, key)).unwrap_or(turn.role());
+    let phase = state.phase().unwrap_or("none");
+    let mut text = format!("# {} ({})\n\n{}\n\n", said("title"), turn.role(), said("mandate"));
+    let _ = writeln!(text, "- run: {}", state.run_id().unwrap_or("none"));
+    let _ = writeln!(text, "- turn: {}, attempt {}", turn.id(), turn.attempt());
+    let _ = writeln!(text, "- phase: {phase}\n");
+    text.push_str("## What you may change\n\n");
+    text.push_str(match config.authority(turn.role()) {
+        Authority::Authoritative => {
+            "You change the workspace yourself. List every file that you changed in `files_changed`.\n"
+        }
+        Authority::Proposed => "You propose changes; `artifact.type` is `patch`, `commit` or `review`.\n",
+        Authority::ReviewOnly => {
+            "You review. Write below `.planning/` or `.agentxchain/reviews/` only, `artifact.type` is `review`, and raise at least one objection.\n"
+        }
+    });
+    text.push_str("Never change the orchestrator's files (`reserved_paths` in ASSIGNMENT.json).\n\n");
+    gate(&mut text, config, phase);
+    rejection(&mut text, turn);
+    for (key, title) in [
+        ("conflict_context", "What your last attempt conflicted with"),
+        ("delegation_context", "What was delegated to you"),
+        ("delegation_review", "What came of your delegations"),
+    ] {
+        if let Some(context) = turn.get(key).filter(|context| context.is_object()) {
+            let _ = writeln!(text, "## {title}\n\n```json\n{context:#}\n```\n");
+        }
+    }
+    let path = get_turn_staging_result_path(turn.id());
+    let _ = writeln!(text, "## Your result\n\nWrite one JSON object to `{}`:\n", path.display());
+    let _ = writeln!(text, "```json\n{:#}\n```\n", template(state, turn));
+    text.push_str(FIELDS);
+    text
+}
+
+const FIELDS: &str = "\
+- `status`: `completed`, `blocked`, `needs_human` (say why in `needs_human_reason`) or `failed`.
+- `decisions[]`: `id` (`DEC-001`), `category` (implementation, architecture, scope, process, quality, release), `statement`, `rationale`.
+- `objections[]`: `id` (`OBJ-001`), `severity` (low, medium, high, blocking), `statement`.
+- `verification.status`: `pass`, `fail` or `skipped`; put what you ran into `machine_evidence` (`command`, `exit_code`).
+- `phase_transition_request`: the next phase, when this one is done; `run_completion_request`: true, when all is. Never both.
+- `proposed_next_role`: one of `allowed_next_roles` of ASSIGNMENT.json, or `human`.
+";
+
+fn template(state: &State, turn: &Turn) -> Value {
+    json!({
+        "schema_version": "1.0",
+        "run_id": json::or_null(state.run_id()),
+        "turn_id": turn.id(),
+        "role": turn.role(),
+        "runtime_id": turn.runtime(),
+        "status": "completed",
+        "summary": "<what you did>",
+        "decisions": [],
+        "objections": [],
+        "files_changed": [],
+        "artifacts_created": [],
+        "verification": { "status": "skipped", "commands": [], "evidence_summary": "", "machine_evidence": [] },
+        "artifact": { "type": "review", "ref": null },
+        "proposed_next_role": "human",
+        "phase_transition_request": null,
+        "run_completion_request": null,
+        "needs_human_reason": null,
+        "cost": { "usd": 0 },
+    })
+}
+
+fn gate(text: &mut String, config: &Config, phase: &str) {
+    let Some(id) = config.exit_gate(phase) else { return };
+    let _ = writeln!(text, "## The gate of this phase, `{id}`\n");
+    let Some(gate) = config.gate(id) else { return text.push_str("It is open.\n\n") };
+    for file in json::texts(gate, "requires_files") {
+        let _ = writeln!(text, "- requires `{file}`");
+    }
+    if gate.get("requires_verification_pass") == Some(&Value::Bool(true)) {
+        text.push_str("- requires a verification that passes\n");
+    }
+    if gate.get("requires_human_approval") == Some(&Value::Bool(true)) {
+        text.push_str("- requires a person's approval\n");
+    }
+    text.push('\n');
+}
+
+fn rejection(text: &mut String, turn: &Turn) {
+    let Some(rejection) = turn.get("last_rejection").and_then(Value::as_object) else { return };
+    let reason = json::text(rejection, "reason").unwrap_or_default();
+    let _ = writeln!(text, "## Why the last attempt was rejected\n\n{reason}\n");
+    for error in json::texts(rejection, "validation_errors") {
+        let _ = writeln!(text, "- {error}");
+    }
+    text.push('\n');
+}
+
+/// `CONTEXT.md`.
+pub(super) fn context(root: &Root, state: &State, config: &Config) -> Result<String, GovernedError> {
+    let mut text = String::from("# Where the run stands\n\n");
+    let status = state.status().map_or("unknown", super::RunStatus::name);
+    let _ = writeln!(text, "- run: {}", state.run_id().unwrap_or("none"));
+    let _ = writeln!(text, "- status: {status}\n- phase: {}", state.phase().unwrap_or("none"));
+    if let Some(goal) = config.project("goal") {
+        let _ = writeln!(text, "- goal: {goal}");
+    }
+    if let Some(waits) = state.blocked_on() {
+        let _ = writeln!(text, "- blocked on: {waits}");
+    }
+    text.push('\n');
+    last_turn(&mut text, root)?;
+    decisions(&mut text, root)?;
+    gate_files(&mut text, root, state, config);
+    Ok(text)
+}
+
+fn last_turn(text: &mut String, root: &Root) -> Result<(), GovernedError> {
+    let mut last: Option<Object> = None;
+    lines::backwards(&root.join(HISTORY), |entry| {
+        last = Some(entry);
+        false
+    })?;
+    let Some(last) = last else { return Ok(()) };
+    let of = |key: &str| json::text(&last, key).unwrap_or("none");
+    let _ = writeln!(
+        text,
+        "## The last accepted turn\n\n- {} ({})\n- {}",
+        of("turn_id"),
+        of("role"),
+        of("summary")
+    );
+    for file in json::texts(&last, "files_changed") {
+        let _ = writeln!(text, "- changed `{file}`");
+    }
+    let verification = json::object(&last, "normalized_verification").and_then(|v| json::text(v, "status"));
+    let _ = writeln!(text, "- verification: {}\n", verification.unwrap_or("none"));
+    Ok(())
+}
+
+fn decisions(text: &mut String, root: &Root) -> Result<(), GovernedError> {
+    let mut last: Vec<Object> = Vec::new();
+    lines::backwards(&root.join(LEDGER), |entry| {
+        if entry.contains_key("id") {
+            last.push(entry);
+        }
+        last.len() < DECISIONS_MAX
+    })?;
+    if last.is_empty() {
+        return Ok(());
+    }
+    text.push_str("## Decisions\n\n| id | role | phase | statement |\n| --- | --- | --- | --- |\n");
+    for decision in last.iter().rev() {
+        let of = |key: &str| json::text(decision, key).unwrap_or("").replace(['|', '\n'], " ");
+        let _ = writeln!(text, "| {} | {} | {} | {} |", of("id"), of("role"), of("phase"), of("statement"));
+    }
+    text.push('\n');
+    Ok(())
+}
+
+fn gate_files(text: &mut String, root: &Root, state: &State, config: &Config) {
+    let gate = state.phase().and_then(|phase| config.gate(config.exit_gate(phase)?));
+    let Some(gate) = gate else { return };
+    for file in json::texts(gate, "requires_files") {
+        let there = observe::existing(root, file).and_then(|path| std::fs::read(path).ok());
+        let Some(bytes) = there else {
+            let _ = writeln!(text, "## `{file}`: missing\n");
+            continue;
+        };
+        let content = String::from_utf8_lossy(&bytes).into_owned();
+        let shown: Vec<&str> = content.lines().take(GATE_LINES_MAX).collect();
+        let _ = writeln!(text, "## `{file}`\n\n````\n{}\n````\n", shown.join("\n"));
+    }
+}

@@ -1,0 +1,123 @@
+//! The statuses of runs and of turns, by the names that stand on disk.
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunStatus {
+    /// Nothing was started.
+    Idle,
+    /// Turns are assigned and accepted.
+    Active,
+    /// A person's approval is pending.
+    Paused,
+    /// Somebody has to act; `blocked_reason` says why.
+    Blocked,
+    /// Over, for good.
+    Completed,
+    /// Over, as an older tool left it; read, never written.
+    Failed,
+}
+
+impl RunStatus {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Idle, Self::Active, Self::Paused, Self::Blocked, Self::Completed, Self::Failed];
+
+    /// The name on disk.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Blocked => "blocked",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// Where a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TurnStatus {
+    /// Assigned, as some tools write it.
+    Assigned,
+    /// Its bundle was given to a worker.
+    Dispatched,
+    /// Its worker is starting.
+    Starting,
+    /// Assigned or at work.
+    Running,
+    /// Rejected, to be done again.
+    Retrying,
+    /// Rejected once too often.
+    Failed,
+    /// Another tool refused its result.
+    FailedAcceptance,
+    /// It changed what others changed since it was assigned.
+    Conflicted,
+    /// Another tool's watchdog saw it not start.
+    FailedStart,
+    /// Another tool's watchdog saw it stand still.
+    Stalled,
+}
+
+impl TurnStatus {
+    const ALL: [Self; 10] = [
+        Self::Assigned,
+        Self::Dispatched,
+        Self::Starting,
+        Self::Running,
+        Self::Retrying,
+        Self::Failed,
+        Self::FailedAcceptance,
+        Self::Conflicted,
+        Self::FailedStart,
+        Self::Stalled,
+    ];
+
+    /// The name on disk.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Assigned => "assigned",
+            Self::Dispatched => "dispatched",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Retrying => "retrying",
+            Self::Failed => "failed",
+            Self::FailedAcceptance => "failed_acceptance",
+            Self::Conflicted => "conflicted",
+            Self::FailedStart => "failed_start",
+            Self::Stalled => "stalled",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// True for a turn that a worker may be given.
+    pub fn is_dispatchable(self) -> bool {
+        match self {
+            Self::Assigned | Self::Dispatched | Self::Starting | Self::Running | Self::Retrying => true,
+            Self::Failed | Self::FailedAcceptance | Self::Conflicted | Self::FailedStart | Self::Stalled => {
+                false
+            }
+        }
+    }
+
+    /// True for a turn that got stuck and goes on when the run is reactivated.
+    pub(crate) fn is_stuck(self) -> bool {
+        match self {
+            Self::Failed | Self::FailedAcceptance | Self::FailedStart | Self::Stalled => true,
+            Self::Assigned
+            | Self::Dispatched
+            | Self::Starting
+            | Self::Running
+            | Self::Retrying
+            | Self::Conflicted => false,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Governed runs, from outside: the public corpus, the boundary, formats, hooks, notifications, races.
+//!
+//! Everything happens in folders of the tests' own. What has to be inside the crate (the process killed between
+//! any two file operations) is in `src/governed/crash.rs`.
+
+mod adapter;
+mod boundary;
+mod corpus;
+mod hooks;
+mod lifecycle;
+mod loops;
+mod notify;
+// The third proof takes the project of the second, and both are run.
+#[allow(clippy::duplicate_mod)]
+mod proofs;
+mod races;
+mod refusals;
+mod rig;
+mod speed;
+mod workspace;

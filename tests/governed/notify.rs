@@ -1,0 +1,175 @@
+//! Notifications, posted to a real listener on the loopback.
+
+use crate::rig::{Project, config};
+use aynig::governed::*;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a listener was sent: the head and the body.
+type Post = (String, Value);
+
+fn read(stream: &mut TcpStream) -> Post {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let n = stream.read(&mut piece).unwrap();
+        bytes.extend_from_slice(&piece[..n]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+            if body.len() >= length.parse().unwrap() {
+                return (head.to_owned(), serde_json::from_str(body).unwrap());
+            }
+        }
+        assert_ne!(n, 0, "{text}");
+    }
+}
+
+/// A listener that answers each post with this.
+fn listener(answer: &'static str) -> (String, mpsc::Receiver<Post>) {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook?x=1", socket.local_addr().unwrap());
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in socket.incoming() {
+            let mut stream = stream.unwrap();
+            let post = read(&mut stream);
+            let _ = stream.write_all(answer.as_bytes());
+            if tell.send(post).is_err() {
+                return;
+            }
+        }
+    });
+    (url, told)
+}
+
+fn project(webhooks: Value) -> Project {
+    let mut config = config();
+    config["notifications"] = json!({ "webhooks": webhooks });
+    let project = Project::with(config);
+    init_run(&project.root(), &project.config).unwrap();
+    project
+}
+
+fn webhook(name: &str, url: &str, events: &[&str]) -> Value {
+    json!({ "name": name, "url": url, "events": events, "timeout_ms": 400, "headers": { "X-Key": "k-${SECRET}" }, "env": { "SECRET": "s" } })
+}
+
+#[test]
+fn an_escalation_is_posted_and_audited() {
+    let (url, posts) = listener("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+    let project = project(json!([
+        webhook("ops", &url, &["run_blocked", "operator_escalation_raised", "escalation_resolved"]),
+        webhook("deaf", &url, &["run_completed"]),
+    ]));
+    let turn = project.assign("pm");
+    let escalation =
+        Escalation { reason: "no staging system", detail: Some("since noon"), ..Escalation::default() };
+    escalate(&project.root(), &project.config, &escalation).unwrap();
+    let (head, first) = posts.recv().unwrap();
+    assert!(head.starts_with("POST /hook?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"), "{head}");
+    assert!(head.contains("\r\nX-Key: k-s\r\n") && head.contains("\r\nContent-Type: application/json\r\n"));
+    assert_eq!(first["event_type"], "run_blocked");
+    assert_eq!(first["payload"]["category"], "operator_escalation");
+    assert_eq!(first["turn"]["turn_id"], turn.id());
+    assert_eq!(first["run"]["status"], "blocked");
+    assert_eq!(first["project"]["id"], "rig");
+    let (_, second) = posts.recv().unwrap();
+    assert_eq!(second["payload"]["blocked_on"], "escalation:operator:no-staging-system");
+    let config = Some(&project.config);
+    reactivate_run(&project.root(), &project.state(), &Reactivation { config, ..Reactivation::default() })
+        .unwrap();
+    assert_eq!(posts.recv().unwrap().1["event_type"], "escalation_resolved");
+    let audit = project.lines("notification-audit.jsonl");
+    let names: Vec<&str> = audit.iter().map(|line| line["event_type"].as_str().unwrap()).collect();
+    assert_eq!(names, ["run_blocked", "operator_escalation_raised", "escalation_resolved"]);
+    assert!(audit.iter().all(|line| line["delivered"] == true && line["status_code"] == 202));
+}
+
+#[test]
+fn a_listener_that_hangs_or_is_not_there_changes_no_outcome() {
+    let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (refusing, _posts) = listener("HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno");
+    let trickling = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = trickling.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in trickling.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                // A byte at a time, for ever: no read ever waits long.
+                while stream.write_all(b"H").is_ok() {
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+    });
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let events = &["run_blocked"];
+    let project = project(json!([
+        webhook("hanging", &format!("http://{}/", hanging.local_addr().unwrap()), events),
+        webhook("trickling", &format!("http://{address}/"), events),
+        webhook("closed", &format!("http://{closed}/"), events),
+        webhook("refusing", &refusing, events),
+    ]));
+    let started = Instant::now();
+    let block = Block {
+        blocked_on: "human:x",
+        category: "needs_human",
+        config: Some(&project.config),
+        ..Block::default()
+    };
+    let blocked = mark_run_blocked(&project.root(), &block).unwrap();
+    let lasted = started.elapsed();
+    assert!(lasted < Duration::from_millis(2500), "{lasted:?}");
+    assert_eq!(blocked.state.status(), Some(RunStatus::Blocked));
+    let audit = project.lines("notification-audit.jsonl");
+    let of = |key: &str| audit.iter().map(|line| line[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("notification_name"), ["hanging", "trickling", "closed", "refusing"]);
+    assert_eq!(of("delivered"), [false; 4]);
+    assert_eq!(of("timed_out"), [true, true, false, false]);
+    assert_eq!(of("status_code"), [json!(null), json!(null), json!(null), json!(500)]);
+}
+
+#[test]
+fn the_lock_is_free_while_a_listener_hangs() {
+    let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut hook =
+        webhook("hanging", &format!("http://{}/", hanging.local_addr().unwrap()), &["run_blocked"]);
+    hook["timeout_ms"] = json!(3000);
+    let project = project(json!([hook]));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let block = Block {
+                blocked_on: "human:x",
+                category: "c",
+                config: Some(&project.config),
+                ..Block::default()
+            };
+            mark_run_blocked(&project.root(), &block).unwrap();
+        });
+        let (mut stream, _) = hanging.accept().unwrap();
+        read(&mut stream);
+        let started = Instant::now();
+        reactivate_run(&project.root(), &project.state(), &Reactivation::default()).unwrap();
+        assert!(started.elapsed() < Duration::from_millis(2000));
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+    });
+}
+
+#[test]
+fn events_have_names_and_no_webhook_asks_for_none() {
+    let plain = Project::begun();
+    let emit = |p: &Project, event: &str| {
+        emit_notifications(&p.root(), &p.config, &p.state(), event, &json!({}), None)
+    };
+    assert_eq!(emit(&plain, "anything").unwrap(), Notified::default());
+    let project = project(json!([webhook("x", "http://127.0.0.1:1/", &["run_completed"])]));
+    assert!(emit(&project, "anything").is_err());
+    assert!(emit(&project, "run_blocked").unwrap().results.is_empty());
+    let missing = emit(&project, "run_completed").unwrap();
+    assert_eq!(missing.results[0]["delivered"], false);
+}

@@ -1,0 +1,105 @@
+//! The workspace as Git sees it: baselines, undeclared changes, clean trees.
+
+use crate::rig::{Project, config};
+use aynig::governed::*;
+use serde_json::json;
+use std::process::Command;
+
+fn git(project: &Project, args: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"])
+        .args(args)
+        .current_dir(project.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn commit(project: &Project) {
+    git(project, &["add", "-A"]);
+    git(project, &["commit", "-q", "--allow-empty", "-m", "x"]);
+}
+
+fn repository() -> Project {
+    let mut config = config();
+    config["routing"]["plan"]["allowed_next_roles"] = json!(["pm", "dev", "ops", "human"]);
+    let project = Project::with(config);
+    git(&project, &["init", "-q"]);
+    project.write("README.md", "x\n");
+    commit(&project);
+    init_run(&project.root(), &project.config).unwrap();
+    project
+}
+
+#[test]
+fn what_a_turn_changed_is_observed_and_must_be_declared() {
+    let project = repository();
+    let dev = project.assign("dev");
+    project.write("src/declared.rs", "a");
+    project.write("src/näme with blanks.rs", "b");
+    std::fs::remove_file(project.path().join("README.md")).unwrap();
+    project.stage(&dev, json!({ "files_changed": ["src/declared.rs", "README.md"] }));
+    let GovernedError::InvalidResult(validation) = project.accept(&dev).unwrap_err() else { panic!() };
+    assert_eq!(validation.stage, Some(Stage::ArtifactObservation));
+    assert_eq!(validation.errors, ["'src/näme with blanks.rs' was changed and is not declared"]);
+    assert!(project.path().join("src/näme with blanks.rs").exists());
+    project
+        .stage(&dev, json!({ "files_changed": ["src/declared.rs", "README.md", "src/näme with blanks.rs"] }));
+    let accepted = project.accept(&dev).unwrap().accepted;
+    let observed = &accepted["observed_artifact"];
+    assert_eq!(observed["files_changed"].as_array().unwrap().len(), 3);
+    assert_eq!(observed["file_markers"]["README.md"], "deleted");
+    assert_eq!(project.raw_state()["accepted_integration_ref"], "workspace:dirty");
+}
+
+#[test]
+fn what_a_turn_committed_is_observed_too() {
+    let project = repository();
+    let dev = project.assign("dev");
+    project.write("src/a.rs", "a");
+    commit(&project);
+    project.stage(&dev, json!({}));
+    assert!(matches!(project.accept(&dev), Err(GovernedError::InvalidResult(_))));
+    project.stage(&dev, json!({ "files_changed": ["src/a.rs"] }));
+    project.accept(&dev).unwrap();
+    let reference = project.raw_state()["accepted_integration_ref"].as_str().unwrap().to_owned();
+    assert!(reference.starts_with("git:") && reference.len() == 44, "{reference}");
+}
+
+#[test]
+fn a_role_that_writes_finds_a_clean_workspace() {
+    let project = repository();
+    project.write("left.txt", "x");
+    let error = assign_turn(&project.root(), &project.config, "dev").unwrap_err();
+    assert!(
+        matches!(error, GovernedError::DirtyWorkspace { ref files } if files == &["left.txt"]),
+        "{error}"
+    );
+    // Who reviews changes nothing, and what was there before is not laid at its door.
+    let pm = project.assign("pm");
+    project.stage(&pm, json!({}));
+    project.accept(&pm).unwrap();
+    let pm = project.assign("pm");
+    project.write("left.txt", "changed");
+    project.stage(&pm, json!({}));
+    assert!(matches!(project.accept(&pm), Err(GovernedError::InvalidResult(_))));
+}
+
+#[test]
+fn a_project_in_a_folder_of_a_repository_sees_that_folder() {
+    let outer = tempfile::tempdir().unwrap();
+    let project = Project::with(config());
+    let folder = outer.path().join("deep/project");
+    std::fs::create_dir_all(&folder).unwrap();
+    let git = |args: &[&str]| {
+        assert!(Command::new("git").args(args).current_dir(outer.path()).status().unwrap().success())
+    };
+    git(&["init", "-q"]);
+    std::fs::write(outer.path().join("outside.txt"), "x").unwrap();
+    let root = Root::new(&folder).with_sync(false);
+    init_run(&root, &project.config).unwrap();
+    let turn = assign_turn(&root, &project.config, "dev").unwrap().turn;
+    assert_eq!(turn.get("baseline").unwrap()["kind"], "git_worktree");
+    assert_eq!(turn.get("baseline").unwrap()["clean"], true);
+    assert!(turn.get("baseline").unwrap()["head_ref"].is_null());
+}
