@@ -424,3 +424,36 @@ fn a_command_of_the_aynig_dialect_advances_its_remote_branch() {
     eventually("recovered", || recovered().then_some(()));
     assert_eq!(states("lost")[0], "stalled");
 }
+
+/// K12: what Git LFS keeps beside Git is there before the commit that points to it.
+#[test]
+fn an_outcome_that_touches_lfs_paths_brings_their_objects() {
+    let makes = "echo '*.bin filter=lfs diff=lfs merge=lfs -text' >.gitattributes
+        mkdir -p d; echo big >d/a.bin; echo plain >plain; echo 'SET_STATE {\"state\":\"done\"}'";
+    let net = Net::new(&[("build", makes)]);
+    if !net.life.repo.try_git(&["lfs", "version"]).status.success() {
+        return support::skipped("git-lfs is not installed");
+    }
+    net.life.git(&["lfs", "install", "--skip-repo"]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    a.tick(&["work"]).expect(0);
+    assert_eq!(net.states("work"), ["done", "working", "build"]);
+    assert!(net.show("work", "d/a.bin").starts_with("version https://git-lfs"));
+    let pointer = net.show("work", "d/a.bin");
+    let there = |id: &str| net.origin().join("lfs/objects").join(&id[..2]).join(&id[2..4]).join(id);
+    let named = pointer.lines().find_map(|line| line.strip_prefix("oid sha256:")).unwrap().to_owned();
+    assert_eq!(std::fs::read_to_string(there(&named)).unwrap(), "big\n");
+    // Where they cannot be brought, the commit that points to them is not.
+    std::fs::remove_dir_all(net.origin().join("lfs")).unwrap();
+    std::fs::write(net.origin().join("lfs"), "in the way").unwrap();
+    net.event("stuck", "build", "");
+    let b = net.machine("b");
+    let said = b.tick(&["--lease", "2s", "--json", "stuck"]);
+    assert_eq!(net.states("stuck"), ["working", "build"], "{said:?}");
+    let (report, kept) =
+        (said.json(), b.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]));
+    assert!(report["error"].as_str().is_some_and(|e| e.contains("cannot send Git LFS objects")), "{report}");
+    assert!(report["notes"][0].as_str().is_some_and(|note| note.contains(&kept)), "{report} {kept}");
+    assert!(b.git(&["show", &format!("{kept}:d/a.bin")]).starts_with("version https://git-lfs"));
+}

@@ -20,6 +20,7 @@ use crate::runner::{Runner, RunnerError, logs};
 use crate::store::RefName;
 use crate::store::git_command::is_passed_on;
 use crate::store::hooks::Hooks;
+use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -43,12 +44,6 @@ pub fn detach(session: &Session, args: &[OsString]) -> Result<(), Failure> {
     command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
     command.spawn().map_err(failed)?;
     Ok(())
-}
-
-/// What a background process begins with: no terminal, and no signal that was meant for others.
-pub fn leave_session() {
-    // Fails only for the leader of a group, which nobody makes of it.
-    let _ = nix::unistd::setsid();
 }
 
 /// What a background process keeps of the environment: nothing of the hook's Git, nothing of a run.
@@ -121,7 +116,7 @@ pub fn wake(report: &Report, quiet: bool) {
 /// `git aynig chain`: what a hook leaves running.
 pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
     if args.detached {
-        leave_session();
+        leave_caller();
     }
     let mut session = Session::open(global)?;
     session.short_environment = args.pushed;

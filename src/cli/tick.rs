@@ -13,6 +13,7 @@ use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, advanced, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
 use crate::store::checkout::{self, Finished};
+use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -61,12 +62,12 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     if switched_off() {
         return Ok(0);
     }
+    if args.detached {
+        leave_caller();
+    }
     let mut session = Session::open(global)?;
     if args.detach {
         return detach(&session);
-    }
-    if args.detached {
-        chain::leave_session();
     }
     let (settings, selection) = prepare(&session, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;

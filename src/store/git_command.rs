@@ -25,6 +25,12 @@ use std::time::{Duration, Instant};
 const PINNED: &[&str] = &[
     // What the runner does fires no hook: not reference-transaction, not post-checkout.
     "core.hooksPath=/dev/null",
+    // Nor one that the configuration names, which Git 2.55 and later can be told by event.
+    "hook.reference-transaction.enabled=false",
+    "hook.post-checkout.enabled=false",
+    "hook.post-index-change.enabled=false",
+    "hook.pre-push.enabled=false",
+    "hook.pre-auto-gc.enabled=false",
     // A monitor is a daemon that the user's configuration names.
     "core.fsmonitor=false",
     // No background process that outlives the child and holds locks.

@@ -20,6 +20,7 @@ mod git_merge;
 pub mod gix_store;
 pub mod glance;
 pub mod hooks;
+mod lfs;
 pub mod locks;
 pub mod memory;
 mod network;

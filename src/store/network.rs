@@ -42,11 +42,11 @@ impl Remote {
         format!("refs/aynig/remote/{}/", self.name)
     }
 
-    fn command(&self) -> GitCommand {
+    pub(super) fn command(&self) -> GitCommand {
         self.git.here().foreground().in_dir(&self.home)
     }
 
-    fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
+    pub(super) fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
         let failure = if output.late { RemoteFailure::TooLate } else { kind_of(&output.said) };
         let message = match output.message.is_empty() {
             true => output.status.to_string(),
@@ -125,6 +125,7 @@ impl Remote {
             // Empty: it must not exist.
             Expected::Missing => String::new(),
         };
+        super::lfs::send(self, new, patience)?;
         let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
         let output = self.push_command(new, full, Some(OsString::from_vec(lease)), patience).output()?;
         Ok(answer(&output, full))
@@ -132,6 +133,7 @@ impl Remote {
 
     /// Puts a ref of the runner's own there, whatever is there.
     pub fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
+        super::lfs::send(self, new, patience)?;
         let output = self.push_command(new, name.as_bytes(), None, patience).output()?;
         if output.status.success() { Ok(()) } else { Err(self.failed("push to", &output)) }
     }

@@ -51,6 +51,15 @@ fn no_hook_fires() {
                     );
                 }
             }
+            if world.git_is(2, 55) {
+                let config = dir.join(".git/config");
+                let mut text = std::fs::read_to_string(&config).unwrap();
+                for hook in HOOKS {
+                    let command = format!("echo {hook} >>'{}'", fired.display());
+                    text += &format!("[hook \"our-{hook}\"]\n\tevent = {hook}\n\tcommand = \"{command}\"\n");
+                }
+                std::fs::write(&config, text).unwrap();
+            }
             place.say(&["trust", "--ref", "main"]).expect(0);
             place.say(&["set-state", "build", "-b", "other"]).expect(0);
             place.say(&["tick"]).expect(0);

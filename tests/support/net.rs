@@ -49,7 +49,7 @@ impl Net {
     pub fn event(&self, branch: &str, state: &str, more: &str) -> String {
         let id = self.life.event(branch, state, more);
         // Its hooks are for those who are tested.
-        let receive = "--receive-pack=git -c core.hooksPath=/dev/null receive-pack";
+        let receive = "--receive-pack=env AYNIG=0 git -c core.hooksPath=/dev/null receive-pack";
         self.life.git(&["push", "-qf", receive, "origin", &format!("{id}:refs/heads/{branch}")]);
         self.life.git(&["update-ref", "-d", &format!("refs/heads/{branch}")]);
         id

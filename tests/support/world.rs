@@ -115,6 +115,12 @@ impl World {
         self.vars.insert(name.into(), value.as_ref().into());
     }
 
+    /// True where its Git is this version or a later one.
+    pub fn git_is(&self, major: u32, minor: u32) -> bool {
+        let mut numbers = self.git.version.split([' ', '.']).filter_map(|part| part.parse::<u32>().ok());
+        (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
+    }
+
     pub fn command(&self, program: impl AsRef<OsStr>, dir: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(&self.vars).current_dir(dir).stdin(Stdio::null());

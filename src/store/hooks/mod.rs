@@ -189,7 +189,8 @@ impl<'r> Hooks<'r> {
             }
         }
         let marker = self.repo.aynig_dir().join("hooks-installed");
-        if std::fs::read(&marker).is_ok_and(|text| text == b"advertised\n") {
+        // A crash may have come between the note and what it tells.
+        if is_our_doing(&marker) && self.config_value(OPTIONS)?.is_some() {
             self.config(&["--unset", OPTIONS])?;
         }
         let _ = std::fs::remove_file(&marker);
@@ -216,13 +217,12 @@ impl<'r> Hooks<'r> {
 
     /// Lets pushes carry options, and notes whether that was our doing.
     fn advertise(&self, marker: &Path) -> Result<(), StoreError> {
-        if marker.exists() {
-            return Ok(());
+        let absent = self.config_value(OPTIONS)?.is_none();
+        if !marker.exists() {
+            // The note first: what it promises to undo may then not be there, which harms nothing.
+            write_aside(marker, if absent { b"advertised\n" } else { b"\n" })?;
         }
-        let own = self.config_value(OPTIONS)?.is_none();
-        // The note first: what it promises to undo may then not be there, which harms nothing.
-        write_aside(marker, if own { b"advertised\n" } else { b"\n" })?;
-        if own {
+        if absent && is_our_doing(marker) {
             self.config(&[OPTIONS, "true"])?;
         }
         Ok(())
@@ -306,4 +306,9 @@ impl<'r> Hooks<'r> {
         let content = std::fs::read(path).unwrap_or_default();
         (!block::is_shell(&content)).then_some("it is no shell script")
     }
+}
+
+/// True where the option for pushes was set by us, or was about to be.
+fn is_our_doing(marker: &Path) -> bool {
+    std::fs::read(marker).is_ok_and(|text| text == b"advertised\n")
 }

@@ -19,6 +19,7 @@ mod scan;
 mod signals;
 mod spawn;
 
+use super::background::leave_caller;
 use super::ending::Ending;
 use super::wire::Event;
 use log::CappedLog;
@@ -29,7 +30,7 @@ use options::Options;
 use outbox::Outbox;
 use spawn::{errno_of, not_started};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -49,9 +50,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let (stdin, stdout) = (io::stdin(), io::stdout());
     let Ok(mut outbox) = Outbox::new(stdout.as_fd()) else { return ExitCode::FAILURE };
-    // Fails only where the guardian leads a group already, and then that is its own anyway.
-    let _ = nix::unistd::setsid();
-    close_inherited();
+    leave_caller();
     match prepare(&options) {
         Ok(prepared) => run::Run::new(&options, prepared, stdin.as_fd(), outbox).run(),
         Err(ending) => {
@@ -104,16 +103,4 @@ fn become_subreaper() -> nix::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn become_subreaper() -> nix::Result<()> {
     Ok(())
-}
-
-/// Closes what the caller's own caller let through (a hook's pipes, a make job server): a guardian can
-/// live long, and somebody may be waiting for the end of such a pipe.
-fn close_inherited() {
-    let Ok(entries) = fs::read_dir("/dev/fd") else { return };
-    let numbers: Vec<i32> =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for fd in numbers.into_iter().filter(|fd| *fd > 2) {
-        // The listing's own descriptor is among them, closed already.
-        let _ = nix::unistd::close(fd);
-    }
 }
