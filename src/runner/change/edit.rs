@@ -1,0 +1,83 @@
+//! A change to a branch's files by hand, as one commit that names what comes next.
+//!
+//! The files are those of the head, in a slot, as a command would find them; nobody's working tree is used.
+//! What the change leaves there becomes one commit on that head by one compare-and-swap: two who change the
+//! same head cannot both succeed. Nothing is kept of a change that failed. Implements K9 (by hand), K25, K28.
+
+use super::super::finish::blocked_notes;
+use super::super::land::Moved;
+use super::super::report::Report;
+use super::super::{Runner, RunnerError};
+use super::{ChangeError, Written, refuse_leased, written};
+use crate::protocol::declaration::Declaration;
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::RECOVERY_ID;
+use crate::store::RefName;
+use crate::store::slots::harvest::{HarvestError, Stage};
+use std::path::Path;
+
+impl Runner<'_> {
+    /// Lets `make` change the files of a branch's head in the folder that it is given; what it says comes
+    /// next is written with them. The inner error is `make`'s own, and nothing was written then.
+    ///
+    /// # Errors
+    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
+    /// meanwhile, [`ChangeError::Blocked`] where local changes of a checkout are in the way,
+    /// [`ChangeError::Slot`] where no slot is free or what was left can't be a commit.
+    pub fn edit<E>(
+        &self,
+        branch: &RefName,
+        make: impl FnOnce(&Path) -> Result<Declaration, E>,
+    ) -> Result<Result<Written, E>, ChangeError> {
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        refuse_leased(branch, &tip)?;
+        let mut report = Report::new(branch);
+        let Some(mut slot) = self.take_slot(branch, &tip, &mut report)? else {
+            return Err(ChangeError::Slot("all are in use".to_owned()));
+        };
+        slot.fill(self.repo, tip.id(), tip.commit.tree)?;
+        let next = match make(slot.dir()) {
+            Ok(next) => next,
+            Err(error) => return Ok(Err(error)),
+        };
+        let found = slot.harvest(self.repo, Stage::All, tip.id(), tip.commit.tree);
+        let found = found.map_err(|error| match error {
+            HarvestError::Store(error) => ChangeError::from(error),
+            HarvestError::ForeignHead(_) | HarvestError::Unmerged => ChangeError::Slot(error.to_string()),
+        })?;
+        let dialect = Dialect::Dwp;
+        // Two who make the same change in the same second don't write the same commit.
+        let own = [dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4())];
+        let commit = self.write_declared(&next.message(dialect, &own), found.tree, vec![tip.id()])?;
+        slot.sync(self.repo)?;
+        let log = format!("aynig: set {}", next.state);
+        match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
+            Moved::Won(finished) => {
+                let _ = slot.leave(self.repo, tip.id());
+                let mut notes = report.notes;
+                notes.extend(blocked_notes(finished));
+                Ok(Ok(Written { notes, ..written(branch, commit, &next.state) }))
+            }
+            Moved::Lost => Err(ChangeError::Raced(branch.clone())),
+            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
+        }
+    }
+
+    /// The configuration file of this name that the commands of a branch go by: that of the ref that they
+    /// are taken from, or the branch's own where those are trusted. `None`: there is none.
+    ///
+    /// # Errors
+    /// Whatever reading the ref or its tree fails with; a ref that is not there is [`ChangeError::NoBranch`].
+    pub fn trusted_file(&self, branch: &RefName, name: &str) -> Result<Option<Vec<u8>>, ChangeError> {
+        use super::super::settings::CommandsFrom;
+        let from = match &self.settings.commands_from {
+            CommandsFrom::Ref(from) => from,
+            CommandsFrom::Branch | CommandsFrom::Nowhere => branch,
+        };
+        let tip = self.store.known_tip(from).map_err(RunnerError::from)?;
+        let id = tip.ok_or_else(|| ChangeError::NoBranch(from.clone()))?;
+        let entries = self.store.read_tree(self.store.read_commit(id)?.tree)?;
+        let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());
+        Ok(entry.map(|entry| self.store.read_blob(entry.id)).transpose()?)
+    }
+}
