@@ -6,8 +6,10 @@
 //! one), `conformance` (the public corpus), `cli` (arguments, output, exit codes).
 
 pub mod cli;
+pub mod conformance;
 pub mod governed;
 pub mod protocol;
+pub mod run_loop;
 pub mod runner;
 pub mod store;
 pub mod supervisor;

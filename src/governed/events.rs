@@ -75,7 +75,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::RunStarted => "run_started",
             Self::PhaseEntered => "phase_entered",

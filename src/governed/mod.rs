@@ -15,6 +15,7 @@
 mod bundle;
 pub(crate) mod config;
 mod conflict;
+pub(crate) mod coordinator;
 #[cfg(test)]
 mod crash;
 mod disk;
@@ -25,7 +26,7 @@ mod history;
 mod hooks;
 mod http;
 mod journal;
-mod json;
+pub(crate) mod json;
 pub(crate) mod ledger;
 pub(crate) mod lines;
 mod lock;

@@ -183,10 +183,10 @@ fn routing(config: &Object, roles: &Object, found: &mut Vec<Problem>) {
                 "be a whole number from 1 to 4",
             ));
         }
-        if let (Some(gates), Some(gate)) = (gates, route.get("exit_gate").filter(|gate| !gate.is_null())) {
-            if !gate.as_str().is_some_and(|gate| gates.contains_key(gate)) {
-                found.push(Problem::UnknownGate { field: format!("{place}.exit_gate"), gate: shown(gate) });
-            }
+        if let (Some(gates), Some(gate)) = (gates, route.get("exit_gate").filter(|gate| !gate.is_null()))
+            && !gate.as_str().is_some_and(|gate| gates.contains_key(gate))
+        {
+            found.push(Problem::UnknownGate { field: format!("{place}.exit_gate"), gate: shown(gate) });
         }
         parts::phase_timeout(&place, route, found);
     }

@@ -1,0 +1,89 @@
+//! The adapter for the public conformance corpus: one fixture in, one verdict out.
+//!
+//! A fixture is materialized in a folder of its own, its operation done with the real thing, and what came of
+//! it compared with what the fixture expects. Where an operation is of the boundary ([`crate::governed`]),
+//! the boundary's is called; the corpus also asks for parts that the boundary does not show (the validators,
+//! gates, manifest, coordinator), which the crate calls inside itself, so this room stands beside the
+//! boundary and adds nothing to it. No rule is written here a second time: what is here reads fixtures,
+//! names errors as the corpus does, and compares. Implements G10.
+
+mod compare;
+mod fixture;
+mod plans;
+mod records;
+mod runs;
+
+use fixture::Fixture;
+use serde_json::{Value, json};
+
+/// Why a fixture has no verdict.
+enum NoVerdict {
+    /// Something went wrong that the fixture does not speak of.
+    Error(String),
+    /// The operation is none that is known.
+    NotImplemented(String),
+}
+
+impl From<crate::governed::GovernedError> for NoVerdict {
+    fn from(error: crate::governed::GovernedError) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for NoVerdict {
+    fn from(error: std::io::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+type Actual = Result<Value, NoVerdict>;
+
+/// Judges one fixture: the verdict as a line of JSON (`{status, message?, actual?}`), and the exit code that
+/// goes with it: 0 pass, 1 fail, 2 error, 3 not implemented.
+pub fn conformance(fixture_json: &[u8]) -> (String, i32) {
+    let (status, code, message, actual) = match judge(fixture_json) {
+        Ok((None, actual)) => ("pass", 0, None, Some(actual)),
+        Ok((Some(difference), actual)) => ("fail", 1, Some(difference), Some(actual)),
+        Err(NoVerdict::Error(message)) => ("error", 2, Some(message), None),
+        Err(NoVerdict::NotImplemented(message)) => ("not_implemented", 3, Some(message), None),
+    };
+    let mut verdict = json!({ "status": status });
+    if let Some(verdict) = verdict.as_object_mut() {
+        verdict.extend(message.map(|message| ("message".to_owned(), json!(message))));
+        verdict.extend(actual.map(|actual| ("actual".to_owned(), actual)));
+    }
+    (format!("{verdict}\n"), code)
+}
+
+fn judge(bytes: &[u8]) -> Result<(Option<String>, Value), NoVerdict> {
+    let document: Value = serde_json::from_slice(bytes)
+        .map_err(|error| NoVerdict::Error(format!("cannot read fixture: {error}")))?;
+    let fixture = Fixture::read(document)?;
+    let actual = perform(&fixture)?;
+    Ok((compare::difference(&fixture.expected, &actual), actual))
+}
+
+fn perform(fixture: &Fixture) -> Actual {
+    match fixture.operation.as_str() {
+        "initialize_run" => runs::initialize(fixture),
+        "assign_turn" => runs::assign(fixture),
+        "approve_transition" => runs::approve_transition(fixture),
+        "approve_completion" => runs::approve_completion(fixture),
+        "resolve_blocked" => runs::resolve_blocked(fixture),
+        "transition_state" => runs::transition(fixture),
+        "accept_turn" => records::accept(fixture),
+        "append_decision" => records::append_decision(fixture),
+        "validate_turn_result" => records::validate(fixture),
+        "validate_event" => Ok(records::event(fixture)),
+        "validate_event_ordering" => Ok(records::ordering(fixture)),
+        "evaluate_phase_exit" => runs::phase_exit(fixture),
+        "evaluate_run_completion" => runs::run_completion(fixture),
+        "validate_config" => Ok(plans::config(fixture)),
+        "verify_dispatch_manifest" => plans::verify_manifest(fixture),
+        "inspect_dispatch_manifest" => plans::inspect_manifest(fixture),
+        "run_hooks" => plans::hooks(fixture),
+        "validate_coordinator_config" => Ok(plans::coordinator_config(fixture)),
+        "project_repo_acceptance" => plans::projection(fixture),
+        other => Err(NoVerdict::NotImplemented(format!("operation '{other}' is not known"))),
+    }
+}

@@ -1,0 +1,350 @@
+//! Driving a governed run to its end, with everything that is not lifecycle left to the caller.
+//!
+//! [`run_loop`] initializes, assigns, writes bundles, accepts, rejects and asks for approvals through the
+//! boundary alone ([`crate::governed`]); who goes next, how a worker is called and whether a gate is approved
+//! say the caller's [`Callbacks`]. One turn at a time; each pass begins with the state on disk, so a loop
+//! that was killed is started again and goes on. Prints nothing, ends no process, knows no worker. Events are
+//! told when what they tell of is on disk, before anything else is done. Implements G9.
+
+mod report;
+
+pub use report::{LoopEvent, LoopReport, StopReason, TurnRecord};
+
+use crate::governed::{
+    AcceptOptions, Accepted, Config, GateKind, GovernedError, Rejection, Root, RunStatus, State, Turn,
+    accept_turn, approve_completion_gate, approve_phase_gate, assign_turn, get_active_turns,
+    get_turn_staging_result_path, init_run, load_state, mark_run_blocked, reject_turn, write_dispatch_bundle,
+};
+use crate::governed::{Block, BundleOptions};
+use serde_json::Value;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+/// What a callback failed with; its text is reported.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// A turn that a worker is to be given.
+#[derive(Debug)]
+pub struct Dispatch<'a> {
+    /// The project.
+    pub root: &'a Root,
+    /// Its configuration.
+    pub config: &'a Config,
+    /// The state with the turn in it.
+    pub state: &'a State,
+    /// The turn.
+    pub turn: &'a Turn,
+    /// The folder of its bundle.
+    pub bundle_path: &'a Path,
+    /// Where its result is staged, below the root; the loop writes what is returned there.
+    pub staging_path: PathBuf,
+}
+
+/// What came of a dispatch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Dispatched {
+    /// A result, to be accepted.
+    Accept(Value),
+    /// A result is staged already, to be accepted.
+    Staged,
+    /// The worker failed: the turn is rejected for this reason, and tried again while it may be.
+    Reject(String),
+    /// Nothing can be done without a person: the run is blocked on `dispatch:<detail>`.
+    Blocked(String),
+}
+
+/// What the loop asks its caller.
+pub trait Callbacks {
+    /// Who goes next; `None` ends the loop. `state.next_recommended_role()` is what the last turn proposed.
+    fn select_role(&mut self, state: &State, config: &Config) -> Result<Option<String>, Failure>;
+
+    /// Has a worker do a turn. A failure leaves the turn assigned, and ends the loop.
+    fn dispatch(&mut self, dispatch: &Dispatch<'_>) -> Result<Dispatched, Failure>;
+
+    /// Whether what is pending is approved; no ends the loop.
+    fn approve_gate(&mut self, kind: GateKind, state: &State) -> Result<bool, Failure>;
+
+    /// Is told what happened; a failure is noted and changes nothing.
+    fn on_event(&mut self, event: &LoopEvent) -> Result<(), Failure> {
+        let _ = event;
+        Ok(())
+    }
+
+    /// Is told what an acceptance left, before the next assignment; a failure is noted and changes nothing.
+    fn after_accept(&mut self, turn: &Turn, accepted: &Accepted) -> Result<(), Failure> {
+        let _ = (turn, accepted);
+        Ok(())
+    }
+}
+
+/// How long a loop goes on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoopOptions {
+    /// Most turns that are accepted; `run_loop.max_turns` of the configuration by default, else 50.
+    pub max_turns: Option<u64>,
+}
+
+/// Drives a run until it is completed, blocked, held, stopped, or has had its turns.
+pub fn run_loop(
+    root: &Root,
+    config: &Config,
+    callbacks: &mut dyn Callbacks,
+    options: &LoopOptions,
+) -> LoopReport {
+    let configured = || config.get("run_loop")?.get("max_turns")?.as_u64();
+    let max_turns = options.max_turns.or_else(configured).unwrap_or(50);
+    let mut driver = Driver { root, config, callbacks, max_turns, report: LoopReport::new() };
+    let stop_reason = match driver.initialized() {
+        Err(stop) => stop,
+        Ok(()) => loop {
+            if let Err(stop) = driver.pass() {
+                break stop;
+            }
+        },
+    };
+    driver.ended(stop_reason)
+}
+
+/// A step of the loop: go on, or stop for a reason.
+type Step = Result<(), StopReason>;
+
+struct Driver<'a> {
+    root: &'a Root,
+    config: &'a Config,
+    callbacks: &'a mut dyn Callbacks,
+    max_turns: u64,
+    report: LoopReport,
+}
+
+impl Driver<'_> {
+    fn tell(&mut self, event: LoopEvent) {
+        if let Err(failure) = self.callbacks.on_event(&event) {
+            self.report.errors.push(format!("on_event failed: {failure}"));
+        }
+    }
+
+    fn note(&mut self, error: impl std::fmt::Display) {
+        self.report.errors.push(error.to_string());
+    }
+
+    /// Notes an error and gives the reason to stop for.
+    fn stop<T>(&mut self, reason: StopReason, error: impl std::fmt::Display) -> Result<T, StopReason> {
+        self.note(error);
+        Err(reason)
+    }
+
+    fn load(&mut self) -> Result<State, StopReason> {
+        load_state(self.root, self.config).or_else(|error| self.stop(StopReason::Blocked, error))
+    }
+
+    fn initialized(&mut self) -> Step {
+        let needs_run = match load_state(self.root, self.config) {
+            Ok(state) => state.status() == Some(RunStatus::Idle),
+            Err(GovernedError::NoState { .. }) => true,
+            Err(error) => return self.stop(StopReason::Blocked, error),
+        };
+        if needs_run && let Err(error) = init_run(self.root, self.config) {
+            return self.stop(StopReason::InitFailed, error);
+        }
+        Ok(())
+    }
+
+    fn ended(mut self, stop_reason: StopReason) -> LoopReport {
+        self.report.stop_reason = stop_reason;
+        self.report.state = load_state(self.root, self.config).ok();
+        let event = match stop_reason {
+            StopReason::Completed => Some(LoopEvent::Completed),
+            StopReason::Blocked | StopReason::RejectExhausted | StopReason::ConflictLoop => {
+                Some(LoopEvent::Blocked)
+            }
+            StopReason::CallerStopped => Some(LoopEvent::CallerStopped),
+            StopReason::GateHeld
+            | StopReason::MaxTurnsReached
+            | StopReason::DispatchError
+            | StopReason::InitFailed => None,
+        };
+        if let Some(event) = event {
+            self.tell(event);
+        }
+        self.report
+    }
+
+    /// One look at the state, and what it asks for.
+    fn pass(&mut self) -> Step {
+        let state = self.load()?;
+        match state.status() {
+            Some(RunStatus::Completed) => Err(StopReason::Completed),
+            Some(RunStatus::Paused) => self.gate(&state),
+            Some(RunStatus::Active) => self.turn(state),
+            Some(RunStatus::Blocked | RunStatus::Idle | RunStatus::Failed) | None => Err(StopReason::Blocked),
+        }
+    }
+
+    fn gate(&mut self, state: &State) -> Step {
+        let kind = if state.pending_phase_transition().is_some() {
+            GateKind::PhaseTransition
+        } else if state.pending_run_completion().is_some() {
+            GateKind::RunCompletion
+        } else {
+            return self.stop(StopReason::Blocked, "the run is paused and nothing is pending");
+        };
+        self.tell(LoopEvent::GatePaused { kind });
+        match self.callbacks.approve_gate(kind, state) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.tell(LoopEvent::GateHeld { kind });
+                return Err(StopReason::GateHeld);
+            }
+            Err(failure) => return self.stop(StopReason::Blocked, format!("approve_gate failed: {failure}")),
+        }
+        let approved = match kind {
+            GateKind::PhaseTransition => approve_phase_gate(self.root, self.config).map(drop),
+            GateKind::RunCompletion => approve_completion_gate(self.root, self.config).map(drop),
+        };
+        if let Err(error) = approved {
+            return self.stop(StopReason::Blocked, error);
+        }
+        self.report.gates_approved += 1;
+        self.tell(LoopEvent::GateApproved { kind });
+        Ok(())
+    }
+
+    fn turn(&mut self, state: State) -> Step {
+        if self.report.turns_executed >= self.max_turns {
+            return Err(StopReason::MaxTurnsReached);
+        }
+        let is_open = |turn: &Turn| turn.status().is_some_and(|status| status.is_dispatchable());
+        let open = get_active_turns(&state).into_iter().find(is_open);
+        let (state, turn) = match open {
+            Some(turn) => (state, turn),
+            None => self.assigned(&state)?,
+        };
+        let options = BundleOptions { turn_id: Some(turn.id().to_owned()), ..BundleOptions::default() };
+        let bundle = match write_dispatch_bundle(self.root, &state, self.config, &options) {
+            Ok(bundle) => bundle,
+            Err(error) => return self.stop(StopReason::Blocked, error),
+        };
+        let dispatch = Dispatch {
+            root: self.root,
+            config: self.config,
+            state: &state,
+            turn: &turn,
+            bundle_path: &bundle.path,
+            staging_path: get_turn_staging_result_path(turn.id()),
+        };
+        match self.callbacks.dispatch(&dispatch) {
+            Ok(Dispatched::Accept(result)) => match self.stage(&dispatch.staging_path, &result) {
+                Ok(()) => self.accept(&turn),
+                Err(error) => {
+                    self.stop(StopReason::DispatchError, format!("cannot stage the result: {error}"))
+                }
+            },
+            Ok(Dispatched::Staged) => self.accept(&turn),
+            Ok(Dispatched::Reject(reason)) => self.reject(&turn, "dispatch", Vec::new(), &reason),
+            Ok(Dispatched::Blocked(detail)) => self.block(&turn, &detail),
+            Err(failure) => self.stop(StopReason::DispatchError, format!("dispatch failed: {failure}")),
+        }
+    }
+
+    fn assigned(&mut self, state: &State) -> Result<(State, Turn), StopReason> {
+        let role = match self.callbacks.select_role(state, self.config) {
+            Ok(Some(role)) => role,
+            Ok(None) => return Err(StopReason::CallerStopped),
+            Err(failure) => {
+                return self.stop(StopReason::DispatchError, format!("select_role failed: {failure}"));
+            }
+        };
+        match assign_turn(self.root, self.config, &role) {
+            Ok(assigned) => {
+                self.tell(LoopEvent::TurnAssigned { turn: assigned.turn.clone() });
+                Ok((assigned.state, assigned.turn))
+            }
+            Err(error) => self.stop(StopReason::Blocked, error),
+        }
+    }
+
+    /// Writes a result whole, so that nobody reads half of it.
+    fn stage(&self, path: &Path, result: &Value) -> std::io::Result<()> {
+        let path = self.root.folder().join(path);
+        let aside = path.with_extension("json.aside");
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&aside, format!("{result:#}\n"))?;
+        std::fs::rename(aside, path)
+    }
+
+    fn record(&mut self, turn: &Turn, accepted: bool, reason: Option<String>) {
+        let (role, turn_id) = (turn.role().to_owned(), turn.id().to_owned());
+        self.report.turn_history.push(TurnRecord {
+            role,
+            turn_id,
+            attempt: turn.attempt(),
+            accepted,
+            reason,
+        });
+    }
+
+    fn accept(&mut self, turn: &Turn) -> Step {
+        let options = AcceptOptions { turn_id: Some(turn.id().to_owned()), ..AcceptOptions::default() };
+        match accept_turn(self.root, self.config, &options) {
+            Ok(accepted) => {
+                self.report.turns_executed += 1;
+                self.record(turn, true, None);
+                self.tell(LoopEvent::TurnAccepted { turn: turn.clone() });
+                if let Err(failure) = self.callbacks.after_accept(turn, &accepted) {
+                    self.note(format!("after_accept failed: {failure}"));
+                }
+                Ok(())
+            }
+            Err(error @ GovernedError::Conflict { .. }) => self.conflicted(turn, error),
+            Err(error) => {
+                self.record(turn, false, Some(error.to_string()));
+                self.stop(StopReason::Blocked, error)
+            }
+        }
+    }
+
+    /// A conflict is tried again from the workspace as it is now, until it asks for a person.
+    fn conflicted(&mut self, turn: &Turn, error: GovernedError) -> Step {
+        self.tell(LoopEvent::TurnConflicted { turn: turn.clone() });
+        let reason = error.to_string();
+        match error {
+            GovernedError::Conflict { state, .. } if state.status() == Some(RunStatus::Blocked) => {
+                self.record(turn, false, Some(reason.clone()));
+                self.stop(StopReason::ConflictLoop, reason)
+            }
+            _ => self.reject(turn, "conflict", Vec::new(), &reason),
+        }
+    }
+
+    fn reject(&mut self, turn: &Turn, stage: &str, errors: Vec<String>, reason: &str) -> Step {
+        let turn_id = Some(turn.id().to_owned());
+        let rejection = Rejection { stage: Some(stage.to_owned()), errors, turn_id };
+        let reason = if reason.trim().is_empty() { "the worker gave no reason" } else { reason };
+        self.record(turn, false, Some(reason.to_owned()));
+        match reject_turn(self.root, self.config, &rejection, reason) {
+            Ok(rejected) => {
+                self.tell(LoopEvent::TurnRejected { turn: rejected.turn, escalated: rejected.escalated });
+                if rejected.escalated { Err(StopReason::RejectExhausted) } else { Ok(()) }
+            }
+            Err(error) => self.stop(StopReason::Blocked, error),
+        }
+    }
+
+    fn block(&mut self, turn: &Turn, detail: &str) -> Step {
+        self.record(turn, false, Some(detail.to_owned()));
+        let blocked_on = format!("dispatch:{detail}");
+        let details = Block {
+            blocked_on: &blocked_on,
+            category: "dispatch_error",
+            turn_id: Some(turn.id()),
+            config: Some(self.config),
+            ..Block::default()
+        };
+        match mark_run_blocked(self.root, &details) {
+            Ok(_) => Err(StopReason::Blocked),
+            Err(error) => self.stop(StopReason::Blocked, error),
+        }
+    }
+}
