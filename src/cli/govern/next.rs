@@ -57,7 +57,7 @@ impl Next {
     /// The state's name.
     pub fn state(&self) -> Result<StateName, BadName> {
         match self {
-            Self::Turn(role) => StateName::new(&format!("{TURN}{role}")),
+            Self::Turn(role) => StateName::new(format!("{TURN}{role}")),
             Self::Waiting(_) => StateName::new("waiting"),
             Self::Gate => StateName::new("gate"),
             Self::Blocked => StateName::new("blocked"),
@@ -78,7 +78,8 @@ impl Next {
         say("govern-phase", state.phase());
         say("govern-status", state.status().map(RunStatus::name));
         say("govern-waits-for", state.blocked_on());
-        let subject: String = happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
+        let subject: String =
+            happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
         let body = body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
         Ok(Declaration { state: self.state()?, subject, body, keep_trailers: false, trailers })
     }
@@ -121,7 +122,7 @@ pub fn role_after(state: &State, config: &Config) -> Option<String> {
 }
 
 /// The role that enters a phase.
-pub fn entry_role(config: &Config, phase: &str) -> Option<String> {
+fn entry_role(config: &Config, phase: &str) -> Option<String> {
     let route = config.get("routing")?.get(phase)?;
     route.get("entry_role")?.as_str().map(str::to_owned)
 }

@@ -18,7 +18,8 @@ pub fn assign(global: &Global, args: &Assign) -> Result<i32, Failure> {
         let state = load_state(root, config)?;
         let role = args.role.clone().or_else(|| role_after(&state, config)).unwrap_or_default();
         let assigned = governed::assign_turn(root, config, &role)?;
-        let options = BundleOptions { turn_id: Some(assigned.turn.id().to_owned()), warnings: assigned.warnings };
+        let options =
+            BundleOptions { turn_id: Some(assigned.turn.id().to_owned()), warnings: assigned.warnings };
         let bundle = write_dispatch_bundle(root, &assigned.state, config, &options)?;
         let state = load_state(root, config)?;
         let mut done = Done::new(state, format!("{role}: turn {} assigned", assigned.turn.id()));
@@ -102,7 +103,8 @@ pub fn reject(global: &Global, args: &Reject) -> Result<i32, Failure> {
 pub fn approve_phase(global: &Global, args: &Look) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| {
         let approved = governed::approve_phase_gate(root, config)?;
-        let of = |key: &str| approved.transition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let of =
+            |key: &str| approved.transition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut done =
             Done::new(approved.state, format!("phase {} approved: {} is over", of("to"), of("from")));
         done.facts = json!({ "transition": approved.transition });

@@ -37,6 +37,8 @@ pub struct Done {
     pub body: String,
     /// Facts for programs.
     pub facts: Value,
+    /// What comes next, where the state does not say it.
+    pub next: Option<Next>,
     /// Why it is no success, where it is none although something was written.
     pub failure: Option<Failure>,
 }
@@ -44,7 +46,13 @@ pub struct Done {
 impl Done {
     /// An act that did what it was to do.
     pub fn new(state: State, happened: impl Into<String>) -> Self {
-        Self { state, happened: happened.into(), body: String::new(), facts: json!({}), failure: None }
+        let (happened, body) = (happened.into(), String::new());
+        Self { state, happened, body, facts: json!({}), next: None, failure: None }
+    }
+
+    /// What comes next.
+    pub fn next(&self, config: &Config) -> Next {
+        self.next.clone().unwrap_or_else(|| Next::of(&self.state, config))
     }
 }
 
@@ -57,10 +65,20 @@ pub fn change(
     place: &Where,
     act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
 ) -> Result<i32, Failure> {
+    change_or_begin(global, place, false, act)
+}
+
+/// The same; a local branch that is not there is made at HEAD where `may_create`.
+pub fn change_or_begin(
+    global: &Global,
+    place: &Where,
+    may_create: bool,
+    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+) -> Result<i32, Failure> {
     if let Some(folder) = &place.root {
         let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
         let done = settled(act(&context.root, &context.config))?;
-        let next = Next::of(&done.state, &context.config);
+        let next = done.next(&context.config);
         show(global, place.json, &done, &next, None);
         return done.failure.map_or(Ok(0), Err);
     }
@@ -74,10 +92,10 @@ pub fn change(
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let branch = session.branch_or_current(place.branch.as_deref())?;
     let mut kept: Option<(Done, Next)> = None;
-    let written = runner.edit(&branch, |dir| {
+    let written = runner.edit(&branch, may_create, |dir| {
         let (root, config) = project(&runner, &branch, dir)?;
         let done = settled(act(&root, &config))?;
-        let next = Next::of(&done.state, &config);
+        let next = done.next(&config);
         let declared = declare(&next, &done);
         kept = Some((done, next));
         declared
@@ -203,15 +221,19 @@ pub fn failure(error: &GovernedError) -> Failure {
 fn hint(error: &GovernedError) -> Option<&'static str> {
     match error {
         GovernedError::NoState { .. } => Some("git aynig govern start"),
-        GovernedError::NoProject { .. } => Some("git aynig install <repository of a pack> # or write agentxchain.json"),
+        GovernedError::NoProject { .. } => {
+            Some("git aynig install <repository of a pack> # or write agentxchain.json")
+        }
         GovernedError::Refused(_) | GovernedError::StaleState => Some("git aynig govern status"),
         GovernedError::InvalidResult(_) | GovernedError::StaleStaging { .. } => {
             Some("mend the staged result, or: git aynig govern reject -m <reason>")
         }
-        GovernedError::Conflict { .. } => {
-            Some("merge by hand, then: git aynig govern accept --human-merge; or: git aynig govern reject -m <reason>")
+        GovernedError::Conflict { .. } => Some(
+            "merge by hand, then: git aynig govern accept --human-merge; or: git aynig govern reject -m <reason>",
+        ),
+        GovernedError::Hook { .. } => {
+            Some("git aynig govern status; once it is mended: git aynig govern unblock")
         }
-        GovernedError::Hook { .. } => Some("git aynig govern status; once it is mended: git aynig govern unblock"),
         GovernedError::DirtyWorkspace { .. } => Some("git status"),
         GovernedError::Locked { .. } => Some("try again when the other process is done"),
         GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. } => {

@@ -9,16 +9,16 @@ use super::super::output;
 use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::{Start, Where};
-use super::next::{TURN, entry_role};
-use super::place::{self, Done, PROJECT};
+use super::next::{Next, TURN};
+use super::place::{self, Done};
 use super::turn::begun;
-use crate::governed::{Config, GovernedError, Root, load_context, load_state};
+use crate::governed::{Config, GovernedError, Root, load_state};
 use crate::protocol::name::StateName;
 use crate::protocol::text::escape;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, Silent, Tip};
+use crate::store::RefName;
 use crate::store::command_tree::Lookup;
-use crate::store::{RefName, StoreError};
 use crate::supervisor::interrupt::Interrupt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -37,14 +37,8 @@ pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     if args.place.root.is_some() {
         return place::change(global, &args.place, |root, config| begin(root, config, args.role.as_deref()));
     }
-    let branch = prepared(global, &args.place)?;
-    let place = Where {
-        branch: Some(std::ffi::OsString::from(String::from_utf8_lossy(branch.short()).into_owned())),
-        root: None,
-        remote: args.place.remote.clone(),
-        ..Where { no_tick: args.place.no_tick, json: args.place.json, ..Where::default() }
-    };
-    place::change(global, &place, |root, config| {
+    prepare(global, &args.place)?;
+    place::change_or_begin(global, &args.place, true, |root, config| {
         scaffold(root.folder(), config)?;
         begin(root, config, args.role.as_deref())
     })
@@ -67,66 +61,54 @@ fn begin(root: &Root, config: &Config, role: Option<&str>) -> Result<Done, Gover
     let state = begun(root, config)?;
     let run = state.run_id().unwrap_or_default().to_owned();
     let mut done = Done::new(state, format!("run {run} begun"));
-    done.first = role.map(str::to_owned);
+    done.next = role.map(|role| Next::Turn(role.to_owned()));
     Ok(done)
 }
 
-/// Makes sure that the run's branch is there and that a command answers each role.
-fn prepared(global: &Global, place: &Where) -> Result<RefName, Failure> {
+/// Makes sure that a command answers each role.
+fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
     let session = Session::open(global)?;
     let settings = session.settings(&Flags { remote: place.remote.clone(), ..Flags::default() })?;
     session.require_trust(&settings)?;
+    let CommandsFrom::Ref(from) = &settings.commands_from else { return Ok(()) };
     let interrupt = Interrupt::never()?;
     let runner = session.runner(&settings, &interrupt, &Silent)?;
-    let branch = session.branch_or_current(place.branch.as_deref())?;
-    if runner.fresh_tip(&branch)?.is_none() {
-        create(&session, &runner, &branch)?;
-    }
-    let CommandsFrom::Ref(from) = &settings.commands_from else { return Ok(branch) };
-    let missing = unanswered(&runner, &branch, from)?;
+    let missing = unanswered(&runner, from)?;
     if missing.is_empty() {
-        return Ok(branch);
+        return Ok(());
     }
     let shown = escape(from.short());
+    let states: Vec<String> = missing.iter().map(|role| format!("'{TURN}{role}'")).collect();
     let failed = Failure::refused(format!(
         "'{shown}', where commands are taken from, has none for {}",
-        missing.iter().map(|role| format!("'{TURN}{role}'")).collect::<Vec<_>>().join(", ")
+        states.join(", ")
     ));
-    let Some(dir) = session.repo.work_dir.as_deref().filter(|_| session.current_branch().ok().flatten().as_ref() == Some(from))
-    else {
+    let is_here = session.current_branch()?.as_ref() == Some(from);
+    let Some(dir) = session.repo.work_dir.as_deref().filter(|_| is_here) else {
         return Err(failed.hint(format!("git switch {shown} && git aynig govern start")));
     };
     for role in &missing {
         write_new(&dir.join(".aynig/command/turn").join(role), COMMAND, 0o777)?;
     }
-    output::line("Wrote .aynig/command/turn/ for them");
-    let name = escape(branch.short());
+    if !place.json {
+        output::line("Wrote .aynig/command/turn/ for them");
+    }
+    let branch = place.branch.as_deref().map(|b| format!(" -b {}", escape(b.as_encoded_bytes())));
     Err(failed.hint(format!(
-        "git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start -b {name}"
+        "git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start{}",
+        branch.unwrap_or_default()
     )))
 }
 
-/// Makes the branch at HEAD.
-fn create(session: &Session, runner: &Runner<'_>, branch: &RefName) -> Result<(), Failure> {
-    if runner.settings.remote.is_some() {
-        let shown = escape(branch.short());
-        return Err(Failure::fatal(format!("the remote has no branch '{shown}'"))
-            .hint(format!("git push <remote> HEAD:refs/heads/{shown}")));
-    }
-    let head = session.repo.git.rev_parse(&session.repo.git_dir, "HEAD^{commit}").map_err(|_| {
-        Failure::fatal("HEAD has no commit yet").hint(format!("git add {PROJECT} && git commit"))
-    })?;
-    Ok(runner.create(branch, head)?)
-}
-
 /// The roles that no command on the trusted ref answers.
-fn unanswered(runner: &Runner<'_>, branch: &RefName, from: &RefName) -> Result<Vec<String>, Failure> {
-    let (_, config) = place::project(runner, branch, Path::new("."))?;
-    let id = runner.store.known_tip(from)?.ok_or_else(|| Failure::fatal(format!("'{from}' does not exist")))?;
+fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failure> {
+    let (_, config) = place::project(runner, from, Path::new("."))?;
+    let id =
+        runner.store.known_tip(from)?.ok_or_else(|| Failure::fatal(format!("'{from}' does not exist")))?;
     let tip: Tip = runner.store.read_commit(id)?.into();
     let mut missing = Vec::new();
     for role in config.roles() {
-        let state = StateName::new(&format!("{TURN}{role}"))
+        let state = StateName::new(format!("{TURN}{role}"))
             .map_err(|why| Failure::fatal(format!("role '{role}' can't be a command's name: {why}")))?;
         match runner.lookup(&tip, &state)? {
             Ok(Lookup::Found(_)) => {}
@@ -164,9 +146,4 @@ fn create_new(path: &Path, content: &str, mode: u32) -> std::io::Result<()> {
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(e) => Err(e),
     }
-}
-
-/// The first turn's role, where somebody chose it.
-pub fn first(role: Option<&str>, config: &Config, phase: &str) -> Option<String> {
-    role.map(str::to_owned).or_else(|| entry_role(config, phase))
 }

@@ -13,7 +13,7 @@ use super::super::settings::Flags;
 use super::args::Turn as Args;
 use super::next::{Next, TURN, is_dispatchable};
 use super::people::accepted_as;
-use super::place::{self, Done, failure, settled};
+use super::place::{self, Act, Done, failure, settled};
 use super::worker::{self, Worker};
 use crate::governed::{
     self, AcceptOptions, BundleOptions, Config, GovernedError, Rejection, Root, State, Turn, accept_turn,
@@ -33,8 +33,8 @@ pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
         Some(role) => role.clone(),
         None => answered_role()?,
     };
-    let (done, next) = take(&root, &config, &role, &args.worker)?;
-    let declared = place::declare(&next, &done)?;
+    let done = Turning { root: &root, config: &config, role: &role, worker: &args.worker }.run()?;
+    let declared = place::declare(&done.next(&config), &done)?;
     output::line(&format!("{LINE_PREFIX}{}", declared.to_json()));
     Ok(0)
 }
@@ -47,8 +47,9 @@ fn scene(global: &Global, args: &Args) -> Result<(Root, Config), Failure> {
     }
     let session = Session::open(global)?;
     let inside = session.inside().ok_or_else(|| {
-        Failure::usage("this is no run: a command of the pack calls 'govern turn'")
-            .hint("git aynig govern start; or, in a plain folder: git aynig govern turn --root . --role <role>")
+        Failure::usage("this is no run: a command of the pack calls 'govern turn'").hint(
+            "git aynig govern start; or, in a plain folder: git aynig govern turn --root . --role <role>",
+        )
     })?;
     let remote = Some(inside.remote.clone().unwrap_or_else(|| ".".to_owned()));
     let settings = session.settings(&Flags { remote, ..Flags::default() })?;
@@ -69,14 +70,6 @@ fn answered_role() -> Result<String, Failure> {
     })
 }
 
-/// Takes one turn; what came of it and what comes next.
-pub fn take(root: &Root, config: &Config, role: &str, worker: &[OsString]) -> Result<(Done, Next), Failure> {
-    let turned = Turning { root, config, role, worker };
-    let (done, waits) = turned.run()?;
-    let next = if waits { Next::Waiting(role.to_owned()) } else { Next::of(&done.state, config) };
-    Ok((done, next))
-}
-
 struct Turning<'a> {
     root: &'a Root,
     config: &'a Config,
@@ -85,24 +78,28 @@ struct Turning<'a> {
 }
 
 impl Turning<'_> {
-    /// The turn; true with it where a worker of somebody's own has it now.
-    fn run(&self) -> Result<(Done, bool), Failure> {
+    /// Takes the turn; what came of it.
+    fn run(&self) -> Act {
         let state = begun(self.root, self.config).map_err(|e| failure(&e))?;
         let turn = match get_active_turns(&state).into_iter().find(|t| t.role() == self.role) {
             Some(turn) if is_dispatchable(&turn) => turn,
             Some(_) | None => match assign_turn(self.root, self.config, self.role) {
                 Ok(assigned) => assigned.turn,
-                Err(error) => return Ok((settled(Err(error))?, false)),
+                Err(error) => return settled(Err(error)),
             },
         };
         let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
         let options = BundleOptions { turn_id: Some(turn.id().to_owned()), warnings: Vec::new() };
-        let bundle = write_dispatch_bundle(self.root, &state, self.config, &options).map_err(|e| failure(&e))?;
+        let bundle =
+            write_dispatch_bundle(self.root, &state, self.config, &options).map_err(|e| failure(&e))?;
         let prompt = std::fs::read_to_string(worker::bundle(self.root, &turn).join("PROMPT.md"));
         let prompt = prompt.map_err(|e| Failure::fatal(format!("cannot read the turn's prompt: {e}")))?;
         let Some(worker) = Worker::of(self.worker, self.config, self.role, &prompt)? else {
             let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
-            return Ok((Done::new(state, format!("{}: turn {} waits for its worker", self.role, turn.id())), true));
+            let mut done =
+                Done::new(state, format!("{}: turn {} waits for its worker", self.role, turn.id()));
+            done.next = Some(Next::Waiting(self.role.to_owned()));
+            return Ok(done);
         };
         let staged = self.root.folder().join(get_turn_staging_result_path(turn.id()));
         // A result of an earlier attempt is none of this one.
@@ -112,8 +109,7 @@ impl Turning<'_> {
                 .map_err(|e| Failure::fatal(format!("cannot write '{}': {e}", folder.display())))?;
         }
         let ended = worker.run(self.root, &bundle.turn, &prompt)?;
-        let done = self.judge(&turn, ended, staged.exists());
-        settled(done).map(|done| (done, false))
+        settled(self.judge(&turn, ended, staged.exists()))
     }
 
     /// What becomes of the turn whose worker has ended.

@@ -26,7 +26,12 @@ impl Worker {
     ///
     /// # Errors
     /// A `local_cli` runtime whose command is no string or list of strings.
-    pub fn of(given: &[OsString], config: &Config, role: &str, prompt: &str) -> Result<Option<Self>, Failure> {
+    pub fn of(
+        given: &[OsString],
+        config: &Config,
+        role: &str,
+        prompt: &str,
+    ) -> Result<Option<Self>, Failure> {
         if !given.is_empty() {
             return Ok(Some(Self { argv: given.to_vec(), fed: false }));
         }

@@ -7,18 +7,19 @@
 use super::super::finish::blocked_notes;
 use super::super::land::Moved;
 use super::super::report::Report;
-use super::super::{Runner, RunnerError};
+use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Written, refuse_leased, written};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::RECOVERY_ID;
-use crate::store::RefName;
 use crate::store::slots::harvest::{HarvestError, Stage};
+use crate::store::{Expected, RefName, Swap, swap};
 use std::path::Path;
 
 impl Runner<'_> {
     /// Lets `make` change the files of a branch's head in the folder that it is given; what it says comes
-    /// next is written with them. The inner error is `make`'s own, and nothing was written then.
+    /// next is written with them. The inner error is `make`'s own, and nothing was written then. A local
+    /// branch that is not there is made at HEAD where `may_create`.
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
@@ -27,9 +28,16 @@ impl Runner<'_> {
     pub fn edit<E>(
         &self,
         branch: &RefName,
+        may_create: bool,
         make: impl FnOnce(&Path) -> Result<Declaration, E>,
     ) -> Result<Result<Written, E>, ChangeError> {
-        let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let found = self.fresh_tip(branch)?;
+        let created = found.is_none();
+        let tip = match found {
+            Some(tip) => tip,
+            None if may_create && self.settings.remote.is_none() => self.head_of(branch)?,
+            None => return Err(ChangeError::NoBranch(branch.clone())),
+        };
         refuse_leased(branch, &tip)?;
         let mut report = Report::new(branch);
         let Some(mut slot) = self.take_slot(branch, &tip, &mut report)? else {
@@ -51,6 +59,15 @@ impl Runner<'_> {
         let commit = self.write_declared(&next.message(dialect, &own), found.tree, vec![tip.id()])?;
         slot.sync(self.repo)?;
         let log = format!("aynig: set {}", next.state);
+        if created {
+            let by = self.signature();
+            let made = swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)?;
+            return match made {
+                Swap::Won => Ok(Ok(Written { created, ..written(branch, commit, &next.state) })),
+                Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
+                Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+            };
+        }
         match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
             Moved::Won(finished) => {
                 let _ = slot.leave(self.repo, tip.id());
@@ -61,6 +78,12 @@ impl Runner<'_> {
             Moved::Lost => Err(ChangeError::Raced(branch.clone())),
             Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
         }
+    }
+
+    /// The commit that a new branch begins at.
+    fn head_of(&self, branch: &RefName) -> Result<Tip, ChangeError> {
+        let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
+        Ok(self.store.read_commit(head.map_err(|_| ChangeError::Unborn(branch.clone()))?)?.into())
     }
 
     /// The configuration file of this name that the commands of a branch go by: that of the ref that they
