@@ -108,7 +108,7 @@ impl Turning<'_> {
             std::fs::create_dir_all(folder)
                 .map_err(|e| Failure::fatal(format!("cannot write '{}': {e}", folder.display())))?;
         }
-        let ended = worker.run(self.root, &bundle.turn, &prompt)?;
+        let ended = worker.run(self.root, &state, &bundle.turn, &prompt)?;
         settled(self.judge(&turn, ended, staged.exists()))
     }
 

@@ -5,7 +5,7 @@
 //! standard error, so that nothing it prints can pass for a declaration of ours. Implements G7.
 
 use super::super::fail::Failure;
-use crate::governed::{Config, Root, Turn, get_turn_staging_result_path};
+use crate::governed::{Config, Root, State, Turn, get_turn_staging_result_path};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::Write;
@@ -55,7 +55,7 @@ impl Worker {
     ///
     /// # Errors
     /// A program that can't be started.
-    pub fn run(&self, root: &Root, turn: &Turn, prompt: &str) -> Result<ExitStatus, Failure> {
+    pub fn run(&self, root: &Root, state: &State, turn: &Turn, prompt: &str) -> Result<ExitStatus, Failure> {
         let (program, args) = self.argv.split_first().ok_or_else(|| Failure::usage("no worker"))?;
         let failed = |e: std::io::Error| {
             Failure::fatal(format!("cannot start worker '{}': {e}", Path::new(program).display()))
@@ -63,7 +63,10 @@ impl Worker {
         let mut command = Command::new(program);
         command.args(args).current_dir(root.folder());
         command.env("AGENTXCHAIN_TURN_ID", turn.id()).env("AGENTXCHAIN_ROLE", turn.role());
+        command.env("AGENTXCHAIN_RUNTIME", turn.runtime());
         command.env("AGENTXCHAIN_ATTEMPT", turn.attempt().to_string());
+        command.env("AGENTXCHAIN_RUN_ID", state.run_id().unwrap_or_default());
+        command.env("AGENTXCHAIN_PHASE", state.phase().unwrap_or_default());
         command.env("AGENTXCHAIN_PROJECT_ROOT", root.folder());
         command.env("AGENTXCHAIN_DISPATCH_DIR", bundle(root, turn));
         command.env("AGENTXCHAIN_RESULT", root.folder().join(get_turn_staging_result_path(turn.id())));
