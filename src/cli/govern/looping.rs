@@ -37,7 +37,8 @@ impl Callbacks for Answers<'_> {
             std::fs::create_dir_all(folder)?;
         }
         let _ = std::fs::remove_file(&staged);
-        let ended = worker.run(dispatch.root, dispatch.state, dispatch.turn, &prompt).map_err(|f| f.message)?;
+        let ended =
+            worker.run(dispatch.root, dispatch.state, dispatch.turn, &prompt).map_err(|f| f.message)?;
         Ok(match (ended.success(), staged.exists()) {
             (false, _) => Dispatched::Reject(format!("its worker failed ({ended})")),
             (true, false) => Dispatched::Reject("the worker left no result".to_owned()),

@@ -97,7 +97,7 @@ impl Runner<'_> {
             CommandsFrom::Ref(from) => from,
             CommandsFrom::Branch | CommandsFrom::Nowhere => branch,
         };
-        let tip = self.store.known_tip(from).map_err(RunnerError::from)?;
+        let tip = self.store.tip(from).map_err(RunnerError::from)?;
         let id = tip.ok_or_else(|| ChangeError::NoBranch(from.clone()))?;
         let entries = self.store.read_tree(self.store.read_commit(id)?.tree)?;
         let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());
