@@ -117,6 +117,46 @@ fn a_rewound_branch_stops_the_command() {
     assert_fenced(&life, tick, &head);
 }
 
+/// K18: and so does going back to an older lease of the same run: somebody took the newer one off the branch.
+#[test]
+fn a_branch_that_went_back_to_an_older_lease_stops_the_command() {
+    let (life, tick) = waiting(&["--lease", "3s"]);
+    eventually("two renewals", || (life.states("work").len() >= 4).then_some(()));
+    let older = life.rev("work~1");
+    life.git(&["update-ref", "refs/heads/work", &older]);
+    life.hear("term");
+    assert_fenced(&life, tick, &older);
+}
+
+/// K18: a runner that can do nothing (here it is stopped) leaves no command behind its lease's end.
+#[test]
+fn a_runner_that_hangs_has_its_command_stopped_in_time() {
+    let (life, tick) = waiting(&["--lease", "4s"]);
+    tick.signal(Signal::SIGSTOP);
+    let stopped = Instant::now();
+    life.hear("term");
+    assert!(stopped.elapsed() < Duration::from_secs(4), "{:?}", stopped.elapsed());
+    tick.signal(Signal::SIGCONT);
+    let report = tick.done().expect(1).json();
+    assert_eq!(report["result"].as_str(), Some("stalled"), "{report}");
+    assert!(report["why"].as_str().is_some_and(|why| why.contains("lease")), "{report}");
+}
+
+/// K17, K18: what is stopped gets no longer than its lease has left, whatever the kill grace.
+#[test]
+fn an_interrupted_command_is_dead_when_its_lease_ends() {
+    let life = Life::new(&[("build", "trap '' TERM; echo $$ >\"$T/up\"; while :; do sleep 0.05; done")]);
+    life.config("aynig.killGrace", "60s");
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["--json", "work", "--lease", "4s"]);
+    let pid = life.hear("up");
+    let began = Instant::now();
+    tick.signal(Signal::SIGINT);
+    let done = tick.done().expect(130);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(!lives(&pid), "{done:?}");
+}
+
 /// K17, K18: the kill grace is cut where the lease is lost to time; a command that ignores SIGTERM goes too.
 #[test]
 fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {

@@ -124,6 +124,23 @@ pub enum Completion {
     Fenced,
 }
 
+/// What is kept of a run that was fenced (K24, K26).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept<'a> {
+    /// Its whole outcome, which `retry` can land.
+    Outcome(&'a Declaration),
+    /// What its slot holds.
+    Work,
+}
+
+/// Judges what a fenced run leaves: a finished result is never lost.
+pub fn kept_of_fenced<'a>(exit: &Exit, declared: &'a Declared) -> Kept<'a> {
+    match (exit, declared) {
+        (Exit::Code(0), Declared::State(next)) => Kept::Outcome(next),
+        (_, Declared::State(_) | Declared::Nothing | Declared::BadResult(_)) => Kept::Work,
+    }
+}
+
 /// Judges a run that has ended.
 pub fn complete(dialect: Dialect, exit: &Exit, declared: Declared, head: HeadIs) -> Completion {
     match dialect.writer() {

@@ -7,15 +7,14 @@ use super::report::{Refusal, Skip, Verdict};
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::Event;
+use crate::protocol::holding::Moments;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::name::StateName;
+use crate::protocol::swap::{AfterClaim, Patience, after_claim, try_again};
 use crate::protocol::transition::Run;
 use crate::store::{Expected, NewCommit, RefName, StoreError, Swap, swap};
 use std::time::Duration;
-
-/// How often a swap without a verdict is tried again before it is reported.
-const UNKNOWN_TRIES: u32 = 5;
 
 /// Longest call to a remote for a commit alone.
 const CALL: Duration = Duration::from_secs(30);
@@ -78,12 +77,14 @@ impl Runner<'_> {
             Err(error) => return Err(error),
         };
         let log = format!("aynig: claim {}", run.state);
-        let until = born + Duration::from_secs(run.lease_seconds) / 2;
-        match self.advance_until(branch, trigger.id(), commit, &log, until)? {
-            Swap::Won => {}
-            Swap::Lost { tip: None } => return Ok(Err(Some(Verdict::Skipped(Skip::Missing)))),
-            Swap::Lost { tip: Some(_) } => return Ok(Err(Some(Verdict::LostRace))),
-            Swap::Unknown { cause } => return Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+        let until = Moments::claim_until(born, run.lease_seconds);
+        match after_claim(self.advance_until(branch, trigger.id(), commit, &log, until)?) {
+            AfterClaim::Held => {}
+            AfterClaim::Gone => return Ok(Err(Some(Verdict::Skipped(Skip::Missing)))),
+            AfterClaim::LostRace => return Ok(Err(Some(Verdict::LostRace))),
+            AfterClaim::Unknown(cause) => {
+                return Err(RunnerError::Unknown { branch: branch.clone(), cause });
+            }
         }
         let lease = Lease { id: commit, message, born };
         self.follow(&run.id, commit);
@@ -129,6 +130,10 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Swap, RunnerError> {
+        let patience = match self.settings.remote {
+            Some(_) => Patience::Until(until),
+            None => Patience::Tries,
+        };
         let mut tries = 0;
         // What moves no file is one small object: a call that takes long for it hangs.
         let small = self.settings.remote.is_some()
@@ -144,14 +149,9 @@ impl Runner<'_> {
                 Err(StoreError::Remote { failure, .. }) => failure.may_pass(),
                 Err(_) => false,
             };
-            let wait = Duration::from_millis(100 << tries.min(UNKNOWN_TRIES));
-            let again = match self.settings.remote {
-                Some(_) => self.clock.elapsed() + wait < until,
-                None => tries < UNKNOWN_TRIES,
-            };
-            if !(may_pass && again) {
+            let Some(wait) = try_again(patience, tries, self.clock.elapsed()).filter(|_| may_pass) else {
                 return Ok(verdict?);
-            }
+            };
             tries += 1;
             self.interrupt.pause(wait);
         }

@@ -8,19 +8,20 @@ use super::land::Moved;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
 use super::slot::attempt_ref;
-use super::supervise::{Ended, Live};
+use super::supervise::{Ended, Live, PATIENCE};
 use super::{Runner, RunnerError};
-use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall, complete};
+use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Kept, Stall, complete, kept_of_fenced};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
+use crate::protocol::swap::{AfterEnd, after_end};
 use crate::protocol::text::escape;
 use crate::store::checkout::Finished;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError};
-use crate::store::{Commit, RefName, StoreError, Swap};
+use crate::store::{Commit, RefName, StoreError};
 use crate::supervisor::Supervised;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Ran, RunnerError> {
         let Ended { exit, mut guardian } = ended;
+        // The command is dead: what the head is now may be asked for longer than the lease had left.
+        self.store.set_patience(PATIENCE);
         let declared = self.declared(&live);
         self.note_declarations(&live, report);
         let mut trusting = self.settings.remote.is_some()
@@ -73,12 +76,7 @@ impl Runner<'_> {
                 (Relation::Other, Some(id)) => Relation::OwnEvent(id),
                 (relation, _) => relation,
             };
-            let head = match relation {
-                Relation::Lease => HeadIs::Lease,
-                Relation::OwnEvent(_) => HeadIs::OwnEvent,
-                Relation::SlotHead => HeadIs::SlotHead,
-                Relation::Other => HeadIs::Other,
-            };
+            let head = relation.head();
             let done = match (complete(live.claimed.run.dialect, &exit, declared.clone(), head), relation) {
                 (Completion::KeepLease, _) => self.keep_lease(branch, &mut live, &exit, &mut guardian)?,
                 (Completion::Outcome(next), _) => {
@@ -261,7 +259,7 @@ impl Runner<'_> {
     ) -> Result<Ran, RunnerError> {
         let claimed = &live.claimed;
         let mut attempt = None;
-        if let (Exit::Code(0), Declared::State(next)) = (exit, declared)
+        if let Kept::Outcome(next) = kept_of_fenced(exit, declared)
             && let Ok(found) = live.slot.harvest(self.repo, self.settings.stage, claimed.first, claimed.tree)
             && let Ok(commit) = self.outcome_commit(live, next, &found, claimed.lease.id)
             && let Some(name) = attempt_ref(&claimed.run.id)
@@ -338,15 +336,15 @@ impl Runner<'_> {
         if let Some(name) = &attempt {
             self.publish(name, report);
         }
-        match self.advance_until(branch, claimed.lease.id, commit, &log, live.lease_ends())? {
-            Swap::Won => {
+        match after_end(self.advance_until(branch, claimed.lease.id, commit, &log, live.lease_ends())?) {
+            AfterEnd::Written => {
                 if saved {
                     self.release(live)?;
                 }
                 Ok(Some(ran(live, exit, Outcome::Stalled { why, commit }, attempt)))
             }
-            Swap::Lost { .. } => Ok(None),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+            AfterEnd::JudgeAgain => Ok(None),
+            AfterEnd::Unknown(cause) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
         }
     }
 

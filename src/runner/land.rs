@@ -4,9 +4,10 @@
 
 use super::{Runner, RunnerError};
 use crate::protocol::id::ObjectId;
+use crate::protocol::swap::{AfterEnd, after_end};
+use crate::store::RefName;
 use crate::store::checkout::{self, Finished, Fit, Noted};
 use crate::store::worktrees::{self, Busy, Worktree};
-use crate::store::{RefName, Swap};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,16 +60,16 @@ impl Runner<'_> {
             }
         }
         let verdict = self.advance_until(branch, old, new, log, until);
-        match verdict {
-            Ok(Swap::Won) => {
+        match verdict.map(after_end) {
+            Ok(AfterEnd::Written) => {
                 let done = noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;
                 Ok(Moved::Won(done))
             }
-            Ok(Swap::Lost { .. }) => {
+            Ok(AfterEnd::JudgeAgain) => {
                 noted.into_iter().for_each(Noted::drop_note);
                 Ok(Moved::Lost)
             }
-            Ok(Swap::Unknown { cause }) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+            Ok(AfterEnd::Unknown(cause)) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
             Err(error) => Err(error),
         }
     }

@@ -8,9 +8,10 @@ use super::slot::attempt_ref;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::event::Event;
+use crate::protocol::swap::{AfterEnd, after_end};
 use crate::protocol::text::escape;
 use crate::protocol::transition::recovered;
-use crate::store::{RefName, Swap};
+use crate::store::RefName;
 
 impl Runner<'_> {
     /// Writes `stalled` over an expired lease. Losing that swap is fine: the caller judges again.
@@ -40,15 +41,15 @@ impl Runner<'_> {
         let recovery_id = uuid::Uuid::new_v4().to_string();
         let message = recovered(&lease, &recovery_id, &details);
         let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
-        match self.advance(branch, tip.id(), commit, "aynig: lease expired")? {
-            Swap::Won => {
+        match after_end(self.advance(branch, tip.id(), commit, "aynig: lease expired")?) {
+            AfterEnd::Written => {
                 self.unfollow(&run_id);
                 let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
                 report.recovered.push(Recovered { run_id, state, commit, attempt });
                 Ok(())
             }
-            Swap::Lost { .. } => Ok(()),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+            AfterEnd::JudgeAgain => Ok(()),
+            AfterEnd::Unknown(cause) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
         }
     }
 

@@ -5,7 +5,9 @@
 
 use super::supervise::Live;
 use super::{Runner, RunnerError};
-use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::complete::HeadIs;
+use crate::protocol::event::Event;
+use crate::protocol::holding::{Fact, Seen, Whose, is_own_event, whose};
 use crate::protocol::id::ObjectId;
 use crate::store::{RefName, StoreError};
 
@@ -25,6 +27,18 @@ pub enum Relation {
     Other,
 }
 
+impl Relation {
+    /// The same without the commit.
+    pub(super) fn head(self) -> HeadIs {
+        match self {
+            Relation::Lease => HeadIs::Lease,
+            Relation::OwnEvent(_) => HeadIs::OwnEvent,
+            Relation::SlotHead => HeadIs::SlotHead,
+            Relation::Other => HeadIs::Other,
+        }
+    }
+}
+
 impl Runner<'_> {
     /// Reads the head and says what it is to this run. A lease of the run's that the command renewed by
     /// hand is taken over.
@@ -34,39 +48,47 @@ impl Runner<'_> {
             return Ok(Relation::Lease);
         }
         let tip: super::Tip = self.store.read_commit(id)?.into();
-        let run_id = &live.claimed.run.id;
-        if let Some(event) = &tip.event
-            && event.run_id() == Some(run_id)
-            && (event.is_working() || is_own_event(Some(event), run_id))
-            && self.reaches(&tip.commit.parents, live.claimed.first)?
-        {
-            if !event.is_working() {
-                return Ok(Relation::OwnEvent(id));
+        let mut below = None;
+        let seen = Seen { id, event: tip.event.as_ref() };
+        let found = whose(Some(seen), live.run_id(), live.claimed.lease.id, |fact| match fact {
+            Fact::StandsOnLease => self.reaches(&tip.commit.parents, live.claimed.lease.id),
+            Fact::IsSlotHead => Ok(live.slot.head(self.repo).ok() == Some(id)
+                && self.repo.git.is_ancestor(live.claimed.first, id)?),
+            Fact::OwnEventBelow => {
+                below = self.own_event_below(&tip, live)?;
+                Ok(below.is_some())
             }
-            // Others count from the commit's date, not from when we found it.
-            let now = self.clock.now();
-            let age = now.saturating_sub(tip.commit.committed.unwrap_or(now));
-            let age = std::time::Duration::from_secs(u64::try_from(age).unwrap_or(0));
-            let born = self.clock.elapsed().saturating_sub(age);
-            live.claimed.lease = super::claim::Lease { id, message: event.message.clone(), born };
-            self.follow(run_id, id);
-            return Ok(Relation::Lease);
-        }
-        let head = live.slot.head(self.repo).ok();
-        if head == Some(id) && self.repo.git.is_ancestor(live.claimed.first, id)? {
-            return Ok(Relation::SlotHead);
-        }
-        Ok(match self.own_event_below(&tip, live)? {
-            Some(id) => Relation::OwnEvent(id),
-            None => Relation::Other,
+        })?;
+        Ok(match found {
+            Whose::Lease => Relation::Lease,
+            Whose::OtherLease => {
+                self.take_over(live, &tip);
+                Relation::Lease
+            }
+            Whose::OwnEvent => Relation::OwnEvent(id),
+            Whose::OwnEventBelow => below.map_or(Relation::Other, Relation::OwnEvent),
+            Whose::SlotHead => Relation::SlotHead,
+            Whose::Other => Relation::Other,
         })
+    }
+
+    /// Another lease of this run is the head: it counts from now on.
+    fn take_over(&self, live: &mut Live, tip: &super::Tip) {
+        // Others count from the commit's date, not from when we found it.
+        let now = self.clock.now();
+        let age = now.saturating_sub(tip.commit.committed.unwrap_or(now));
+        let age = std::time::Duration::from_secs(u64::try_from(age).unwrap_or(0));
+        let born = self.clock.elapsed().saturating_sub(age);
+        let message = crate::protocol::message::Message::parse(&tip.commit.message);
+        live.claimed.lease = super::claim::Lease { id: tip.id(), message, born };
+        self.follow(&live.claimed.run.id, tip.id());
     }
 
     /// The command's own state event, where others went on from it before we looked.
     fn own_event_below(&self, tip: &super::Tip, live: &Live) -> Result<Option<ObjectId>, StoreError> {
         for below in self.below(tip, &[live.claimed.lease.id, live.claimed.first])? {
             if is_own_event(below.event.as_ref(), &live.claimed.run.id)
-                && self.reaches(&below.commit.parents, live.claimed.first)?
+                && self.reaches(&below.commit.parents, live.claimed.lease.id)?
             {
                 return Ok(Some(below.id()));
             }
@@ -106,10 +128,4 @@ impl Runner<'_> {
         }
         Ok(false)
     }
-}
-
-/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
-/// somebody else's.
-fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
-    event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
 }

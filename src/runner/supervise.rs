@@ -6,17 +6,18 @@
 
 use super::claim::{Claimed, Lease};
 use super::logs::Logs;
-use super::moments::RENEW_AGAIN;
 use super::relate::Relation;
 use super::report::{Note, Ran, Report};
 use super::{Progress, Runner, RunnerError, io};
 use crate::protocol::complete::Exit;
 use crate::protocol::declaration::{Declarations, LINE_MAX, LINE_PREFIX};
 use crate::protocol::environment;
+use crate::protocol::holding::{AfterLook, BeforeStart, Duty, NEVER, RENEW_AGAIN, after_look};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
+use crate::protocol::swap::{AfterRenewal, after_renewal};
+use crate::store::RefName;
 use crate::store::slots::{Occupant, Slot};
-use crate::store::{RefName, Swap};
 use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// A run that is under way.
 pub(super) struct Live {
     pub claimed: Claimed,
@@ -159,8 +160,11 @@ impl Runner<'_> {
         aynig_dir: &Path,
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
-        if self.clock.elapsed() > self.moments(&live.claimed).renew && !self.renew(branch, live)? {
-            return Ok(Ended { exit: Exit::Stopped, guardian: None });
+        match self.moments(&live.claimed).before_start(self.clock.elapsed()) {
+            BeforeStart::Renew if !self.renew(branch, live)? => {
+                return Ok(Ended { exit: Exit::Stopped, guardian: None });
+            }
+            BeforeStart::Renew | BeforeStart::Start => {}
         }
         let mut argv: Vec<OsString> = self.settings.exec.iter().map(OsString::from).collect();
         argv.push(program.into());
@@ -196,8 +200,14 @@ impl Runner<'_> {
         let look_every = self.look_every(live.claimed.run.lease_seconds);
         let mut look = Instant::now() + look_every;
         let mut renew_not_before = Duration::ZERO;
+        let mut ordered = NEVER;
         loop {
             let moments = self.moments(&live.claimed);
+            // The guardian gives the lease up by itself where a call of ours hangs, or we are stopped.
+            let limit = live.own_event.map_or(moments.give_up, |_| NEVER);
+            if std::mem::replace(&mut ordered, limit) != limit {
+                guardian.stop_after(limit.saturating_sub(self.clock.elapsed()), moments.grace);
+            }
             let interrupt = live.interrupted.is_none().then(|| self.interrupt.fd());
             // A run that is over, or has its outcome, has no duty left but to hear how the command ends.
             let duty = stopped.is_none() && live.own_event.is_none();
@@ -207,7 +217,8 @@ impl Runner<'_> {
                     if leaked {
                         report.notes.push(Note::OutputHeldOpen);
                     }
-                    let exit = exit_of(ending, stopped);
+                    let given_up = self.clock.elapsed() >= limit;
+                    let exit = exit_of(ending, stopped.or(given_up.then_some(Exit::Stopped)));
                     return Ok(Ended { exit, guardian: Some(guardian) });
                 }
                 Wake::Event(Event::Done { .. }) => {
@@ -216,7 +227,7 @@ impl Runner<'_> {
                 Wake::Event(event) => self.note_event(branch, live, event, report),
                 Wake::Interrupted => {
                     live.interrupted = self.interrupt.signal();
-                    guardian.stop(self.settings.kill_grace);
+                    guardian.stop(moments.kill_after(self.clock.elapsed(), self.settings.kill_grace));
                     stopped.get_or_insert(Exit::Interrupted);
                 }
                 Wake::Deadline => {}
@@ -231,7 +242,7 @@ impl Runner<'_> {
                 match self.still_holds(branch, live, report) {
                     Ok(true) => {}
                     Ok(false) => {
-                        guardian.stop(self.settings.kill_grace);
+                        guardian.stop(moments.kill_after(self.clock.elapsed(), self.settings.kill_grace));
                         stopped = Some(Exit::Stopped);
                         continue;
                     }
@@ -240,16 +251,22 @@ impl Runner<'_> {
                 }
             }
             let now = self.clock.elapsed();
-            if now >= moments.give_up {
-                guardian.stop(moments.grace);
-                stopped = Some(Exit::Stopped);
-            } else if now >= moments.renew.max(renew_not_before) {
-                match self.renew(branch, live) {
-                    Ok(true) => self.observer.told(branch, Progress::Renewed),
-                    Ok(false) => look = Instant::now(),
-                    Err(error) => note_once(report, Note::RenewalFailed(super::finish::with_causes(&error))),
+            match moments.duty(now, renew_not_before) {
+                Duty::Wait => {}
+                Duty::GiveUp => {
+                    guardian.stop(moments.grace);
+                    stopped = Some(Exit::Stopped);
                 }
-                renew_not_before = self.clock.elapsed() + RENEW_AGAIN;
+                Duty::Renew => {
+                    match self.renew(branch, live) {
+                        Ok(true) => self.observer.told(branch, Progress::Renewed),
+                        Ok(false) => look = Instant::now(),
+                        Err(error) => {
+                            note_once(report, Note::RenewalFailed(super::finish::with_causes(&error)));
+                        }
+                    }
+                    renew_not_before = self.clock.elapsed() + RENEW_AGAIN;
+                }
             }
         }
     }
@@ -281,13 +298,14 @@ impl Runner<'_> {
         live: &mut Live,
         report: &mut Report,
     ) -> Result<bool, RunnerError> {
-        Ok(match self.look(branch, live, None, report)? {
-            Relation::Lease | Relation::SlotHead => true,
-            Relation::OwnEvent(id) => {
+        let relation = self.look(branch, live, None, report)?;
+        Ok(match (after_look(relation.head()), relation) {
+            (AfterLook::LetFinish, Relation::OwnEvent(id)) => {
                 live.own_event = Some(id);
                 true
             }
-            Relation::Other => false,
+            (AfterLook::Keep | AfterLook::LetFinish, _) => true,
+            (AfterLook::Stop, _) => false,
         })
     }
 
@@ -297,14 +315,14 @@ impl Runner<'_> {
         let until = self.moments(claimed).give_up;
         let born = self.clock.elapsed();
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
-        match self.advance_until(branch, claimed.lease.id, commit, "aynig: renew", until)? {
-            Swap::Won => {
+        match after_renewal(self.advance_until(branch, claimed.lease.id, commit, "aynig: renew", until)?) {
+            AfterRenewal::Held => {
                 claimed.lease = Lease { id: commit, message: claimed.lease.message.clone(), born };
                 self.follow(&claimed.run.id, commit);
                 Ok(true)
             }
-            Swap::Lost { .. } => Ok(false),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+            AfterRenewal::Look => Ok(false),
+            AfterRenewal::Unknown(cause) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
         }
     }
 

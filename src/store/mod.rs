@@ -40,6 +40,7 @@ use error::io_error;
 pub use error::{RemoteFailure, StoreError};
 
 use crate::protocol::id::ObjectId;
+pub use crate::protocol::swap::Swap;
 use std::fmt;
 use std::time::Duration;
 
@@ -108,23 +109,6 @@ pub enum Expected {
     At(ObjectId),
     /// Nothing: the ref must not exist.
     Missing,
-}
-
-/// What became of a compare-and-swap (K11).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Swap {
-    /// The ref holds the new commit, or has it among its first-parent ancestors.
-    Won,
-    /// It does not. `tip` is what it holds instead; `None`: the ref is gone.
-    Lost {
-        /// What the ref was found to hold.
-        tip: Option<ObjectId>,
-    },
-    /// The ref could not be read again after a swap without a verdict: retry with the same expectation.
-    Unknown {
-        /// What stood in the way.
-        cause: String,
-    },
 }
 
 /// A name, an address and a moment, as a commit carries them.

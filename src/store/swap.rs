@@ -11,6 +11,7 @@
 
 use super::{Expected, RefName, Signature, Store, StoreError, Swap};
 use crate::protocol::id::ObjectId;
+use crate::protocol::swap::{Reread, reread};
 use std::collections::HashSet;
 
 /// How often an attempt is made again that saw another value which was gone when it looked again.
@@ -103,11 +104,12 @@ fn settle(
             Err(_) if refused_before_moving(&error) => return Err(error),
             Err(unread) => return Ok(Swap::Unknown { cause: unread.to_string() }),
         };
-        if tip == new {
-            return Ok(Swap::Won);
-        }
-        if tip != expected_value {
-            return judge(store, expected, new, tip);
+        let beyond = |tip, new| is_beyond(store, tip, new, expected);
+        match reread(expected_value, new, tip, beyond) {
+            Ok(Reread::Won) => return Ok(Swap::Won),
+            Ok(Reread::Lost) => return Ok(Swap::Lost { tip }),
+            Err(unread) => return Ok(Swap::Unknown { cause: unread.to_string() }),
+            Ok(Reread::Untouched) => {}
         }
         if !matches!(error, StoreError::Moved { .. }) {
             return Err(error);
@@ -119,21 +121,6 @@ fn settle(
         };
     }
     Ok(Swap::Unknown { cause: error.to_string() })
-}
-
-/// The verdict on a ref that holds neither the old value nor the new one.
-fn judge(
-    store: &dyn Store,
-    expected: Expected,
-    new: Option<ObjectId>,
-    tip: Option<ObjectId>,
-) -> Result<Swap, StoreError> {
-    let (Some(new), Some(tip_id)) = (new, tip) else { return Ok(Swap::Lost { tip }) };
-    match is_beyond(store, tip_id, new, expected) {
-        Ok(true) => Ok(Swap::Won),
-        Ok(false) => Ok(Swap::Lost { tip }),
-        Err(unread) => Ok(Swap::Unknown { cause: unread.to_string() }),
-    }
 }
 
 /// True where `new` is among the first-parent ancestors of `tip`.

@@ -239,13 +239,7 @@ impl Supervised {
         let _ = killpg(command, Signal::SIGKILL);
     }
 
-    /// Asks the guardian to end the command: SIGTERM to every process of the run, SIGKILL after `grace`.
-    /// Events go on. May be called again, with a shorter grace.
-    pub fn stop(&mut self, grace: Duration) {
-        self.order(Order::Stop(grace));
-    }
-
-    fn order(&mut self, order: Order) {
+    pub(super) fn order(&mut self, order: Order) {
         if let Some(control) = &mut self.control {
             // A guardian that is gone needs no order, and its events say that it is gone.
             let _ = control.write_all(order.encode().as_bytes());

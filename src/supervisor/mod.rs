@@ -12,6 +12,7 @@ mod client;
 mod ending;
 pub mod guardian;
 pub mod interrupt;
+mod orders;
 mod wire;
 
 pub use client::{Ended, Spec, Supervised, Wake};

@@ -228,6 +228,8 @@ impl Fields<'_> {
 pub(crate) enum Order {
     /// End the command: SIGTERM to every process of the run, SIGKILL after the grace.
     Stop(Duration),
+    /// Do that by yourself after the first time, with the second as grace, unless told another time before.
+    StopAfter(Duration, Duration),
     /// The run is over: let nothing of it live.
     End,
     /// The caller leaves, and the run's processes may go on.
@@ -239,6 +241,7 @@ impl Order {
     pub(crate) fn encode(self) -> String {
         match self {
             Self::Stop(grace) => format!("stop {}\n", grace.as_millis()),
+            Self::StopAfter(after, grace) => format!("after {} {}\n", after.as_millis(), grace.as_millis()),
             Self::End => "end\n".into(),
             Self::Linger => "linger\n".into(),
         }
@@ -250,8 +253,13 @@ impl Order {
             b"end" => Some(Self::End),
             b"linger" => Some(Self::Linger),
             other => {
-                let millis = std::str::from_utf8(other.strip_prefix(b"stop ")?).ok()?;
-                Some(Self::Stop(Duration::from_millis(millis.parse().ok()?)))
+                let millis = |text: &str| text.parse().ok().map(Duration::from_millis);
+                let (word, rest) = std::str::from_utf8(other).ok()?.split_once(' ')?;
+                match (word, rest.split_once(' ')) {
+                    ("stop", None) => millis(rest).map(Self::Stop),
+                    ("after", Some((after, grace))) => Some(Self::StopAfter(millis(after)?, millis(grace)?)),
+                    (_, None | Some(_)) => None,
+                }
             }
         }
     }
@@ -306,11 +314,13 @@ mod tests {
 
     #[test]
     fn orders_arrive_as_they_were_given() {
-        for order in [Order::Stop(Duration::from_millis(250)), Order::End, Order::Linger] {
+        let (short, long) = (Duration::from_millis(250), Duration::from_secs(86_400));
+        for order in [Order::Stop(short), Order::StopAfter(long, short), Order::End, Order::Linger] {
             let line = order.encode();
             assert_eq!(Order::decode(line.trim_end().as_bytes()), Some(order));
         }
         assert_eq!(Order::decode(b"stop soon"), None);
+        assert_eq!(Order::decode(b"after 5"), None);
         assert_eq!(Order::decode(b""), None);
     }
 }

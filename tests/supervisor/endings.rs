@@ -79,6 +79,23 @@ fn a_stop_kills_in_the_end_and_a_second_one_can_hurry() {
     run.end().unwrap();
 }
 
+/// K18: a caller that is not heard from again need do nothing.
+#[test]
+fn a_guardian_stops_the_command_by_itself_unless_it_hears_of_more_time() {
+    let rig = Rig::new();
+    let mut run = rig.start("trap '' TERM; echo SET up; while :; do sleep 1; done");
+    while next(&mut run) != Event::Line(b"SET up".into()) {}
+    run.stop_after(LONG, LONG);
+    run.stop_after(Duration::from_millis(100), Duration::from_millis(50));
+    assert_eq!(hear(&mut run).ending, Some(Ending::Stopped { exit: KILLED }));
+    run.end().unwrap();
+    let mut run = rig.start("sleep 0.6; exit 3");
+    run.stop_after(Duration::from_millis(200), LONG);
+    run.stop_after(LONG, LONG);
+    assert_eq!(hear(&mut run).ending, Some(Ending::Exited(3)));
+    run.end().unwrap();
+}
+
 #[test]
 fn a_stopped_command_hears_the_stop() {
     let rig = Rig::new();

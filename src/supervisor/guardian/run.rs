@@ -12,7 +12,7 @@ use super::kill::Killer;
 use super::options::Options;
 use super::outbox::Outbox;
 use super::pump::{Piece, Stream};
-use super::scan::{Found, Scanner};
+use super::scan::{Scanner, line_event};
 use super::signals::{self, Signals};
 use super::spawn::errno_of;
 use super::{Prepared, clock};
@@ -82,6 +82,8 @@ pub(super) struct Run<'a> {
     scanner: Scanner,
     command: Pid,
     time_limit: Option<Duration>,
+    /// When the command is stopped unless the caller says otherwise before, and with which grace.
+    stop_at: Option<(Duration, Duration)>,
     exit: Option<Exit>,
     cause: Cause,
     phase: Phase,
@@ -117,6 +119,7 @@ impl<'a> Run<'a> {
             scanner: Scanner::new(options.watch.clone(), options.line_max),
             command: spawned.command,
             time_limit: options.timeout.map(|timeout| clock::now().saturating_add(timeout)),
+            stop_at: None,
             exit: None,
             cause: Cause::Itself,
             phase: Phase::Running,
@@ -159,6 +162,11 @@ impl<'a> Run<'a> {
         if self.phase == Phase::Running && self.time_limit.is_some_and(|limit| limit <= now) {
             self.time_limit = None;
             self.end(Cause::TimeLimit, self.options.kill_grace);
+        }
+        if self.phase == Phase::Running
+            && let Some((_, grace)) = self.stop_at.take_if(|(at, _)| *at <= now)
+        {
+            self.end(Cause::Stop, grace);
         }
         if self.anyone_left() {
             self.killer.tick(now);
@@ -220,8 +228,8 @@ impl<'a> Run<'a> {
             Phase::Draining { until } => Some(until).filter(|_| !self.outbox.full()),
             Phase::Running | Phase::Decided => None,
         };
-        let limit = self.time_limit.filter(|_| self.phase == Phase::Running);
-        let limit = limit.map(|at| at.min(now + NAP));
+        let limits = [self.time_limit, self.stop_at.map(|(at, _)| at)].into_iter().flatten().min();
+        let limit = limits.filter(|_| self.phase == Phase::Running).map(|at| at.min(now + NAP));
         let progress = self.printed.map(|_| self.next_progress);
         let look = (!cfg!(target_os = "linux") && !self.children).then(|| now + LOOK);
         let due = self.killer.due().filter(|_| self.anyone_left());
@@ -263,6 +271,9 @@ impl<'a> Run<'a> {
     fn obey(&mut self, heard: Heard) {
         match heard {
             Heard::Order(Order::Stop(grace)) => self.end(Cause::Stop, grace),
+            Heard::Order(Order::StopAfter(after, grace)) => {
+                self.stop_at = clock::now().checked_add(after).map(|at| (at, grace));
+            }
             Heard::Order(Order::End) => self.caller_finished(),
             Heard::Order(Order::Linger) => {
                 self.caller = Caller::Lingers;
@@ -385,12 +396,5 @@ impl<'a> Run<'a> {
             self.outbox.send(Event::Done { survivors: 0 });
         }
         self.outbox.drain();
-    }
-}
-
-fn line_event(found: Found) -> Event {
-    match found {
-        Found::Line(line) => Event::Line(line),
-        Found::Long(length) => Event::LongLine(length),
     }
 }

@@ -4,6 +4,7 @@
 //! limit; everything else is counted or skipped. `feed` each piece, then `finish` once for a last line
 //! without a newline. Implements K16, K19.
 
+use super::super::wire::Event;
 use std::io::BufRead;
 
 /// A line that begins with the prefix, without its newline.
@@ -129,6 +130,14 @@ impl LastLine {
         let line = self.0.rsplit(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.is_empty());
         let line = line.unwrap_or_default();
         line[..line.len().min(Self::SHOWN)].to_vec()
+    }
+}
+
+/// What the caller is told of it.
+pub(super) fn line_event(found: Found) -> Event {
+    match found {
+        Found::Line(line) => Event::Line(line),
+        Found::Long(length) => Event::LongLine(length),
     }
 }
 

@@ -1,0 +1,255 @@
+//! Holding a lease: when it is renewed, when it is given up, and whose the branch's head is meanwhile.
+//!
+//! Pure and total: time and what was read come in as arguments, what is to be done comes out. The runner's
+//! loop and the model of the protocol call these same functions. A lease is given up before it ends, and
+//! whatever stops the command leaves it no longer than that, so that the command is dead before another may
+//! take the branch. Implements K18 (times, what a look means), K22 and K24 (whose the head is), K29.
+
+use super::complete::HeadIs;
+use super::dialect::Writer;
+use super::event::{Event, RECOVERY_ID};
+use super::id::ObjectId;
+use std::time::Duration;
+
+/// Later than any run lasts: its command keeps that lease, or nobody does (K29).
+pub const NEVER: Duration = Duration::from_secs(1 << 36);
+/// How soon a renewal that failed is tried again.
+pub const RENEW_AGAIN: Duration = Duration::from_millis(500);
+
+/// Moments of a lease, on the clock that counts suspend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moments {
+    /// From here on it is renewed.
+    pub renew: Duration,
+    /// Here the command is told to stop.
+    pub give_up: Duration,
+    /// What the command then gets from SIGTERM to SIGKILL.
+    pub grace: Duration,
+    /// From here on nobody may rely on it.
+    pub ends: Duration,
+}
+
+/// What a runner does about its lease before it starts the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeforeStart {
+    /// Nothing: most of it is left.
+    Start,
+    /// Renews it; without that nothing is started.
+    Renew,
+}
+
+/// What a runner does about its lease while the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Nothing yet.
+    Wait,
+    /// Renews it.
+    Renew,
+    /// Stops the command, which gets [`Moments::grace`].
+    GiveUp,
+}
+
+impl Moments {
+    /// Those of a lease whose building began at `born`. `kill_grace` is what was configured.
+    pub fn of(writer: Writer, born: Duration, lease_seconds: u64, kill_grace: Duration) -> Self {
+        let length = Duration::from_secs(lease_seconds);
+        let grace = kill_grace.min(length / 4);
+        let ends = born.saturating_add(length);
+        match writer {
+            Writer::Runner => Self { renew: born + length / 2, give_up: ends - grace, grace, ends },
+            Writer::Command => Self { renew: NEVER, give_up: NEVER, grace, ends },
+        }
+    }
+
+    /// Until when the swap that makes it the head is tried again: a claim that took longer would have to be
+    /// renewed before anything starts.
+    pub fn claim_until(born: Duration, lease_seconds: u64) -> Duration {
+        born + Duration::from_secs(lease_seconds) / 2
+    }
+
+    /// The check before the command starts.
+    pub fn before_start(&self, now: Duration) -> BeforeStart {
+        if now > self.renew { BeforeStart::Renew } else { BeforeStart::Start }
+    }
+
+    /// What the lease asks for now. A renewal that failed is not tried again before `not_before`.
+    pub fn duty(&self, now: Duration, not_before: Duration) -> Duty {
+        if now >= self.give_up {
+            Duty::GiveUp
+        } else if now >= self.renew.max(not_before) {
+            Duty::Renew
+        } else {
+            Duty::Wait
+        }
+    }
+
+    /// When the lease asks for something next.
+    pub fn next(&self, now: Duration) -> Duration {
+        let next = if now < self.renew { self.renew } else { now + RENEW_AGAIN };
+        next.min(self.give_up)
+    }
+
+    /// What a command that is stopped now gets from SIGTERM to SIGKILL, whatever the reason: no more than is
+    /// left of the lease, which nobody renews any more.
+    pub fn kill_after(&self, now: Duration, kill_grace: Duration) -> Duration {
+        kill_grace.min((self.give_up + self.grace).saturating_sub(now))
+    }
+}
+
+/// The head of a branch as it was read, for [`whose`].
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Its commit.
+    pub id: ObjectId,
+    /// Its event; `None` where it is no state event.
+    pub event: Option<&'a Event>,
+}
+
+/// What [`whose`] has to know beyond the head itself, and asks for only where it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// Between the head and the lease that the run knows there are leases alone. An older lease of the run is
+    /// none of its own any more: somebody took the newer one off the branch.
+    StandsOnLease,
+    /// The head is the slot's own HEAD, and descends from the lease.
+    IsSlotHead,
+    /// Not far below the head is a state event of the run that is no lease, standing on its lease.
+    OwnEventBelow,
+}
+
+/// Whose a branch's head is, to a run that claimed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The lease that the run knows.
+    Lease,
+    /// A newer lease of the same run: its command renewed by hand.
+    OtherLease,
+    /// The run's own outcome, as its command wrote it.
+    OwnEvent,
+    /// The same, and others went on from it.
+    OwnEventBelow,
+    /// The commit that the slot stands on.
+    SlotHead,
+    /// Somebody else's, or the branch is gone.
+    Other,
+}
+
+/// Judges the head of a branch that a run claimed; `lease` is the one that it knows of.
+///
+/// # Errors
+/// Those of `ask`.
+pub fn whose<E>(
+    head: Option<Seen<'_>>,
+    run_id: &str,
+    lease: ObjectId,
+    mut ask: impl FnMut(Fact) -> Result<bool, E>,
+) -> Result<Whose, E> {
+    let Some(head) = head else { return Ok(Whose::Other) };
+    if head.id == lease {
+        return Ok(Whose::Lease);
+    }
+    let own_lease = head.event.is_some_and(|e| e.is_working() && e.run_id() == Some(run_id));
+    if (own_lease || is_own_event(head.event, run_id)) && ask(Fact::StandsOnLease)? {
+        return Ok(if own_lease { Whose::OtherLease } else { Whose::OwnEvent });
+    }
+    if ask(Fact::IsSlotHead)? {
+        return Ok(Whose::SlotHead);
+    }
+    Ok(if ask(Fact::OwnEventBelow)? { Whose::OwnEventBelow } else { Whose::Other })
+}
+
+/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
+/// somebody else's.
+pub fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
+    event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
+}
+
+/// What a runner does after a look at its branch while the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterLook {
+    /// Goes on.
+    Keep,
+    /// Lets the command finish: its outcome is written, there is no lease to keep.
+    LetFinish,
+    /// Stops the command: the branch is somebody else's.
+    Stop,
+}
+
+/// Judges a look.
+pub fn after_look(head: HeadIs) -> AfterLook {
+    match head {
+        HeadIs::Lease | HeadIs::SlotHead => AfterLook::Keep,
+        HeadIs::OwnEvent => AfterLook::LetFinish,
+        HeadIs::Other => AfterLook::Stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::message::{Message, Trailer};
+    use proptest::prelude::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    /// K18.
+    #[test]
+    fn a_lease_is_renewed_at_half_and_given_up_a_kill_grace_before_its_end() {
+        let at = Moments::of(Writer::Runner, S(1000), 300, S(10));
+        assert_eq!(at, Moments { renew: S(1150), give_up: S(1290), grace: S(10), ends: S(1300) });
+        assert_eq!(Moments::of(Writer::Runner, S(0), 8, S(10)).give_up, S(6));
+        assert_eq!(at.duty(S(1149), S(0)), Duty::Wait);
+        assert_eq!(at.duty(S(1150), S(0)), Duty::Renew);
+        assert_eq!(at.duty(S(1200), S(1201)), Duty::Wait);
+        assert_eq!(at.duty(S(1290), S(1291)), Duty::GiveUp);
+        assert_eq!(at.before_start(S(1150)), BeforeStart::Start);
+        assert_eq!(at.before_start(S(1151)), BeforeStart::Renew);
+    }
+
+    /// K29.
+    #[test]
+    fn a_lease_that_its_command_keeps_asks_for_nothing() {
+        let at = Moments::of(Writer::Command, S(0), 10, S(10));
+        assert_eq!(at.duty(S(1_000_000), S(0)), Duty::Wait);
+        assert_eq!(at.before_start(S(1_000_000)), BeforeStart::Start);
+        assert_eq!(at.kill_after(S(1_000_000), S(10)), S(10));
+    }
+
+    /// K22, K24.
+    #[test]
+    fn a_head_is_ours_by_its_run_id_unless_it_is_a_recovery_or_stands_elsewhere() {
+        let event = |trailers: &[(&str, &str)]| {
+            let trailers = trailers.iter().map(|(k, v)| Trailer::new(*k, v)).collect();
+            Event::of(Message::new("s", "", trailers)).unwrap()
+        };
+        let id = |n| ObjectId::from_bytes(&[n; 20]).unwrap();
+        let judge = |event: &Event, on_lease: bool| {
+            let ask = |fact| Ok::<_, ()>(fact == Fact::StandsOnLease && on_lease);
+            whose(Some(Seen { id: id(2), event: Some(event) }), "r", id(1), ask).unwrap()
+        };
+        let own = event(&[("dwp-state", "review"), ("dwp-run-id", "r")]);
+        assert_eq!(judge(&own, true), Whose::OwnEvent);
+        assert_eq!(judge(&own, false), Whose::Other);
+        let lease = event(&[("dwp-state", "working"), ("dwp-run-id", "r")]);
+        assert_eq!(judge(&lease, true), Whose::OtherLease);
+        let stalled = event(&[("dwp-state", "stalled"), ("dwp-run-id", "r"), ("dwp-recovery-id", "x")]);
+        assert_eq!(judge(&stalled, true), Whose::Other);
+        let others = event(&[("dwp-state", "working"), ("dwp-run-id", "q")]);
+        assert_eq!(judge(&others, true), Whose::Other);
+        assert_eq!(whose(None, "r", id(1), |_| Ok::<_, ()>(true)), Ok(Whose::Other));
+    }
+
+    proptest! {
+        /// K18: whatever stops a command, and whenever, it is dead when its lease ends.
+        #[test]
+        fn a_stopped_command_is_dead_when_its_lease_ends(
+            length in 1u64..100_000, grace in 0u64..100_000, into in 0u64..100_000,
+        ) {
+            let at = Moments::of(Writer::Runner, S(5), length, S(grace));
+            let now = S(5 + into).min(at.give_up);
+            prop_assert!(now + at.kill_after(now, S(grace)) <= at.ends);
+            prop_assert!(at.give_up + at.grace == at.ends && at.renew <= at.give_up);
+            prop_assert!(at.next(now) <= at.give_up);
+        }
+    }
+}
