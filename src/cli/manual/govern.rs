@@ -12,26 +12,14 @@ accepted twice, whoever drives the run and from wherever.
 run, the result accepted or rejected. The next state is the next role's 'turn/<role>', or one that no command answers \
 and a person or a worker of your own does: 'waiting', 'gate', 'blocked'. 'done' is the end.
 
+Each verb that changes the run takes '-b BRANCH' (the current branch without it), or '--root DIR' for a plain folder \
+without Git, and '--json'.
+
 Workers and hooks are programs that agentxchain.json names, so it is read where commands are read: from the ref of \
 'aynig.commandsFrom', or from the branch itself where that is trusted. See gitaynig-govern(7).";
 
 /// `govern`, sections.
 pub const GOVERN_MORE: &str = "\
-Verbs:
-  start               begins a run on a branch (made at HEAD where it is missing), with a command for each role
-  status              shows where the run is, and what it waits for
-  assign [ROLE]       gives a role the next turn, and writes its bundle
-  accept [TURN]       accepts what is staged for a turn, or the file of '-F'
-  reject [TURN]       rejects it; the turn is done again
-  approve-phase       lets the run enter the next phase
-  approve-completion  lets the run end
-  block, unblock      stops the run, and lets it go on
-  escalate            stops it for somebody's decision
-  loop                takes turns in a plain folder until somebody is needed
-  turn                takes one turn; commands call it
-
-Each verb that changes the run takes '-b BRANCH', or '--root DIR' for a plain folder without Git.
-
 Exit status:
   0    done
   1    written down, but stopped: a hook said no, a turn conflicts, 'loop' did not complete the run
