@@ -4,6 +4,7 @@
 //! Implements section 13 of the contract (verbs and flags).
 
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb};
+pub use super::govern::args::Govern;
 use super::manual;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -82,6 +83,9 @@ pub enum Verb {
     /// Have commits, merges and pushes start their workflows by themselves
     #[command(long_about = manual::HOOKS, after_long_help = manual::HOOKS_MORE)]
     Hooks(Hooks),
+    /// Runs of several roles: turns, gates, approvals
+    #[command(long_about = manual::GOVERN, after_long_help = manual::GOVERN_MORE)]
+    Govern(Govern),
     /// Copy a workflow pack into .aynig/
     #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
     Install(Install),

@@ -40,6 +40,10 @@ impl Failure {
         self.hints.push(hint.into());
         self
     }
+    /// A failure of another room, with its causes; fatal until its code is set.
+    pub fn caused(error: &dyn std::error::Error) -> Self {
+        Self::of(error, 128)
+    }
     fn of(error: &dyn std::error::Error, code: i32) -> Self {
         let mut causes = Vec::new();
         let mut source = error.source();

@@ -12,6 +12,7 @@ mod doctor;
 mod events;
 mod fail;
 mod gc;
+mod govern;
 mod hook;
 mod hooks;
 mod init;
@@ -101,6 +102,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),
+        Verb::Govern(args) => govern::run(&global, &args.verb),
         Verb::Hooks(args) => hooks::run(&global, args.what),
         Verb::Install(args) => install::run(&global, &args),
         Verb::Gc(args) => gc::run(&global, &args),

@@ -27,6 +27,9 @@ fn expected() -> Vec<(PathBuf, String)> {
     let server = include_str!("../../src/cli/manual/server.txt");
     let about = "a bare repository that answers pushes";
     files.push(("man/gitaynig-server.7".into(), page::guide("gitaynig-server", about, server)));
+    let govern = include_str!("../../src/cli/manual/govern.txt");
+    let about = "runs of several roles: turns, gates, approvals";
+    files.push(("man/gitaynig-govern.7".into(), page::guide("gitaynig-govern", about, govern)));
     for (shell, name) in [(Shell::Bash, "bash"), (Shell::Zsh, "zsh"), (Shell::Fish, "fish")] {
         files.push((format!("install/completions/git-aynig.{name}").into(), shells::render(shell)));
     }

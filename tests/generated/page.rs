@@ -24,11 +24,18 @@ pub fn render(command: &Command) -> String {
     if command.get_arguments().next().is_some() {
         man.render_options_section(out).unwrap();
     }
-    if command.has_subcommands() {
-        verbs(command).to_writer(out).unwrap();
+    match (is_program(command), command.has_subcommands()) {
+        (true, _) => verbs(command).to_writer(out).unwrap(),
+        (false, true) => acts(command).to_writer(out).unwrap(),
+        (false, false) => {}
     }
     sections(&more).to_writer(out).unwrap();
     String::from_utf8(page).unwrap()
+}
+
+/// True for the program itself, whose verbs have pages of their own.
+fn is_program(command: &Command) -> bool {
+    command.get_name() == "git-aynig"
 }
 
 /// What may be typed; the flags that every verb takes are not repeated.
@@ -41,7 +48,7 @@ fn synopsis(command: &Command) -> Roff {
     };
     let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
     for arg in command.get_arguments().filter(|a| !a.is_positional()).filter(shown) {
-        if arg.get_help_heading().is_some() && command.get_subcommands().next().is_none() {
+        if arg.get_help_heading().is_some() && !is_program(command) {
             continue;
         }
         let flag = match (arg.get_long(), arg.get_short()) {
@@ -75,6 +82,32 @@ fn verbs(command: &Command) -> Roff {
         roff.control("TP", []);
         roff.text([bold(format!("git-aynig-{}", verb.get_name())), roman("(1)")]);
         roff.text([roman(verb.get_about().map(ToString::to_string).unwrap_or_default())]);
+    }
+    roff
+}
+
+/// The verbs of a verb, each with its flags.
+fn acts(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["VERBS"]);
+    for act in command.get_subcommands().filter(|act| !act.is_hide_set()) {
+        roff.control("TP", []);
+        let mut head = vec![bold(act.get_name())];
+        for arg in act.get_positionals() {
+            let names = arg.get_value_names().unwrap_or_default().join(" ").to_lowercase();
+            let separator = if arg.is_last_set() { " -- " } else { " " };
+            head.extend([roman(separator), italic(format!("[{names}]"))]);
+        }
+        roff.text(head);
+        let about = act.get_about().map(ToString::to_string).unwrap_or_default();
+        let flags: Vec<String> = act
+            .get_opts()
+            .filter(|arg| !arg.is_hide_set() && arg.get_help_heading().is_none())
+            .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
+            .filter(|flag| !["--help", "--version"].contains(&flag.as_str()))
+            .collect();
+        let flags = if flags.is_empty() { String::new() } else { format!(" Takes {}.", flags.join(", ")) };
+        roff.text([roman(format!("{about}.{flags}"))]);
     }
     roff
 }

@@ -4,9 +4,11 @@
 //! `--help` prints both as they are where no manual is installed; `tests/generated.rs` turns them
 //! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
 
+mod govern;
 mod hooks;
 mod looking;
 
+pub use govern::*;
 pub use hooks::*;
 pub use looking::*;
 

@@ -3,6 +3,7 @@
 //! Each is one commit and one compare-and-swap. `inside` has what a run writes on its own branch, `retry`
 //! what becomes of a stalled one. Implements K9 (by hand), K20, and the verbs of section 13.
 
+mod edit;
 mod inside;
 mod retry;
 

@@ -1,0 +1,98 @@
+//! `govern loop`: takes turns in a plain folder until somebody is needed. The loop itself is
+//! [`crate::run_loop`]; here are its answers from a command line. Implements G8, G9.
+
+use super::super::fail::Failure;
+use super::super::output;
+use super::super::session::Global;
+use super::args::Loop;
+use super::next::role_after;
+use super::place::failure;
+use super::worker::Worker;
+use crate::governed::{Config, GateKind, Root, State, load_context};
+use crate::protocol::text::escape;
+use crate::run_loop::{self, Callbacks, Dispatch, Dispatched, LoopEvent, LoopOptions, run_loop};
+use serde_json::json;
+use std::ffi::OsString;
+
+struct Answers<'a> {
+    worker: &'a [OsString],
+    approve: bool,
+    quiet: bool,
+}
+
+impl Callbacks for Answers<'_> {
+    fn select_role(&mut self, state: &State, config: &Config) -> Result<Option<String>, run_loop::Failure> {
+        Ok(role_after(state, config))
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch<'_>) -> Result<Dispatched, run_loop::Failure> {
+        let prompt = std::fs::read_to_string(dispatch.bundle_path.join("PROMPT.md"))?;
+        let role = dispatch.turn.role();
+        let worker = Worker::of(self.worker, dispatch.config, role, &prompt).map_err(|f| f.message)?;
+        let Some(worker) = worker else {
+            return Ok(Dispatched::Blocked(format!("{role} has a worker of its own")));
+        };
+        let staged = dispatch.root.folder().join(&dispatch.staging_path);
+        if let Some(folder) = staged.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let _ = std::fs::remove_file(&staged);
+        let ended =
+            worker.run(dispatch.root, dispatch.state, dispatch.turn, &prompt).map_err(|f| f.message)?;
+        Ok(match (ended.success(), staged.exists()) {
+            (false, _) => Dispatched::Reject(format!("its worker failed ({ended})")),
+            (true, false) => Dispatched::Reject("the worker left no result".to_owned()),
+            (true, true) => Dispatched::Staged,
+        })
+    }
+
+    fn approve_gate(&mut self, _: GateKind, _: &State) -> Result<bool, run_loop::Failure> {
+        Ok(self.approve)
+    }
+
+    fn on_event(&mut self, event: &LoopEvent) -> Result<(), run_loop::Failure> {
+        if !self.quiet {
+            output::note(event.name());
+        }
+        Ok(())
+    }
+}
+
+/// `git aynig govern loop`.
+pub fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
+    let context = load_context(&Root::new(&args.root)).map_err(|e| failure(&e))?;
+    let mut answers =
+        Answers { worker: &args.worker, approve: args.approve, quiet: global.quiet || args.json };
+    let options = LoopOptions { max_turns: Some(args.max_turns) };
+    let report = run_loop(&context.root, &context.config, &mut answers, &options);
+    if args.json {
+        let history: Vec<_> = report
+            .turn_history
+            .iter()
+            .map(|t| {
+                json!({
+                    "role": t.role, "turn_id": t.turn_id, "attempt": t.attempt, "accepted": t.accepted,
+                    "reason": t.reason,
+                })
+            })
+            .collect();
+        let object = json!({
+            "schema": "aynig.govern/1",
+            "ok": report.ok(),
+            "stop_reason": report.stop_reason.name(),
+            "turns_executed": report.turns_executed,
+            "turn_history": history,
+            "gates_approved": report.gates_approved,
+            "errors": report.errors,
+            "run": report.state.as_ref().map(State::to_value),
+        });
+        output::line(&object.to_string());
+    } else {
+        for error in &report.errors {
+            output::note(&format!("error: {}", escape(error.as_bytes())));
+        }
+        let turns = report.turns_executed;
+        output::line(&format!("{}: {turns} turns accepted", report.stop_reason.name()));
+    }
+    Ok(if report.ok() { 0 } else { 1 })
+}

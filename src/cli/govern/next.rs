@@ -1,0 +1,128 @@
+//! What comes next in a governed run, as the state that its branch is given.
+//!
+//! `turn/<role>` is answered by that role's command; `waiting` (a worker of somebody's own has the turn),
+//! `gate` (a person's approval is pending), `blocked` and `done` have no command. Implements G7.
+
+use crate::governed::{Config, RunStatus, State, Turn, TurnStatus, get_active_turns};
+use crate::protocol::declaration::Declaration;
+use crate::protocol::message::Trailer;
+use crate::protocol::name::{BadName, StateName};
+
+/// How the states begin that a role's command answers.
+pub const TURN: &str = "turn/";
+
+/// What a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// A turn of this role.
+    Turn(String),
+    /// The result of a turn that a worker of somebody's own has.
+    Waiting(String),
+    /// A person's approval.
+    Gate,
+    /// A person's act.
+    Blocked,
+    /// Nothing.
+    Done,
+}
+
+impl Next {
+    /// What this run waits for.
+    pub fn of(state: &State, config: &Config) -> Self {
+        match state.status() {
+            Some(RunStatus::Completed) => Self::Done,
+            Some(RunStatus::Paused) => Self::Gate,
+            Some(RunStatus::Active | RunStatus::Idle) => Self::of_active(state, config),
+            Some(RunStatus::Blocked | RunStatus::Failed) | None => Self::Blocked,
+        }
+    }
+
+    fn of_active(state: &State, config: &Config) -> Self {
+        let turns = get_active_turns(state);
+        if let Some(turn) = turns.iter().find(|turn| is_dispatchable(turn)) {
+            let role = turn.role().to_owned();
+            // To be done again: its command says once more who works on it.
+            let ours = turn.status() == Some(TurnStatus::Retrying) || is_ours(config, &role);
+            return if ours { Self::Turn(role) } else { Self::Waiting(role) };
+        }
+        if !turns.is_empty() {
+            return Self::Blocked;
+        }
+        match role_after(state, config) {
+            Some(role) => Self::Turn(role),
+            None => Self::Blocked,
+        }
+    }
+
+    /// The state's name.
+    pub fn state(&self) -> Result<StateName, BadName> {
+        match self {
+            Self::Turn(role) => StateName::new(format!("{TURN}{role}")),
+            Self::Waiting(_) => StateName::new("waiting"),
+            Self::Gate => StateName::new("gate"),
+            Self::Blocked => StateName::new("blocked"),
+            Self::Done => StateName::new("done"),
+        }
+    }
+
+    /// The commit that says so: what happened as its subject, the run's place as trailers.
+    pub fn declaration(&self, state: &State, happened: &str, body: String) -> Result<Declaration, BadName> {
+        let mut trailers = Vec::new();
+        let mut say = |key: &str, value: Option<&str>| {
+            let line: String = value.unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
+            if !line.trim().is_empty() {
+                trailers.push(Trailer::new(key, line.trim()));
+            }
+        };
+        say("govern-run", state.run_id());
+        say("govern-phase", state.phase());
+        say("govern-status", state.status().map(RunStatus::name));
+        say("govern-waits-for", state.blocked_on());
+        let subject: String =
+            happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
+        let body = body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+        Ok(Declaration { state: self.state()?, subject, body, keep_trailers: false, trailers })
+    }
+}
+
+/// True for a turn that a worker may be given.
+pub fn is_dispatchable(turn: &Turn) -> bool {
+    match turn.status() {
+        Some(
+            TurnStatus::Assigned
+            | TurnStatus::Dispatched
+            | TurnStatus::Starting
+            | TurnStatus::Running
+            | TurnStatus::Retrying,
+        ) => true,
+        Some(
+            TurnStatus::Failed
+            | TurnStatus::FailedAcceptance
+            | TurnStatus::Conflicted
+            | TurnStatus::FailedStart
+            | TurnStatus::Stalled,
+        )
+        | None => false,
+    }
+}
+
+/// True for a role whose worker we start ourselves.
+fn is_ours(config: &Config, role: &str) -> bool {
+    config.runtime_type_of(role) == "local_cli"
+}
+
+/// Whose turn it is: who was recommended, else who enters the phase. `None`: a person's.
+pub fn role_after(state: &State, config: &Config) -> Option<String> {
+    let known = |role: &&str| config.roles().any(|known| known == *role);
+    let recommended = state.next_recommended_role();
+    if let Some(role) = recommended {
+        return known(&role).then(|| role.to_owned());
+    }
+    entry_role(config, state.phase().unwrap_or_default())
+}
+
+/// The role that enters a phase.
+fn entry_role(config: &Config, phase: &str) -> Option<String> {
+    let route = config.get("routing")?.get(phase)?;
+    route.get("entry_role")?.as_str().map(str::to_owned)
+}

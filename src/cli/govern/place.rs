@@ -1,0 +1,255 @@
+//! Where a governed run is, and how a change to it is written.
+//!
+//! On a branch every change is one commit on its head by one compare-and-swap, made in a slot: two who act
+//! on the same head cannot both succeed. In a plain folder the operation itself is the change. Which
+//! configuration counts is a matter of trust, as with commands: that of the ref that commands are taken
+//! from, for its hooks and workers are executed. Implements G6, G8, K33.
+
+use super::super::chain;
+use super::super::fail::Failure;
+use super::super::output;
+use super::super::session::{Global, Session};
+use super::super::settings::Flags;
+use super::args::Where;
+use super::next::Next;
+use crate::governed::{Config, GovernedError, Root, State, load_context};
+use crate::protocol::declaration::Declaration;
+use crate::protocol::text::escape;
+use crate::runner::change::Written;
+use crate::runner::settings::CommandsFrom;
+use crate::runner::{Runner, Silent};
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The file that makes a folder a governed project.
+pub const PROJECT: &str = "agentxchain.json";
+const SCHEMA: &str = "aynig.govern/1";
+
+/// What an act did.
+pub struct Done {
+    /// The run's state after it.
+    pub state: State,
+    /// What happened, in one line.
+    pub happened: String,
+    /// More of it.
+    pub body: String,
+    /// Facts for programs.
+    pub facts: Value,
+    /// What comes next, where the state does not say it.
+    pub next: Option<Next>,
+    /// Why it is no success, where it is none although something was written.
+    pub failure: Option<Failure>,
+}
+
+impl Done {
+    /// An act that did what it was to do.
+    pub fn new(state: State, happened: impl Into<String>) -> Self {
+        let (happened, body) = (happened.into(), String::new());
+        Self { state, happened, body, facts: json!({}), next: None, failure: None }
+    }
+
+    /// What comes next.
+    pub fn next(&self, config: &Config) -> Next {
+        self.next.clone().unwrap_or_else(|| Next::of(&self.state, config))
+    }
+}
+
+/// What an act came to: a refusal changed nothing.
+pub type Act = Result<Done, Failure>;
+
+/// Acts on the run and says what came of it.
+pub fn change(
+    global: &Global,
+    place: &Where,
+    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+) -> Result<i32, Failure> {
+    change_or_begin(global, place, false, act)
+}
+
+/// The same; a local branch that is not there is made at HEAD where `may_create`.
+pub fn change_or_begin(
+    global: &Global,
+    place: &Where,
+    may_create: bool,
+    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+) -> Result<i32, Failure> {
+    if let Some(folder) = &place.root {
+        let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
+        let done = settled(act(&context.root, &context.config))?;
+        let next = done.next(&context.config);
+        show(global, place.json, &done, &next, None);
+        return done.failure.map_or(Ok(0), Err);
+    }
+    let mut session = Session::open(global)?;
+    // Whoever ends us ends hooks and workers.
+    let interrupt = Interrupt::never()?;
+    session.repo.ended_by(interrupt.insistence());
+    let flags = Flags { remote: place.remote.clone(), ..Flags::default() };
+    let settings = session.settings(&flags)?;
+    session.require_trust(&settings)?;
+    let runner = session.runner(&settings, &interrupt, &Silent)?;
+    let branch = session.branch_or_current(place.branch.as_deref())?;
+    let mut kept: Option<(Done, Next)> = None;
+    let written = runner.edit(&branch, may_create, |dir| {
+        let (root, config) = project(&runner, &branch, dir)?;
+        let done = settled(act(&root, &config))?;
+        let next = done.next(&config);
+        let declared = declare(&next, &done);
+        kept = Some((done, next));
+        declared
+    })??;
+    if let Some((done, next)) = kept {
+        show(global, place.json, &done, &next, Some(&written));
+        if let Some(failure) = done.failure {
+            return Err(failure);
+        }
+    }
+    if !place.no_tick {
+        chain::as_the_hook_would(&session, &settings, &branch)?;
+    }
+    Ok(0)
+}
+
+/// The project in a checkout of a branch, with the configuration that may be acted on.
+///
+/// # Errors
+/// No or an unusable configuration on the trusted ref; a folder that can't be written.
+pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Root, Config), Failure> {
+    let root = Root::new(dir);
+    let from = match &runner.settings.commands_from {
+        CommandsFrom::Ref(from) => from,
+        CommandsFrom::Branch | CommandsFrom::Nowhere => {
+            let context = load_context(&root).map_err(|e| failure(&e))?;
+            return Ok((context.root, context.config));
+        }
+    };
+    let shown = escape(from.short());
+    let bytes = runner.trusted_file(branch, PROJECT)?.ok_or_else(|| {
+        Failure::refused(format!("'{shown}' has no {PROJECT}: workers and hooks are taken from there"))
+            .hint(format!("git switch {shown} && git add {PROJECT} && git commit"))
+    })?;
+    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write a copy of {PROJECT}: {e}"));
+    let aside = runner.repo.aynig_dir().join("runs").join(format!("config-{}", uuid::Uuid::new_v4()));
+    std::fs::create_dir_all(&aside).map_err(failed)?;
+    let loaded = std::fs::write(aside.join(PROJECT), bytes)
+        .map_err(failed)
+        .and_then(|()| load_context(&Root::new(&aside)).map_err(|e| failure(&e)));
+    let _ = std::fs::remove_dir_all(&aside);
+    Ok((root, loaded?.config))
+}
+
+/// An act that failed but was written down, as a change; any other failure changed nothing.
+pub fn settled(acted: Result<Done, GovernedError>) -> Act {
+    acted.or_else(|error| {
+        let (GovernedError::Hook { state, .. } | GovernedError::Conflict { state, .. }) = &error else {
+            return Err(failure(&error));
+        };
+        let state = (**state).clone();
+        let mut done = Done::new(state, error.to_string());
+        done.failure = Some(Failure { code: 1, ..failure(&error) });
+        Ok(done)
+    })
+}
+
+/// The commit that an act is written as.
+pub fn declare(next: &Next, done: &Done) -> Result<Declaration, Failure> {
+    next.declaration(&done.state, &done.happened, done.body.clone())
+        .map_err(|why| Failure::fatal(format!("cannot name what comes next: {why}")))
+}
+
+fn show(global: &Global, as_json: bool, done: &Done, next: &Next, written: Option<&Written>) {
+    let state = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
+    if as_json {
+        let object = json!({
+            "schema": SCHEMA,
+            "branch": written.map(|w| String::from_utf8_lossy(w.branch.short()).into_owned()),
+            "commit": written.map(|w| w.commit.to_string()),
+            "state": state,
+            "happened": done.happened,
+            "facts": done.facts,
+            "run": done.state.to_value(),
+        });
+        output::line(&object.to_string());
+    } else if !global.quiet {
+        let place = match written {
+            Some(w) => format!("{}: {state} ({}): ", escape(w.branch.short()), w.commit.short(8)),
+            None => format!("{state}: "),
+        };
+        output::line(&format!("{place}{}", escape(done.happened.as_bytes())));
+    }
+}
+
+/// What a governed operation's refusal is to a person.
+pub fn failure(error: &GovernedError) -> Failure {
+    let code = match error {
+        GovernedError::Refused(_)
+        | GovernedError::StaleStaging { .. }
+        | GovernedError::InvalidResult(_)
+        | GovernedError::OverrideRefused { .. }
+        | GovernedError::PolicyViolation { .. }
+        | GovernedError::DirtyWorkspace { .. }
+        | GovernedError::StaleState
+        | GovernedError::Blank { .. }
+        | GovernedError::NoSuchRole { .. }
+        | GovernedError::Hook { .. }
+        | GovernedError::Conflict { .. } => 2,
+        GovernedError::Locked { .. } => 75,
+        GovernedError::NoProject { .. }
+        | GovernedError::NoState { .. }
+        | GovernedError::UnreadableConfig { .. }
+        | GovernedError::InvalidConfig { .. }
+        | GovernedError::UnreadableState { .. }
+        | GovernedError::InvalidState { .. }
+        | GovernedError::UnreadableJournal { .. }
+        | GovernedError::UnsafeTurnId { .. }
+        | GovernedError::UnknownNotification { .. }
+        | GovernedError::Io { .. }
+        | GovernedError::Workspace { .. } => 128,
+    };
+    let mut failed = Failure { code, ..Failure::caused(error) };
+    if let GovernedError::InvalidResult(validation) = error {
+        failed.causes.extend(validation.errors.iter().skip(1).cloned());
+    }
+    match hint(error) {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
+
+fn hint(error: &GovernedError) -> Option<&'static str> {
+    match error {
+        GovernedError::NoState { .. } => Some("git aynig govern start"),
+        GovernedError::NoProject { .. } => {
+            Some("git aynig install <repository of a pack> # or write agentxchain.json")
+        }
+        GovernedError::Refused(_) | GovernedError::StaleState => Some("git aynig govern status"),
+        GovernedError::InvalidResult(_) | GovernedError::StaleStaging { .. } => {
+            Some("mend the staged result, or: git aynig govern reject -m <reason>")
+        }
+        GovernedError::Conflict { .. } => Some(
+            "merge by hand, then: git aynig govern accept --human-merge; or: git aynig govern reject -m <reason>",
+        ),
+        GovernedError::Hook { .. } => {
+            Some("git aynig govern status; once it is mended: git aynig govern unblock")
+        }
+        GovernedError::DirtyWorkspace { .. } => Some("git status"),
+        GovernedError::Locked { .. } => Some("try again when the other process is done"),
+        GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. } => {
+            Some("git aynig govern reject -m <reason>")
+        }
+        GovernedError::UnreadableState { .. } | GovernedError::InvalidState { .. } => {
+            Some("git log -p -- .agentxchain/state.json")
+        }
+        GovernedError::UnreadableConfig { .. }
+        | GovernedError::InvalidConfig { .. }
+        | GovernedError::UnreadableJournal { .. }
+        | GovernedError::UnsafeTurnId { .. }
+        | GovernedError::UnknownNotification { .. }
+        | GovernedError::Blank { .. }
+        | GovernedError::NoSuchRole { .. }
+        | GovernedError::Io { .. }
+        | GovernedError::Workspace { .. } => None,
+    }
+}

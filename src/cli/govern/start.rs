@@ -1,0 +1,149 @@
+//! `govern start`: a run on a branch, with a command for each role.
+//!
+//! The commands go where commands are taken from. Where the branch's own are trusted, that is the branch;
+//! where a ref is, they must be on it before a run is begun, and are written into the working tree for
+//! whoever may commit there. Nothing that exists is overwritten. Implements G7, G8.
+
+use super::super::fail::Failure;
+use super::super::output;
+use super::super::session::{Global, Session};
+use super::super::settings::Flags;
+use super::args::{Start, Where};
+use super::next::{Next, TURN};
+use super::place::{self, Done};
+use super::turn::begun;
+use crate::governed::{Config, GovernedError, Root, load_state};
+use crate::protocol::name::StateName;
+use crate::protocol::text::escape;
+use crate::runner::settings::CommandsFrom;
+use crate::runner::{Runner, Silent, Tip};
+use crate::store::RefName;
+use crate::store::command_tree::Lookup;
+use crate::supervisor::interrupt::Interrupt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The command of a role.
+const COMMAND: &str = "#!/bin/sh
+# Takes one turn of a governed run. The worker is the command of the role's runtime in agentxchain.json;
+# put another one behind '--' to have that do the work.
+exec git aynig govern turn
+";
+/// What of the run's files is nobody's but a process's at work.
+const IGNORED: &str = "/locks/\n/transactions/\n";
+
+/// `git aynig govern start`.
+pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
+    if args.place.root.is_some() {
+        return place::change(global, &args.place, |root, config| begin(root, config, args.role.as_deref()));
+    }
+    prepare(global, &args.place)?;
+    place::change_or_begin(global, &args.place, true, |root, config| {
+        scaffold(root.folder(), config)?;
+        begin(root, config, args.role.as_deref())
+    })
+}
+
+fn begin(root: &Root, config: &Config, role: Option<&str>) -> Result<Done, GovernedError> {
+    if let Some(role) = role
+        && !config.roles().any(|known| known == role)
+    {
+        return Err(GovernedError::NoSuchRole { role: role.to_owned() });
+    }
+    // A run that is over, or under way, is refused by the operation itself.
+    match load_state(root, config) {
+        Ok(state) if state.run_id().is_some() => {
+            crate::governed::init_run(root, config)?;
+        }
+        Ok(_) | Err(GovernedError::NoState { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let state = begun(root, config)?;
+    let run = state.run_id().unwrap_or_default().to_owned();
+    let mut done = Done::new(state, format!("run {run} begun"));
+    done.next = role.map(|role| Next::Turn(role.to_owned()));
+    Ok(done)
+}
+
+/// Makes sure that a command answers each role.
+fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
+    let session = Session::open(global)?;
+    let settings = session.settings(&Flags { remote: place.remote.clone(), ..Flags::default() })?;
+    session.require_trust(&settings)?;
+    let CommandsFrom::Ref(from) = &settings.commands_from else { return Ok(()) };
+    let interrupt = Interrupt::never()?;
+    let runner = session.runner(&settings, &interrupt, &Silent)?;
+    let missing = unanswered(&runner, from)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let shown = escape(from.short());
+    let states: Vec<String> = missing.iter().map(|role| format!("'{TURN}{role}'")).collect();
+    let failed = Failure::refused(format!(
+        "'{shown}', where commands are taken from, has none for {}",
+        states.join(", ")
+    ));
+    let is_here = session.current_branch()?.as_ref() == Some(from);
+    let Some(dir) = session.repo.work_dir.as_deref().filter(|_| is_here) else {
+        return Err(failed.hint(format!("git switch {shown} && git aynig govern start")));
+    };
+    for role in &missing {
+        write_new(&dir.join(".aynig/command/turn").join(role), COMMAND, 0o777)?;
+    }
+    if !place.json {
+        output::line("Wrote .aynig/command/turn/ for them");
+    }
+    let branch = place.branch.as_deref().map(|b| format!(" -b {}", escape(b.as_encoded_bytes())));
+    Err(failed.hint(format!(
+        "git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start{}",
+        branch.unwrap_or_default()
+    )))
+}
+
+/// The roles that no command on the trusted ref answers.
+fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failure> {
+    let (_, config) = place::project(runner, from, Path::new("."))?;
+    let id =
+        runner.store.known_tip(from)?.ok_or_else(|| Failure::fatal(format!("'{from}' does not exist")))?;
+    let tip: Tip = runner.store.read_commit(id)?.into();
+    let mut missing = Vec::new();
+    for role in config.roles() {
+        let state = StateName::new(format!("{TURN}{role}"))
+            .map_err(|why| Failure::fatal(format!("role '{role}' can't be a command's name: {why}")))?;
+        match runner.lookup(&tip, &state)? {
+            Ok(Lookup::Found(_)) => {}
+            Ok(Lookup::Missing | Lookup::Unusable { .. }) | Err(_) => missing.push(role.to_owned()),
+        }
+    }
+    Ok(missing)
+}
+
+/// Puts what is missing into a checkout.
+fn scaffold(dir: &Path, config: &Config) -> Result<(), GovernedError> {
+    let write = |path: &Path, content: &str, mode: u32| {
+        let io = |source| GovernedError::Io { what: "write", path: path.to_owned(), source };
+        create_new(path, content, mode).map_err(io)
+    };
+    write(&dir.join(".agentxchain/.gitignore"), IGNORED, 0o666)?;
+    for role in config.roles() {
+        write(&dir.join(".aynig/command/turn").join(role), COMMAND, 0o777)?;
+    }
+    Ok(())
+}
+
+fn write_new(path: &Path, content: &str, mode: u32) -> Result<(), Failure> {
+    create_new(path, content, mode)
+        .map_err(|e| Failure::fatal(format!("cannot write '{}': {e}", path.display())))
+}
+
+/// Writes a file that is not there.
+fn create_new(path: &Path, content: &str, mode: u32) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    match std::fs::File::options().write(true).create_new(true).mode(mode).open(path) {
+        Ok(mut file) => std::io::Write::write_all(&mut file, content.as_bytes()),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e),
+    }
+}

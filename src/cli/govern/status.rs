@@ -1,0 +1,126 @@
+//! `govern status`: where a run is, and what it waits for. Reads one commit, and writes nothing.
+
+use super::super::fail::Failure;
+use super::super::output;
+use super::super::session::{Global, Session};
+use super::super::settings::Flags;
+use super::args::Look;
+use super::next::Next;
+use super::place::{PROJECT, failure};
+use crate::governed::{Config, Root, State, get_active_turns, load_context, load_state};
+use crate::protocol::text::escape;
+use crate::store::{RefName, Store};
+use crate::supervisor::interrupt::Interrupt;
+use serde_json::{Value, json};
+
+/// `git aynig govern status`.
+pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
+    if let Some(folder) = &args.place.root {
+        let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
+        let state = load_state(&context.root, &context.config).map_err(|e| failure(&e))?;
+        show(&state, &context.config, None, args.place.json);
+        return Ok(0);
+    }
+    let session = Session::open(global)?;
+    let settings = session.settings(&Flags { remote: args.place.remote.clone(), ..Flags::default() })?;
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(&settings, &interrupt)?;
+    let branch = session.branch_or_current(args.place.branch.as_deref())?;
+    let tip = runner.fresh_tip(&branch)?.ok_or_else(|| {
+        Failure::fatal(format!("branch '{}' does not exist", escape(branch.short())))
+            .hint("git aynig status --all")
+    })?;
+    let aside = tempfile(&session)?;
+    let found = copy(&*runner.store, tip.commit.tree, &aside).and_then(|()| {
+        let context = load_context(&Root::new(&aside)).map_err(|e| failure(&e))?;
+        Ok((load_state(&context.root, &context.config).map_err(|e| failure(&e))?, context.config))
+    });
+    let _ = std::fs::remove_dir_all(&aside);
+    let (state, config) = found?;
+    show(&state, &config, Some(&branch), args.place.json);
+    Ok(0)
+}
+
+fn tempfile(session: &Session) -> Result<std::path::PathBuf, Failure> {
+    let name = format!("aynig-govern-{}", uuid::Uuid::new_v4());
+    // Whoever may not write here may still look.
+    let folders = [std::env::temp_dir(), session.repo.aynig_dir().join("runs")];
+    let mut last = None;
+    for folder in folders {
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(folder.join(&name)) {
+            Ok(()) => return Ok(folder.join(&name)),
+            Err(error) => last = Some(error),
+        }
+    }
+    let why = last.map(|error| error.to_string()).unwrap_or_default();
+    Err(Failure::fatal(format!("cannot make a temporary folder: {why}")))
+}
+
+/// The two files that say where a run is.
+fn copy(store: &dyn Store, tree: crate::protocol::id::ObjectId, to: &std::path::Path) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write '{}': {e}", to.display()));
+    for entry in store.read_tree(tree)? {
+        if entry.name == PROJECT.as_bytes() {
+            std::fs::write(to.join(PROJECT), store.read_blob(entry.id)?).map_err(failed)?;
+        }
+        if entry.name == b".agentxchain" {
+            let state = store.read_tree(entry.id)?.into_iter().find(|e| e.name == b"state.json");
+            let Some(state) = state else { continue };
+            std::fs::create_dir(to.join(".agentxchain")).map_err(failed)?;
+            let bytes = store.read_blob(state.id)?;
+            std::fs::write(to.join(".agentxchain/state.json"), bytes).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn show(state: &State, config: &Config, branch: Option<&RefName>, as_json: bool) {
+    let next = Next::of(state, config);
+    let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
+    if as_json {
+        let object = json!({
+            "schema": "aynig.govern/1",
+            "branch": branch.map(|b| String::from_utf8_lossy(b.short()).into_owned()),
+            "state": name,
+            "run": state.to_value(),
+        });
+        output::line(&object.to_string());
+        return;
+    }
+    let say = |what: &str, value: &str| {
+        if !value.is_empty() {
+            output::line(&format!("{what:<9} {}", escape(value.as_bytes())));
+        }
+    };
+    say("run", state.run_id().unwrap_or("none yet"));
+    say("status", state.status().map_or("unknown", |status| status.name()));
+    say("phase", state.phase().unwrap_or_default());
+    for turn in get_active_turns(state) {
+        let status = turn.get("status").and_then(Value::as_str).unwrap_or("unknown");
+        say("turn", &format!("{} of {}: {status}, attempt {}", turn.id(), turn.role(), turn.attempt()));
+    }
+    for (gate, status) in state.get("phase_gate_status").and_then(Value::as_object).into_iter().flatten() {
+        say("gate", &format!("{gate}: {}", status.as_str().unwrap_or("unknown")));
+    }
+    let detail = state.blocked_reason().and_then(|reason| reason.get("recovery")?.get("detail")?.as_str());
+    say("blocked", state.blocked_on().unwrap_or_default());
+    say("detail", detail.unwrap_or_default());
+    say("next", &hint(&next, state, branch));
+}
+
+/// What goes on from here, as a command where it is a person's.
+fn hint(next: &Next, state: &State, branch: Option<&RefName>) -> String {
+    let place = branch.map(|b| format!(" -b {}", escape(b.short()))).unwrap_or_default();
+    match next {
+        Next::Turn(role) => format!("a turn of {role}"),
+        Next::Waiting(role) => format!("{role}'s worker, then: git aynig govern accept{place} -F <result>"),
+        Next::Gate if state.pending_phase_transition().is_some() => {
+            format!("a person: git aynig govern approve-phase{place}")
+        }
+        Next::Gate => format!("a person: git aynig govern approve-completion{place}"),
+        Next::Blocked => format!("a person; then: git aynig govern unblock{place}"),
+        Next::Done => "nothing: the run is over".to_owned(),
+    }
+}

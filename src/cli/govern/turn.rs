@@ -1,0 +1,171 @@
+//! `govern turn`: one turn of a role, from assignment to acceptance or rejection.
+//!
+//! What the commands of the pack call. It begins the run where there is none, assigns the turn (or takes the
+//! one that is to be done again), writes the dispatch bundle, runs the worker, reads the staged result,
+//! accepts or rejects it, and declares what comes next on standard output. The files that all this left in
+//! the worktree and the declaration become the branch's next commit, by the kernel's one swap: of two
+//! machines that take the same turn one is believed. Implements G6, G7.
+
+use super::super::fail::Failure;
+use super::super::output;
+use super::super::session::{Global, Session};
+use super::super::settings::Flags;
+use super::args::Turn as Args;
+use super::next::{Next, TURN, is_dispatchable};
+use super::people::accepted_as;
+use super::place::{self, Act, Done, failure, settled};
+use super::worker::{self, Worker};
+use crate::governed::{
+    self, AcceptOptions, BundleOptions, Config, GovernedError, Rejection, Root, State, Turn, accept_turn,
+    assign_turn, get_active_turns, get_turn_staging_result_path, init_run, load_context, load_state,
+    mark_run_blocked, reject_turn, write_dispatch_bundle,
+};
+use crate::protocol::declaration::LINE_PREFIX;
+use crate::runner::Silent;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsString;
+use std::process::ExitStatus;
+
+/// `git aynig govern turn`.
+pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
+    let (root, config) = scene(global, args)?;
+    let role = match &args.role {
+        Some(role) => role.clone(),
+        None => answered_role()?,
+    };
+    let done = Turning { root: &root, config: &config, role: &role, worker: &args.worker }.run()?;
+    let declared = place::declare(&done.next(&config), &done)?;
+    output::line(&format!("{LINE_PREFIX}{}", declared.to_json()));
+    Ok(0)
+}
+
+/// The project, and the configuration that may be acted on.
+fn scene(global: &Global, args: &Args) -> Result<(Root, Config), Failure> {
+    if let Some(folder) = &args.root {
+        let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
+        return Ok((context.root, context.config));
+    }
+    let session = Session::open(global)?;
+    let inside = session.inside().ok_or_else(|| {
+        Failure::usage("this is no run: a command of the pack calls 'govern turn'").hint(
+            "git aynig govern start; or, in a plain folder: git aynig govern turn --root . --role <role>",
+        )
+    })?;
+    let remote = Some(inside.remote.clone().unwrap_or_else(|| ".".to_owned()));
+    let settings = session.settings(&Flags { remote, ..Flags::default() })?;
+    session.require_trust(&settings)?;
+    let interrupt = Interrupt::never()?;
+    let runner = session.runner(&settings, &interrupt, &Silent)?;
+    let here = std::env::current_dir()
+        .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
+    place::project(&runner, &inside.branch, &here)
+}
+
+/// The role whose turn the run's state asks for.
+fn answered_role() -> Result<String, Failure> {
+    let state = std::env::var("AYNIG_STATE").unwrap_or_default();
+    state.strip_prefix(TURN).map(str::to_owned).ok_or_else(|| {
+        Failure::usage("no role: neither '--role' nor a state 'turn/<role>' names one")
+            .hint("git aynig govern turn --role <role>")
+    })
+}
+
+struct Turning<'a> {
+    root: &'a Root,
+    config: &'a Config,
+    role: &'a str,
+    worker: &'a [OsString],
+}
+
+impl Turning<'_> {
+    /// Takes the turn; what came of it.
+    fn run(&self) -> Act {
+        let state = begun(self.root, self.config).map_err(|e| failure(&e))?;
+        let turn = match get_active_turns(&state).into_iter().find(|t| t.role() == self.role) {
+            Some(turn) if is_dispatchable(&turn) => turn,
+            Some(_) | None => match assign_turn(self.root, self.config, self.role) {
+                Ok(assigned) => assigned.turn,
+                Err(error) => return settled(Err(error)),
+            },
+        };
+        let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
+        let options = BundleOptions { turn_id: Some(turn.id().to_owned()), warnings: Vec::new() };
+        let bundle =
+            write_dispatch_bundle(self.root, &state, self.config, &options).map_err(|e| failure(&e))?;
+        let prompt = std::fs::read_to_string(worker::bundle(self.root, &turn).join("PROMPT.md"));
+        let prompt = prompt.map_err(|e| Failure::fatal(format!("cannot read the turn's prompt: {e}")))?;
+        let Some(worker) = Worker::of(self.worker, self.config, self.role, &prompt)? else {
+            let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
+            let mut done =
+                Done::new(state, format!("{}: turn {} waits for its worker", self.role, turn.id()));
+            done.next = Some(Next::Waiting(self.role.to_owned()));
+            return Ok(done);
+        };
+        let staged = self.root.folder().join(get_turn_staging_result_path(turn.id()));
+        // A result of an earlier attempt is none of this one.
+        let _ = std::fs::remove_file(&staged);
+        if let Some(folder) = staged.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| Failure::fatal(format!("cannot write '{}': {e}", folder.display())))?;
+        }
+        let ended = worker.run(self.root, &state, &bundle.turn, &prompt)?;
+        settled(self.judge(&turn, ended, staged.exists()))
+    }
+
+    /// What becomes of the turn whose worker has ended.
+    fn judge(&self, turn: &Turn, ended: ExitStatus, staged: bool) -> Result<Done, GovernedError> {
+        if !ended.success() {
+            return self.blocked(turn, &format!("its worker failed ({ended})"));
+        }
+        if !staged {
+            return self.rejected(turn, "dispatch", vec!["the worker left no result".to_owned()]);
+        }
+        let options = AcceptOptions { turn_id: Some(turn.id().to_owned()), ..AcceptOptions::default() };
+        match accept_turn(self.root, self.config, &options) {
+            Ok(accepted) => Ok(accepted_as(accepted)),
+            Err(GovernedError::InvalidResult(validation)) => {
+                let stage = validation.stage.map_or("schema", |stage| stage.name());
+                self.rejected(turn, stage, validation.errors.clone())
+            }
+            Err(error @ (GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. })) => {
+                self.rejected(turn, "protocol", vec![error.to_string()])
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rejected(&self, turn: &Turn, stage: &str, errors: Vec<String>) -> Result<Done, GovernedError> {
+        let reason = errors.first().cloned().unwrap_or_else(|| "the result is invalid".to_owned());
+        let body = errors.join("\n");
+        let rejection =
+            Rejection { stage: Some(stage.to_owned()), errors, turn_id: Some(turn.id().to_owned()) };
+        let rejected = reject_turn(self.root, self.config, &rejection, &reason)?;
+        let what = if rejected.escalated { "rejected for good" } else { "rejected" };
+        let mut done = Done::new(rejected.state, format!("{}: turn {} {what}", self.role, turn.id()));
+        done.body = body;
+        Ok(done)
+    }
+
+    fn blocked(&self, turn: &Turn, why: &str) -> Result<Done, GovernedError> {
+        let on = format!("dispatch:{why}");
+        let details = governed::Block {
+            blocked_on: &on,
+            category: "dispatch_error",
+            turn_id: Some(turn.id()),
+            config: Some(self.config),
+            ..governed::Block::default()
+        };
+        let blocked = mark_run_blocked(self.root, &details)?;
+        Ok(Done::new(blocked.state, format!("{}: turn {} stopped: {why}", self.role, turn.id())))
+    }
+}
+
+/// The run's state; a project without a run gets one.
+pub fn begun(root: &Root, config: &Config) -> Result<State, GovernedError> {
+    match load_state(root, config) {
+        Ok(state) if state.run_id().is_none() => Ok(init_run(root, config)?.state),
+        Err(GovernedError::NoState { .. }) => Ok(init_run(root, config)?.state),
+        Ok(state) => Ok(state),
+        Err(error) => Err(error),
+    }
+}

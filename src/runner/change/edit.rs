@@ -1,0 +1,106 @@
+//! A change to a branch's files by hand, as one commit that names what comes next.
+//!
+//! The files are those of the head, in a slot, as a command would find them; nobody's working tree is used.
+//! What the change leaves there becomes one commit on that head by one compare-and-swap: two who change the
+//! same head cannot both succeed. Nothing is kept of a change that failed. Implements K9 (by hand), K25, K28.
+
+use super::super::finish::blocked_notes;
+use super::super::land::Moved;
+use super::super::report::Report;
+use super::super::{Runner, RunnerError, Tip};
+use super::{ChangeError, Written, refuse_leased, written};
+use crate::protocol::declaration::Declaration;
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::RECOVERY_ID;
+use crate::store::slots::harvest::{HarvestError, Stage};
+use crate::store::{Expected, RefName, Swap, swap};
+use std::path::Path;
+
+impl Runner<'_> {
+    /// Lets `make` change the files of a branch's head in the folder that it is given; what it says comes
+    /// next is written with them. The inner error is `make`'s own, and nothing was written then. A local
+    /// branch that is not there is made at HEAD where `may_create`.
+    ///
+    /// # Errors
+    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
+    /// meanwhile, [`ChangeError::Blocked`] where local changes of a checkout are in the way,
+    /// [`ChangeError::Slot`] where no slot is free or what was left can't be a commit.
+    pub fn edit<E>(
+        &self,
+        branch: &RefName,
+        may_create: bool,
+        make: impl FnOnce(&Path) -> Result<Declaration, E>,
+    ) -> Result<Result<Written, E>, ChangeError> {
+        let found = self.fresh_tip(branch)?;
+        let created = found.is_none();
+        let tip = match found {
+            Some(tip) => tip,
+            None if may_create && self.settings.remote.is_none() => self.head_of(branch)?,
+            None => return Err(ChangeError::NoBranch(branch.clone())),
+        };
+        refuse_leased(branch, &tip)?;
+        let mut report = Report::new(branch);
+        let Some(mut slot) = self.take_slot(branch, &tip, &mut report)? else {
+            return Err(ChangeError::Slot("all are in use".to_owned()));
+        };
+        slot.fill(self.repo, tip.id(), tip.commit.tree)?;
+        let next = match make(slot.dir()) {
+            Ok(next) => next,
+            Err(error) => return Ok(Err(error)),
+        };
+        let found = slot.harvest(self.repo, Stage::All, tip.id(), tip.commit.tree);
+        let found = found.map_err(|error| match error {
+            HarvestError::Store(error) => ChangeError::from(error),
+            HarvestError::ForeignHead(_) | HarvestError::Unmerged => ChangeError::Slot(error.to_string()),
+        })?;
+        let dialect = Dialect::Dwp;
+        // Two who make the same change in the same second don't write the same commit.
+        let own = [dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4())];
+        let commit = self.write_declared(&next.message(dialect, &own), found.tree, vec![tip.id()])?;
+        slot.sync(self.repo)?;
+        let log = format!("aynig: set {}", next.state);
+        if created {
+            let by = self.signature();
+            let made = swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)?;
+            return match made {
+                Swap::Won => Ok(Ok(Written { created, ..written(branch, commit, &next.state) })),
+                Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
+                Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+            };
+        }
+        match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
+            Moved::Won(finished) => {
+                let _ = slot.leave(self.repo, tip.id());
+                let mut notes = report.notes;
+                notes.extend(blocked_notes(finished));
+                Ok(Ok(Written { notes, ..written(branch, commit, &next.state) }))
+            }
+            Moved::Lost => Err(ChangeError::Raced(branch.clone())),
+            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
+        }
+    }
+
+    /// The commit that a new branch begins at.
+    fn head_of(&self, branch: &RefName) -> Result<Tip, ChangeError> {
+        let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
+        Ok(self.store.read_commit(head.map_err(|_| ChangeError::Unborn(branch.clone()))?)?.into())
+    }
+
+    /// The configuration file of this name that the commands of a branch go by: that of the ref that they
+    /// are taken from, or the branch's own where those are trusted. `None`: there is none.
+    ///
+    /// # Errors
+    /// Whatever reading the ref or its tree fails with; a ref that is not there is [`ChangeError::NoBranch`].
+    pub fn trusted_file(&self, branch: &RefName, name: &str) -> Result<Option<Vec<u8>>, ChangeError> {
+        use super::super::settings::CommandsFrom;
+        let from = match &self.settings.commands_from {
+            CommandsFrom::Ref(from) => from,
+            CommandsFrom::Branch | CommandsFrom::Nowhere => branch,
+        };
+        let tip = self.store.tip(from).map_err(RunnerError::from)?;
+        let id = tip.ok_or_else(|| ChangeError::NoBranch(from.clone()))?;
+        let entries = self.store.read_tree(self.store.read_commit(id)?.tree)?;
+        let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());
+        Ok(entry.map(|entry| self.store.read_blob(entry.id)).transpose()?)
+    }
+}

@@ -1,0 +1,325 @@
+//! Governed runs on branches, by the real binary: turns by ticks, acts of people as commits.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use support::life::{Done, Life};
+use support::net::Net;
+
+const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/govern/.aynig");
+
+/// Puts the pack into the working tree, with its configuration where it counts.
+fn put_pack(life: &Life, edit: impl FnOnce(&mut Value)) {
+    let pack = Path::new(PACK);
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(pack.join("govern/agentxchain.json")).unwrap()).unwrap();
+    edit(&mut config);
+    life.write("agentxchain.json", &format!("{config:#}\n"));
+    for file in ["command/turn/pm", "command/turn/dev", "command/turn/qa", "govern/worker"] {
+        let path = format!(".aynig/{file}");
+        life.write(&path, &std::fs::read_to_string(pack.join(file)).unwrap());
+        std::fs::set_permissions(life.path(&path), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "govern"]);
+}
+
+fn life(edit: impl FnOnce(&mut Value)) -> Life {
+    let life = Life::new(&[]);
+    life.config("aynig.commandsFrom", "refs/heads/main");
+    put_pack(&life, edit);
+    life
+}
+
+/// Replaces the worker, on main.
+fn worker(life: &Life, script: &str) {
+    life.write(".aynig/govern/worker", &format!("#!/bin/sh\n{script}\n"));
+    life.git(&["commit", "-qam", "worker"]);
+}
+
+fn govern(life: &Life, args: &[&str]) -> Done {
+    life.run(&[&["govern"], args].concat())
+}
+
+fn show(life: &Life, path: &str) -> String {
+    life.git(&["show", &format!("work:{path}")])
+}
+
+fn state(life: &Life) -> Value {
+    serde_json::from_str(&show(life, ".agentxchain/state.json")).unwrap()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// G7: three roles, three phases, a rejection, two approvals; everything is in the history.
+#[test]
+fn a_run_of_three_roles_goes_from_plan_to_release() {
+    let life = life(|_| {});
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), state(&life)["status"].as_str()), ("gate", Some("paused")));
+    govern(&life, &["approve-phase", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), state(&life)["phase"].as_str()), ("gate", Some("qa")));
+    govern(&life, &["approve-completion", "-b", "work"]).expect(0);
+    let states = life.states("work");
+    let states: Vec<_> = states.iter().map(String::as_str).filter(|s| *s != "working").collect();
+    let told = ["done", "gate", "turn/qa", "turn/dev", "turn/dev", "gate", "turn/pm"];
+    assert_eq!(states, told, "the second turn of dev is the one that was rejected");
+    let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+    let roles: Vec<_> = history.iter().map(|turn| turn["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["pm", "dev", "qa"]);
+    assert_eq!(state(&life)["status"], "completed");
+    assert_eq!(show(&life, "greeting.txt"), "Hello, world!");
+    let subjects = life.git(&["log", "--format=%s", "work"]);
+    for said in ["rejected", "accepted", "phase implementation approved", "completion approved"] {
+        assert!(subjects.contains(said), "{said}: {subjects}");
+    }
+    // What was staged and dispatched is gone; what was rejected is kept.
+    let files = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+    assert!(!files.contains("staging/") && !files.contains("dispatch/turns/"), "{files}");
+    assert_eq!(files.matches("dispatch/rejected/").count(), 1, "{files}");
+    // The user's own checkout was never touched.
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    assert!(!life.path(".agentxchain").exists());
+    life.repo.assert_sound();
+}
+
+/// G6: the swap is the lock of acceptance; two machines drive one run.
+#[test]
+fn two_machines_accept_no_turn_twice() {
+    let net = Net::new(&[]);
+    put_pack(&net.life, |config| {
+        config["gates"] = json!({});
+        for phase in ["planning", "implementation", "qa"] {
+            config["routing"][phase].as_object_mut().unwrap().remove("exit_gate");
+        }
+    });
+    net.life.git(&["push", "-q", "origin", "main", "main:refs/heads/work"]);
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    net.life.config("aynig.commandsFrom", "refs/heads/main");
+    let begun = a.run(&["govern", "start", "--remote", "origin", "-b", "work"]);
+    begun.expect(0);
+    // Whoever begins it again is refused, and changes nothing.
+    let before = net.rev("work");
+    let again = b.run(&["govern", "start", "--remote", "origin", "-b", "work"]);
+    assert_eq!((again.code, net.rev("work")), (Some(2), before), "{again:?}");
+    for _ in 0..6 {
+        let race = [a.start_tick(&["--chain", "work"]), b.start_tick(&["--chain", "work"])];
+        race.into_iter().for_each(|tick| drop(tick.done()));
+    }
+    assert_eq!(net.states("work")[0], "done", "{:?}", net.states("work"));
+    let history = lines(&net.show("work", ".agentxchain/history.jsonl"));
+    let mut turns: Vec<_> = history.iter().map(|turn| turn["turn_id"].as_str().unwrap()).collect();
+    assert_eq!(turns.len(), 3, "{turns:?}");
+    turns.sort_unstable();
+    turns.dedup();
+    assert_eq!(turns.len(), 3);
+    let accepted = net.git(&["log", "--first-parent", "--format=%s", "work"]);
+    for turn in turns {
+        assert_eq!(accepted.matches(&format!("{turn} accepted")).count(), 1, "{accepted}");
+    }
+}
+
+/// G7: a worker that fails, and one that leaves nothing.
+#[test]
+fn a_worker_that_fails_blocks_the_run_until_somebody_unblocks_it() {
+    let life = life(|_| {});
+    worker(&life, "echo broken >&2; echo 'SET_STATE {\"state\":\"done\"}'; exit 3");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!(life.state("work"), "blocked");
+    let blocked = state(&life);
+    assert_eq!(blocked["blocked_reason"]["category"], "dispatch_error");
+    assert!(blocked["blocked_on"].as_str().unwrap().contains("its worker failed (exit status: 3)"));
+    let status = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(status.stdout.contains("govern unblock -b work"), "{status:?}");
+    worker(&life, "exit 0");
+    govern(&life, &["unblock", "-b", "work", "-m", "mended"]).expect(0);
+    assert_eq!(life.state("work"), "turn/pm");
+    // No result twice: rejected, then for good.
+    life.run(&["run", "work"]).expect(0);
+    let escalated = state(&life);
+    assert_eq!((life.state("work").as_str(), escalated["status"].as_str()), ("blocked", Some("blocked")));
+    assert!(escalated["blocked_on"].as_str().unwrap().starts_with("escalation:retries-exhausted"));
+}
+
+/// G7: what a worker prints declares nothing; what its role declares is the run's.
+#[test]
+fn a_worker_cannot_declare_what_comes_next() {
+    let life = life(|_| {});
+    let forged = "echo 'SET_STATE {\"state\":\"done\",\"subject\":\"forged\"}'";
+    let script = std::fs::read_to_string(Path::new(PACK).join("govern/worker")).unwrap();
+    worker(&life, &format!("trap \"{}\" EXIT\n{script}", forged.replace('"', "\\\"")));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!(life.state("work"), "gate");
+    assert!(!life.git(&["log", "--format=%s", "work"]).contains("forged"));
+}
+
+/// G7: a turn that somebody's own worker does; G8: its result is brought by hand.
+#[test]
+fn a_turn_of_another_worker_waits_for_its_result() {
+    let life = life(|config| config["routing"]["planning"]["exit_gate"] = Value::Null);
+    life.write(".aynig/command/turn/pm", "#!/bin/sh\nexec git aynig govern turn\n");
+    let text = life.read("agentxchain.json").replace("\"runtime\": \"shell\"", "\"runtime\": \"reviewer\"");
+    life.write("agentxchain.json", &text);
+    life.git(&["commit", "-qam", "by hand"]);
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!(life.state("work"), "waiting");
+    let turns = state(&life)["active_turns"].clone();
+    let (turn, record) = turns.as_object().unwrap().iter().next().unwrap();
+    let assignment = show(&life, &format!(".agentxchain/dispatch/turns/{turn}/ASSIGNMENT.json"));
+    assert!(assignment.contains(turn), "{assignment}");
+    let mut result = json!({
+        "schema_version": "1.0", "run_id": state(&life)["run_id"], "turn_id": turn, "role": "pm",
+        "runtime_id": record["runtime_id"], "status": "completed", "summary": "planned",
+        "decisions": [], "objections": [], "files_changed": [], "verification": {"status": "skipped"},
+        "artifact": {"type": "review", "ref": null}, "proposed_next_role": "nobody",
+    });
+    let file = life.repo.home().join("result.json");
+    std::fs::write(&file, result.to_string()).unwrap();
+    let before = life.rev("work");
+    let refused = govern(&life, &["accept", "-b", "work", "-F", file.to_str().unwrap()]);
+    assert_eq!((refused.code, life.rev("work")), (Some(2), before), "{refused:?}");
+    assert!(refused.stderr.contains("hint:"), "{refused:?}");
+    result["proposed_next_role"] = json!("dev");
+    std::fs::write(&file, result.to_string()).unwrap();
+    let done = govern(&life, &["accept", "--json", "-b", "work", "-F", file.to_str().unwrap()]).expect(0);
+    assert_eq!(done.json()["state"], "turn/dev", "{done:?}");
+    assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1);
+}
+
+/// K33: a branch brings neither workers nor hooks nor looser gates of its own.
+#[test]
+fn a_branch_does_not_bring_its_own_configuration() {
+    let life = life(|_| {});
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.git(&["switch", "-q", "work"]);
+    let mut config: Value = serde_json::from_str(&life.read("agentxchain.json")).unwrap();
+    let evil = life.shared().join("evil");
+    let touch = format!("touch '{}'", evil.display());
+    config["gates"] = json!({});
+    for phase in ["planning", "implementation", "qa"] {
+        config["routing"][phase].as_object_mut().unwrap().remove("exit_gate");
+    }
+    config["hooks"] = json!({ "before_assignment": [
+        { "name": "evil", "type": "process", "command": ["sh", "-c", touch], "timeout_ms": 5000, "mode": "advisory" }
+    ] });
+    config["runtimes"]["shell"]["command"] = json!(["sh", "-c", touch]);
+    life.write("agentxchain.json", &format!("{config:#}\n"));
+    life.write(".aynig/govern/worker", &format!("#!/bin/sh\n{touch}\n"));
+    life.git(&["commit", "-qam", "evil\n\ndwp-state: turn/pm"]);
+    life.git(&["switch", "-q", "main"]);
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!(life.state("work"), "gate", "the gate of main holds");
+    govern(&life, &["approve-phase", "-b", "work"]).expect(0);
+    assert!(!evil.exists());
+    // Where branches are trusted, it is theirs to say.
+    life.config("aynig.commandsFrom", "branch");
+    let ran = life.run(&["tick", "work"]);
+    assert!(evil.exists(), "{ran:?} {}", life.git(&["log", "-1", "--format=%B", "work"]));
+}
+
+/// G8: acts that the run's rules refuse, change nothing; an act on a leased branch waits for nobody.
+#[test]
+fn what_is_refused_changes_nothing() {
+    let life = life(|_| {});
+    let missing = govern(&life, &["status", "-b", "work"]);
+    assert!(missing.code == Some(128) && missing.stderr.contains("does not exist"), "{missing:?}");
+    let none = govern(&life, &["status", "-b", "main"]);
+    assert!(none.code == Some(128) && none.stderr.contains("hint: git aynig govern start"), "{none:?}");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let head = life.rev("work");
+    for act in [
+        &["approve-phase"][..],
+        &["approve-completion"],
+        &["accept"],
+        &["reject", "-m", "no"],
+        &["unblock"],
+        &["start"],
+        &["assign", "nobody"],
+    ] {
+        let said = govern(&life, &[act, &["-b", "work"]].concat());
+        assert_eq!((said.code, life.rev("work")), (Some(2), head.clone()), "{act:?}: {said:?}");
+        assert!(said.stderr.starts_with("error: "), "{said:?}");
+    }
+    life.lease("work", "turn/pm", "11111111-2222-4333-8444-555555555555", 600, 0);
+    let held = govern(&life, &["block", "-m", "stop", "-b", "work"]);
+    assert_eq!(held.code, Some(3), "{held:?}");
+    life.config("aynig.commandsFrom", "none");
+    assert_eq!(govern(&life, &["block", "-m", "stop", "-b", "work"]).code, Some(2));
+}
+
+/// G8: blocking and escalating by hand.
+#[test]
+fn people_stop_a_run_and_let_it_go_on() {
+    let life = life(|_| {});
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    govern(&life, &["block", "-b", "work", "-m", "holidays"]).expect(0);
+    assert_eq!(
+        (life.state("work").as_str(), state(&life)["blocked_on"].as_str()),
+        ("blocked", Some("human:holidays"))
+    );
+    govern(&life, &["unblock", "-b", "work"]).expect(0);
+    govern(&life, &["escalate", "-b", "work", "-m", "Which greeting?"]).expect(0);
+    assert_eq!(state(&life)["blocked_on"], "escalation:operator:which-greeting");
+    govern(&life, &["unblock", "-b", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/pm");
+    let ledger = lines(&show(&life, ".agentxchain/decision-ledger.jsonl"));
+    assert!(ledger.iter().any(|entry| entry["decision"] == "escalation_resolved"), "{ledger:?}");
+}
+
+/// G7: where commands come from a ref, they are put there before a run begins.
+#[test]
+fn a_run_begins_once_every_role_has_a_command() {
+    let life = life(|_| {});
+    life.git(&["rm", "-rq", ".aynig/command/turn"]);
+    life.git(&["commit", "-qm", "none"]);
+    let refused = govern(&life, &["start", "-b", "work"]);
+    assert_eq!((refused.code, life.try_rev("refs/heads/work")), (Some(2), None), "{refused:?}");
+    assert!(refused.stderr.contains("git aynig govern start -b work"), "{refused:?}");
+    life.git(&["add", ".aynig"]);
+    life.git(&["commit", "-qm", "commands"]);
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/pm");
+    // The scaffold has the role's own runtime do the work: the branch's worker, whose command main names.
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(life.state("work"), "gate");
+}
+
+/// G8: in a plain folder, without Git.
+#[test]
+fn a_plain_folder_is_governed_too() {
+    let life = life(|_| {});
+    let dir = life.repo.home().join("plain");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), dir.join("agentxchain.json")).unwrap();
+    let root = dir.to_str().unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+    let assigned = govern(&life, &["assign", "--root", root, "--json"]).expect(0).json();
+    let turn = assigned["facts"]["turn"]["turn_id"].as_str().unwrap().to_owned();
+    assert!(dir.join(assigned["facts"]["dispatch"].as_str().unwrap()).join("PROMPT.md").exists());
+    govern(&life, &["reject", "--root", root, "-m", "not so"]).expect(0);
+    let status = govern(&life, &["status", "--root", root]).expect(0);
+    assert!(status.stdout.contains(&turn) && status.stdout.contains("attempt 2"), "{status:?}");
+    let worker = Path::new(PACK).join("govern/worker");
+    let again = ["loop", "--json", "--approve", "--root", root, "--", worker.to_str().unwrap()];
+    // The first result of dev is no result: whoever drives the loop decides what becomes of it.
+    let looped = govern(&life, &again);
+    assert_eq!(
+        (looped.code, looped.json()["stop_reason"].as_str()),
+        (Some(1), Some("blocked")),
+        "{looped:?}"
+    );
+    govern(&life, &["reject", "--root", root, "-m", "not so either"]).expect(0);
+    let looped = govern(&life, &again);
+    let report = looped.json();
+    assert_eq!((looped.code, report["stop_reason"].as_str()), (Some(0), Some("completed")), "{looped:?}");
+    assert_eq!((report["turns_executed"].as_u64(), report["gates_approved"].as_u64()), (Some(2), Some(1)));
+}
