@@ -42,6 +42,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Tak
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hooks" -d 'Have commits, merges and pushes start their workflows by themselves'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "govern" -d 'Runs of several roles: turns, gates, approvals'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "install" -d 'Copy a workflow pack into .aynig/'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
@@ -171,6 +172,143 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -l git-dir -d
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "start" -d 'Begin a run, with a command for each role'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "status" -d 'Show where the run is, and what it waits for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "assign" -d 'Give the next turn to a role'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "accept" -d 'Accept the result that is staged for a turn'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "reject" -d 'Reject a turn\'s result: it is done again'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "approve-phase" -d 'Let the run enter the next phase'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "approve-completion" -d 'Let the run end'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "block" -d 'Stop the run until somebody unblocks it'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "unblock" -d 'Let a blocked run go on'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "escalate" -d 'Stop the run for a person\'s decision'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "loop" -d 'Take turns in a plain folder until somebody is needed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "turn" -d 'Take one turn: what the commands of the roles call'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "conformance" -d 'Judge one fixture of the public conformance corpus'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l role -d 'The first turn\'s role [default: the first phase\'s entry role]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s F -l file -d 'Stage this file as the turn\'s result first; \'-\' is standard input' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l human-merge -d 'The conflict that stopped this turn was merged by hand'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s m -l message -d 'Why' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s m -l message -d 'What the run waits for' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s m -l message -d 'A note for the decision ledger' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s m -l message -d 'What has to be decided' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l turn -d 'The turn that it is about [default: the only active one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l root -d 'The folder that holds agentxchain.json' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l max-turns -d 'Accepted turns after which it ends' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l approve -d 'Approve gates as they come'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -l role -d 'The role [default: what follows \'turn/\' in the state that is answered]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -l root -d 'A plain folder that holds agentxchain.json [default: the worktree of the run]' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'

@@ -264,6 +264,260 @@ uninstall\:"Take them out again, byte for byte"
 status\:"Show which hooks Git runs here"))' \
 && ret=0
 ;;
+(govern)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+":: :_git-aynig__subcmd__govern_commands" \
+"*::: :->govern" \
+&& ret=0
+
+    case $state in
+    (govern)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:git-aynig-govern-command-$line[1]:"
+        case $line[1] in
+            (start)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--role=[The first turn'\''s role \[default\: the first phase'\''s entry role\]]:ROLE:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(status)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(assign)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::role -- The role \[default\: the recommended one\]:_default' \
+&& ret=0
+;;
+(accept)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'-F+[Stage this file as the turn'\''s result first; '\''-'\'' is standard input]:FILE:_files' \
+'--file=[Stage this file as the turn'\''s result first; '\''-'\'' is standard input]:FILE:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'--human-merge[The conflict that stopped this turn was merged by hand]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::turn -- The turn \[default\: the only active one\]:_default' \
+&& ret=0
+;;
+(reject)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'-m+[Why]:REASON:_default' \
+'--message=[Why]:REASON:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::turn -- The turn \[default\: the only active one\]:_default' \
+&& ret=0
+;;
+(approve-phase)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(approve-completion)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(block)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'-m+[What the run waits for]:REASON:_default' \
+'--message=[What the run waits for]:REASON:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(unblock)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'-m+[A note for the decision ledger]:NOTE:_default' \
+'--message=[A note for the decision ledger]:NOTE:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(escalate)
+_arguments "${_arguments_options[@]}" : \
+'(--root)-b+[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'(--root)--branch=[The run'\''s branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
+'--root=[A plain folder that holds agentxchain.json; Git is not asked]:DIR:_files' \
+'(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'-m+[What has to be decided]:REASON:_default' \
+'--message=[What has to be decided]:REASON:_default' \
+'--turn=[The turn that it is about \[default\: the only active one\]]:TURN:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(loop)
+_arguments "${_arguments_options[@]}" : \
+'--root=[The folder that holds agentxchain.json]:DIR:_files' \
+'--max-turns=[Accepted turns after which it ends]:N:_default' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--approve[Approve gates as they come]' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'*::worker -- The worker \[default\: the command of each role'\''s runtime\]:_default' \
+&& ret=0
+;;
+(turn)
+_arguments "${_arguments_options[@]}" : \
+'--role=[The role \[default\: what follows '\''turn/'\'' in the state that is answered\]]:ROLE:_default' \
+'--root=[A plain folder that holds agentxchain.json \[default\: the worktree of the run\]]:DIR:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'*::worker -- The worker \[default\: the command of the role'\''s runtime\]:_default' \
+&& ret=0
+;;
+(conformance)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
 (install)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -343,6 +597,7 @@ _git-aynig_commands() {
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
 'hooks:Have commits, merges and pushes start their workflows by themselves' \
+'govern:Runs of several roles\: turns, gates, approvals' \
 'install:Copy a workflow pack into .aynig/' \
 'gc:Remove dead slots, old logs and old attempts' \
 'doctor:Show what would stop a tick here, and what mends it' \
@@ -374,6 +629,90 @@ _git-aynig__subcmd__events_commands() {
 _git-aynig__subcmd__gc_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig gc commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern_commands] )) ||
+_git-aynig__subcmd__govern_commands() {
+    local commands; commands=(
+'start:Begin a run, with a command for each role' \
+'status:Show where the run is, and what it waits for' \
+'assign:Give the next turn to a role' \
+'accept:Accept the result that is staged for a turn' \
+'reject:Reject a turn'\''s result\: it is done again' \
+'approve-phase:Let the run enter the next phase' \
+'approve-completion:Let the run end' \
+'block:Stop the run until somebody unblocks it' \
+'unblock:Let a blocked run go on' \
+'escalate:Stop the run for a person'\''s decision' \
+'loop:Take turns in a plain folder until somebody is needed' \
+'turn:Take one turn\: what the commands of the roles call' \
+'conformance:Judge one fixture of the public conformance corpus' \
+    )
+    _describe -t commands 'git-aynig govern commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__accept_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__accept_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern accept commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__approve-completion_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__approve-completion_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern approve-completion commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__approve-phase_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__approve-phase_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern approve-phase commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__assign_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__assign_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern assign commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__block_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__block_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern block commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__conformance_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__conformance_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern conformance commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__escalate_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__escalate_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern escalate commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__loop_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__loop_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern loop commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__reject_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__reject_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern reject commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__start_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__start_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern start commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__status_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__status_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern status commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__turn_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__turn_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern turn commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__govern__subcmd__unblock_commands] )) ||
+_git-aynig__subcmd__govern__subcmd__unblock_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig govern unblock commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__hooks_commands] )) ||
 _git-aynig__subcmd__hooks_commands() {
