@@ -84,7 +84,9 @@ fn s05_files_that_are_swapped_under_a_tick_are_not_what_runs() {
         let mut n = 0;
         while n < 8 || !swapper.is_finished() {
             let said = tick(&world, &dir, "go", &format!("b{n}"));
-            assert!(said.out.contains("go -> "), "{}{}", said.out, said.err);
+            // A file that goes while Git adds it ends the run `stalled`: that is no wrong execution.
+            let ended = said.out.contains("go -> ") || said.out.contains("go stalled");
+            assert!(ended, "{}{}", said.out, said.err);
             n += 1;
             if n >= 8 {
                 stop.store(true, Ordering::Relaxed);
