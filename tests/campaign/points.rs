@@ -110,7 +110,8 @@ fn one(scene: &'static Scene, plan: &Plan, mut chosen: Chosen<'_>) -> Part {
         let parts = if scene.is_slow() { 4 * chosen.parts } else { chosen.parts };
         points = chosen.dice.of(chosen.part as u64).sample(points, plan.whole.div_ceil(parts));
     } else {
-        points = chosen.dice.sample(points, plan.sample);
+        let some = if scene.is_slow() { plan.sample / 4 } else { plan.sample };
+        points = chosen.dice.sample(points, some);
     }
     eprintln!("{}: {} points", scene.name, points.len());
     for (point, fault) in points {
