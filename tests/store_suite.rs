@@ -542,6 +542,32 @@ fn holder(repo: &Repo) -> Holder {
     child
 }
 
+/// K11, K43: another runner that is slow with its swap is waited for longer than a lock of somebody else's.
+#[test]
+fn a_living_owner_of_our_own_is_given_time() {
+    let repo = Repo::new();
+    let first = id(&repo.commit("work", "x"));
+    let next = id(&repo.commit("other", "y"));
+    let mut store_options = options(true);
+    store_options.lock_wait = Duration::from_millis(250);
+    let store = GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &store_options).unwrap();
+    let alive = holder(&repo);
+    let lock = repo.git_dir().join("refs/heads/work.lock");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let since = std::time::Instant::now();
+            while since.elapsed() < Duration::from_millis(800) && lock.exists() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            drop(alive);
+        });
+        assert_eq!(
+            compare_and_swap(&store, &work(), Expected::At(first), next, &by(), LOG).unwrap(),
+            Swap::Won
+        );
+    });
+}
+
 #[test]
 fn a_dead_owners_lock_is_removed_and_a_living_ones_is_not() {
     let repo = Repo::new();

@@ -5,7 +5,7 @@
 //! over two of its children, so the lock is ours, told from others' as those of refs are (see `locks`), and the
 //! children work on a copy that becomes the index at the end. Implements K28, K43.
 
-use super::locks::{self, Twin};
+use super::locks::{self, Owner, Twin};
 use super::repository::Repository;
 use super::{StoreError, io_error};
 use std::fs;
@@ -89,7 +89,7 @@ impl IndexLock {
             match taken.map_err(|error| (error.kind(), error)) {
                 Ok(()) => return Ok(Some(Self { lock, _twin: twin })),
                 Err((ErrorKind::AlreadyExists, _)) => {
-                    if locks::remove_if_stale(&repo.common_dir, &lock)? {
+                    if locks::owner_of(&repo.common_dir, &lock)? == Owner::Gone {
                         continue;
                     }
                 }

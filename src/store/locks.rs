@@ -23,6 +23,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+/// How much longer than for others' a lock of ours is waited for whose owner lives.
+const OURS_TIMES: u32 = 20;
+
 /// A held `<ref>.lock`.
 #[derive(Debug)]
 pub struct RefLock {
@@ -77,7 +80,7 @@ impl RefLock {
         let lock = PathBuf::from(lock);
         let mut twin = Some(Twin::create(refs, content)?);
         let started = Instant::now();
-        let mut pause = Duration::from_millis(1);
+        let (mut pause, mut patience) = (Duration::from_millis(1), refs.lock_wait());
         loop {
             make_parents(refs, name, &lock)?;
             let error = match &twin {
@@ -89,11 +92,13 @@ impl RefLock {
                 Err(error) => error,
             };
             match error.kind() {
-                ErrorKind::AlreadyExists => {
-                    if remove_if_stale(refs.common_dir(), &lock)? {
-                        continue;
-                    }
-                }
+                ErrorKind::AlreadyExists => match owner_of(refs.common_dir(), &lock)? {
+                    Owner::Gone => continue,
+                    // It is about to move the ref: on a busy machine that takes as long as it takes, and who
+                    // gave up now would not hear that the race is lost.
+                    Owner::Ours => patience = refs.lock_wait() * OURS_TIMES,
+                    Owner::Other => patience = refs.lock_wait(),
+                },
                 // A folder on the way was removed as empty by somebody who deleted a ref.
                 ErrorKind::NotFound => {}
                 ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices
@@ -104,7 +109,7 @@ impl RefLock {
                 }
                 _ => return Err(io_error("create", &lock)(error)),
             }
-            if started.elapsed() >= refs.lock_wait() {
+            if started.elapsed() >= patience {
                 return Err(StoreError::LockHeld { name: name.clone(), age: age_of(&lock), path: lock });
             }
             std::thread::sleep(jittered(pause));
@@ -210,22 +215,33 @@ fn make_parents(refs: &FilesRefs, name: &RefName, lock: &Path) -> Result<(), Sto
     }
 }
 
-/// Removes the lock where it is ours and its owner is dead. Says whether trying again is worth it.
-pub(super) fn remove_if_stale(common_dir: &Path, lock: &Path) -> Result<bool, StoreError> {
-    let Some(identity) = identity(lock) else { return Ok(true) };
+/// Who holds a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// Nobody any more; trying again is worth it.
+    Gone,
+    /// A process of this tool, which lives.
+    Ours,
+    /// Git, or somebody else.
+    Other,
+}
+
+/// Says who holds a lock; one of ours whose owner is dead is removed.
+pub(super) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreError> {
+    let Some(identity) = identity(lock) else { return Ok(Owner::Gone) };
     for twin in twins(common_dir)? {
         if self::identity(&twin) != Some(identity) {
             continue;
         }
-        let Some(_dead) = flock_of_the_dead(&twin) else { return Ok(false) };
+        let Some(_dead) = flock_of_the_dead(&twin) else { return Ok(Owner::Ours) };
         // Nobody else can be here now; the lock may still have been exchanged before.
         if self::identity(lock) == Some(identity) {
             remove(lock)?;
         }
         remove(&twin)?;
-        return Ok(true);
+        return Ok(Owner::Gone);
     }
-    Ok(false)
+    Ok(Owner::Other)
 }
 
 /// Removes every twin whose owner is dead, with its lock. Returns the locks that were removed.

@@ -231,8 +231,9 @@ fn rounds(name: &'static str, remote: bool, reftable: bool) {
     if reftable && Repo::build().reftable().create().is_none() {
         return sweep.skip("this git can't make reftable repositories");
     }
-    let each = if remote { 4 } else { 8 };
-    let size = [sweep.size(16, 200), sweep.size(4, 50), sweep.size(3, each)];
+    // Where every look is a process of its own, each is asked for fewer.
+    let each = if remote || reftable { 2 } else { 8 };
+    let size = [sweep.size(16, 200), sweep.size(4, 50), sweep.size(2, each)];
     let arena = Arena::new(remote, reftable);
     // How fast the disk is decides nothing here.
     arena.life().config("aynig.fsync", "false");

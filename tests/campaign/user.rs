@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 const LOOP: &str =
     "echo x >>\"$T/runs\"; echo \"$AYNIG_RUN_ID\" >auto; echo 'SET_STATE {\"state\":\"build\"}'";
+/// Longest moment, on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(30);
 const TICKED: [&str; 3] = ["t0", "t1", "t2"];
 
 /// A repository that is ticked, and its twin that is not.
@@ -301,7 +303,7 @@ fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
 /// that `lost` may have left its own: `git commit` reads the index before it locks it, and writes what it read;
 /// `git reset` writes index and files before it finds that the branch moved.
 fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
-    let until = Instant::now() + Duration::from_secs(if lost { 1 } else { 5 });
+    let until = Instant::now() + if lost { Duration::from_secs(1) } else { PATIENCE };
     loop {
         let mut git = life.repo.command("git");
         let said =
@@ -326,7 +328,7 @@ fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
 
 /// While an outcome is brought into this very working tree its index is locked for a moment, as by any Git.
 fn again_while_locked(sweep: &Sweep, life: &Life, args: &[&str]) -> Done {
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + PATIENCE;
     loop {
         let said = done(life.repo.command("git").args(args).output().unwrap());
         let words = ["index.lock': File exists", "could not write index"];
