@@ -54,7 +54,8 @@ pub(super) fn check_as(
 fn sections_are_said(path: &str, text: &str, sections: &[&str]) -> Result<(), String> {
     let is_said = |line: &str| {
         let line = line.trim();
-        !line.is_empty() && !(line.starts_with('(') && line.ends_with(')'))
+        let is_hint = line.starts_with('(') && line.ends_with(')');
+        !line.is_empty() && !is_hint
     };
     let is_empty =
         |header: &&&str| !section(text, header).is_some_and(|lines| lines.into_iter().any(is_said));
