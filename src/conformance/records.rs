@@ -97,6 +97,7 @@ pub(super) fn accept(fixture: &Fixture) -> Actual {
                 "history_last_entry": accepted.accepted,
             }))
         }
+        Err(GovernedError::Refused(Refusal::AlreadyAccepted { .. })) => refused("turn_already_accepted"),
         Err(GovernedError::Refused(Refusal::TurnNotFound { .. })) if is_known => {
             refused("turn_already_accepted")
         }

@@ -120,16 +120,16 @@ fn append_once(
     if length == at {
         return disk::append(root, &path, text);
     }
-    // A file that is shorter than it was is another one: all of it is looked through.
-    let from = if length < at { 0 } else { at };
-    let tail = disk::read_from(&path, from)?;
+    // The file is not as it was left: the line may stand anywhere in it.
+    let whole = disk::read_from(&path, 0)?;
     let wanted = text.trim_start_matches('\n').as_bytes();
-    let is_there = tail.windows(wanted.len().max(1)).any(|window| window == wanted)
+    let is_there = whole.windows(wanted.len().max(1)).any(|window| window == wanted)
         || key.is_some_and(|key| has_entry(&path, key));
     if is_there {
         return Ok(());
     }
-    if from == at && text.as_bytes().starts_with(&tail) {
+    let tail = usize::try_from(at).ok().and_then(|at| whole.get(at..));
+    if tail.is_some_and(|tail| text.as_bytes().starts_with(tail)) {
         disk::cut(root, &path, at)?;
         return disk::append(root, &path, text);
     }

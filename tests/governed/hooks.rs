@@ -251,3 +251,14 @@ fn a_gate_that_a_hook_holds_stays_pending() {
     approve_completion_gate(&project.root(), &project.config).unwrap();
     assert_eq!(project.state().status(), Some(RunStatus::Completed));
 }
+
+#[test]
+fn hooks_see_the_environment_that_was_given_and_no_other() {
+    let project = Project::begun();
+    let path = std::env::var_os("PATH").unwrap();
+    let given = [("PATH".into(), path), ("SEEN".into(), "yes".into())];
+    let root = project.root().with_environment(given);
+    let hooks = json!({ "before_gate": [hook("env", "advisory", &format!("echo \"$SEEN$CARGO_MANIFEST_DIR\" > seen; {}", says("allow")))] });
+    run_hooks(&root, Some(&hooks), HookPhase::BeforeGate, &json!({}), &HookOptions::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(project.path().join("seen")).unwrap(), "yes\n");
+}

@@ -450,3 +450,37 @@ fn decisions_of_the_repository_are_overridden_by_who_may() {
     );
     assert_eq!(all[1]["status"], "active");
 }
+
+#[test]
+fn artifacts_of_the_workflow_kit_are_demanded_by_the_gate() {
+    let mut config = config();
+    let artifact = json!({ "path": "design.md", "semantics": "section_check", "semantics_config": { "required_sections": ["## Why"] }, "owned_by": "pm" });
+    config["workflow_kit"] = json!({ "phases": { "plan": { "artifacts": [artifact] } } });
+    let project = Project::with(config);
+    init_run(&project.root(), &project.config).unwrap();
+    project.write("plan.md", "x");
+    let ask = || {
+        let turn = project.assign("pm");
+        project.stage(&turn, json!({ "phase_transition_request": "build" }));
+        project.accept(&turn).unwrap().gate_result.unwrap()
+    };
+    assert_eq!(ask().missing_files, ["design.md"]);
+    project.write("design.md", "## Why\n\n(say why)\n\n## How\n\nso\n");
+    assert_eq!(ask().failing_files, ["design.md"]);
+    project.write("design.md", "## Why\n\nbecause\n");
+    assert_eq!(ask().action, GateAction::Advance);
+}
+
+#[test]
+fn a_turn_that_the_history_has_is_not_accepted_whatever_the_state_says() {
+    let project = Project::begun();
+    let turn = project.assign("pm");
+    let state = std::fs::read(project.path().join(".agentxchain/state.json")).unwrap();
+    project.stage(&turn, json!({}));
+    project.accept(&turn).unwrap();
+    std::fs::write(project.path().join(".agentxchain/state.json"), state).unwrap();
+    project.stage(&turn, json!({}));
+    let before = project.files();
+    assert_eq!(project.accept(&turn).unwrap_err().code(), Some("turn_already_accepted"));
+    assert_eq!(project.files(), before);
+}

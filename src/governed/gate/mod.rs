@@ -188,6 +188,7 @@ fn judge(config: &Config, folder: &Path, asked: Asked<'_>, result: &mut GateResu
         return result.reasons.push(format!("gate '{id}' is not defined, and so it is open"));
     };
     files(gate, folder, asked.phase, result);
+    artifacts(config, folder, asked.phase, result);
     let wants_pass = gate.get("requires_verification_pass") == Some(&Value::Bool(true));
     if wants_pass && !matches!(asked.verification, Some("pass" | "attested_pass")) {
         result.missing_verification = true;
@@ -199,6 +200,51 @@ fn judge(config: &Config, folder: &Path, asked: Asked<'_>, result: &mut GateResu
     } else if gate.get("requires_human_approval") == Some(&Value::Bool(true)) {
         result.action = GateAction::AwaitingHumanApproval;
     }
+}
+
+/// The artifacts that `workflow_kit` names for the phase: there, saying what they must, by who owns them.
+fn artifacts(config: &Config, folder: &Path, phase: &str, result: &mut GateResult) {
+    let kit = config.part("workflow_kit").and_then(|kit| json::object(kit, "phases"));
+    let Some(of_phase) = kit.and_then(|phases| json::object(phases, phase)) else { return };
+    for artifact in json::list(of_phase, "artifacts").iter().filter_map(Value::as_object) {
+        let Some(path) = json::filled(artifact, "path") else { continue };
+        let is_required = artifact.get("required") != Some(&Value::Bool(false));
+        let Ok(bytes) = std::fs::read(folder.join(path)) else {
+            if is_required && !result.missing_files.iter().any(|missing| missing == path) {
+                result.missing_files.push(path.to_owned());
+                result.reasons.push(format!("required artifact is missing: {path}"));
+            }
+            continue;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let kind = json::text(artifact, "semantics").unwrap_or_default();
+        let sections =
+            json::object(artifact, "semantics_config").map(|of| json::texts(of, "required_sections"));
+        let checked = semantics::check_as(kind, path, &text, phase, &sections.unwrap_or_default());
+        if let Err(reason) = checked
+            && !result.reasons.contains(&reason)
+        {
+            result.failing_files.push(path.to_owned());
+            result.reasons.push(reason);
+        }
+        if let Some(owner) = json::filled(artifact, "owned_by")
+            && !has_turn_of(folder, owner, phase)
+        {
+            result
+                .reasons
+                .push(format!("'{path}' is of role '{owner}', which has no accepted turn in '{phase}'"));
+        }
+    }
+}
+
+fn has_turn_of(folder: &Path, role: &str, phase: &str) -> bool {
+    let mut found = false;
+    // A history that can't be read has no such turn.
+    let _ = super::lines::backwards(&folder.join(super::journal::HISTORY), |entry| {
+        found = json::text(&entry, "role") == Some(role) && json::text(&entry, "phase") == Some(phase);
+        !found
+    });
+    found
 }
 
 fn files(gate: &Object, folder: &Path, phase: &str, result: &mut GateResult) {

@@ -27,6 +27,46 @@ pub(super) fn check(path: &str, text: &str, phase: &str) -> Result<(), String> {
     }
 }
 
+/// Checks an artifact by the name of its semantics; without one, by its path.
+///
+/// # Errors
+/// The reason, in words.
+pub(super) fn check_as(
+    semantics: &str,
+    path: &str,
+    text: &str,
+    phase: &str,
+    sections: &[&str],
+) -> Result<(), String> {
+    let default = match semantics {
+        "pm_signoff" => return signoff(path, text),
+        "system_spec" => return system_spec(path, text, phase),
+        "acceptance_matrix" => return acceptance_matrix(text),
+        "ship_verdict" => return ship_verdict(path, text),
+        "implementation_notes" => ".planning/IMPLEMENTATION_NOTES.md",
+        "release_notes" => ".planning/RELEASE_NOTES.md",
+        "section_check" => return sections_are_said(path, text, sections),
+        _ => path,
+    };
+    check(default, text, phase)
+}
+
+fn sections_are_said(path: &str, text: &str, sections: &[&str]) -> Result<(), String> {
+    let is_said = |line: &str| {
+        let line = line.trim();
+        let is_hint = line.starts_with('(') && line.ends_with(')');
+        !line.is_empty() && !is_hint
+    };
+    let is_empty =
+        |header: &&&str| !section(text, header).is_some_and(|lines| lines.into_iter().any(is_said));
+    let empty: Vec<&str> = sections.iter().filter(is_empty).copied().collect();
+    if empty.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{path} must say something under {}.", joined(&empty)))
+    }
+}
+
 /// A value with its blanks collapsed.
 fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

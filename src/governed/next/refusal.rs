@@ -117,6 +117,12 @@ pub enum Refusal {
         /// The turn that was named.
         turn_id: Option<String>,
     },
+    /// The history has the turn already, whatever the state says.
+    #[error("cannot accept turn '{turn_id}': it was accepted")]
+    AlreadyAccepted {
+        /// The turn.
+        turn_id: String,
+    },
     /// Several turns are active, and none was named.
     #[error("cannot choose a turn: several are active, name one")]
     TargetRequired,
@@ -133,6 +139,7 @@ impl Refusal {
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::TurnNotFound { .. } => Some("not_found"),
+            Self::AlreadyAccepted { .. } => Some("turn_already_accepted"),
             Self::TargetRequired => Some("target_required"),
             Self::NotConflicted { .. } => Some("protocol_error"),
             Self::NotAllowed { .. }

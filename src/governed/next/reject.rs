@@ -1,7 +1,7 @@
 //! Rejecting a result, and the conflict that makes somebody reject or merge it.
 
 use super::super::json;
-use super::{Refusal, RunStatus, State, TurnStatus, block, reason, target};
+use super::{Refusal, State, TurnStatus, block, reason, target};
 use serde_json::{Value, json};
 
 /// A result that is rejected.
@@ -120,7 +120,6 @@ fn exhausted(mut next: State, mut turn: super::Turn, new: &Rejection) -> State {
             "escalated_at": new.at,
         }),
     );
-    debug_assert_eq!(next.status(), Some(RunStatus::Blocked));
     next
 }
 

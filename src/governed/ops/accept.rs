@@ -6,21 +6,21 @@
 //! was; a conflict and a hook that stops it are written down, and say so. Implements G1, G3, G5.
 
 use super::super::config::Authority;
-use super::super::gate::{self, Asked, GateResult};
+use super::super::gate::GateResult;
 use super::super::history::{self, Facts};
 use super::super::hooks::{HookPhase, HookReport};
-use super::super::journal::{Change, HISTORY, REPO_DECISIONS, TALK};
+use super::super::journal::{Change, REPO_DECISIONS, TALK};
 use super::super::json::{self, Object};
-use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state, wanted};
+use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::observe::{self, Changes, Sight};
 use super::super::outcome::{Bench, Stage, Validation, is_product, validate_text};
 use super::super::root::Root;
 use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
-use super::super::{Config, GovernedError, conflict, hooks, lines, policy};
+use super::super::{Config, GovernedError, conflict, hooks, policy};
 use super::carryover::{Carryover, carryover};
 use super::facts::{Staged, staged};
-use super::{Place, locked, record};
+use super::{Place, asked, locked, record};
 use serde_json::{Value, json};
 
 /// How a conflicted turn is accepted.
@@ -74,6 +74,9 @@ pub fn accept_turn(root: &Root, config: &Config, options: &AcceptOptions) -> Res
         admit(&state, Verb::Accept)?;
         if !state::is_safe_id(turn.id()) {
             return Err(GovernedError::UnsafeTurnId { turn_id: turn.id().to_owned() });
+        }
+        if asked::was_accepted(root, &turn)? {
+            return Err(Refusal::AlreadyAccepted { turn_id: turn.id().to_owned() }.into());
         }
         let merges = options.resolution == Resolution::HumanMerge;
         if merges && turn.status() != Some(TurnStatus::Conflicted) {
@@ -260,43 +263,6 @@ impl Accepting<'_> {
         Ok(GovernedError::Conflict { conflict: Box::new(conflict.clone()), state: Box::new(next) })
     }
 
-    /// The gates' answers to what the result asks for.
-    fn gates(&self, result: &Object) -> Result<[Option<GateResult>; 2], GovernedError> {
-        let wanted = wanted(self.state, self.turn.id(), result);
-        let phase = self.state.phase().unwrap_or_default();
-        let ask = |by: &str| -> Result<Option<String>, GovernedError> {
-            if by == self.turn.id() {
-                return Ok(declared_verification(result));
-            }
-            let mut status = None;
-            lines::backwards(&self.root.join(HISTORY), |entry| {
-                let is_it = json::text(&entry, "turn_id") == Some(by);
-                if is_it {
-                    status = declared_verification(&entry);
-                }
-                !is_it
-            })?;
-            Ok(status)
-        };
-        let completion = match &wanted.completion {
-            Some(by) => {
-                let verification = ask(by)?;
-                let asked = Asked { phase, by, verification: verification.as_deref() };
-                Some(gate::run_completion(self.config, self.root.folder(), asked))
-            }
-            None => None,
-        };
-        let exit = match &wanted.exit {
-            Some((to, by)) => {
-                let verification = ask(by)?;
-                let asked = Asked { phase, by, verification: verification.as_deref() };
-                Some(gate::phase_exit(self.config, self.root.folder(), asked, to))
-            }
-            None => None,
-        };
-        Ok([completion, exit])
-    }
-
     fn commit(
         &self,
         validation: Validation,
@@ -307,7 +273,7 @@ impl Accepting<'_> {
         owed: &mut Vec<Owed>,
     ) -> Result<Accepted, GovernedError> {
         let (root, state, turn, at) = (self.root, self.state, self.turn, self.root.now());
-        let [completion, exit] = self.gates(result)?;
+        let [completion, exit] = asked::gates(root, self.config, state, turn.id(), result)?;
         let kind = json::object(result, "artifact").and_then(|artifact| json::text(artifact, "type"));
         let previous = state.get("accepted_integration_ref").and_then(Value::as_str);
         let route = state.phase().and_then(|phase| self.config.route(phase));
@@ -399,10 +365,6 @@ impl Accepting<'_> {
         };
         Ok((state, report))
     }
-}
-
-fn declared_verification(result: &Object) -> Option<String> {
-    json::object(result, "verification").and_then(|v| json::text(v, "status")).map(str::to_owned)
 }
 
 /// A merged conflict, for the history.

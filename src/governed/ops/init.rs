@@ -2,11 +2,10 @@
 
 use super::super::events::{self, Kind};
 use super::super::journal::Change;
-use super::super::json;
 use super::super::next::{Event, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::root::Root;
-use super::super::state::{self, RunStatus, State};
+use super::super::state::{self, State};
 use super::super::{Config, GovernedError};
 use super::locked;
 use serde_json::{Value, json};
@@ -118,7 +117,6 @@ pub fn reactivate_run(
             owed.push(Owed { event: "escalation_resolved", state: next.clone(), payload, turn: None });
         }
         change.commit(root)?;
-        debug_assert_eq!(json::text(next.object(), "status"), Some(RunStatus::Active.name()));
         Ok(Reactivated { state: next })
     })
 }

@@ -5,6 +5,7 @@
 
 pub(super) mod accept;
 pub(super) mod approve;
+mod asked;
 pub(super) mod assign;
 pub(super) mod block;
 mod carryover;

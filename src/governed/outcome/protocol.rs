@@ -104,8 +104,11 @@ fn delegations(result: &Object, bench: Bench<'_>, role: &str, completion: bool, 
 fn review(bench: Bench<'_>, asks: bool, wrongs: &mut Wrongs) {
     let Some(review) = bench.turn.and_then(|turn| turn.get("delegation_review")?.as_object()) else { return };
     for entry in json::list(review, "delegation_results").iter().filter_map(Value::as_object) {
-        let made = json::texts(entry, "decision_ids");
-        let missing = json::texts(entry, "required_decision_ids").into_iter().find(|id| !made.contains(id));
+        let mut made = json::texts(entry, "decision_ids");
+        made.extend(json::texts(entry, "satisfied_decision_ids"));
+        let required = json::texts(entry, "required_decision_ids").into_iter().find(|id| !made.contains(id));
+        // What another tool has found missing is missing.
+        let missing = json::texts(entry, "missing_decision_ids").into_iter().next().or(required);
         if let Some(missing) = missing.filter(|_| asks) {
             let text = format!(
                 "decision '{missing}' was demanded of a delegation and not made: nothing can be requested yet"
