@@ -212,8 +212,13 @@ fn what_stands_in_examples_is_plain_shell() {
     let mut checked = 0;
     for pack in std::fs::read_dir(&examples).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
         assert!(pack.join("README.md").is_file(), "{}", pack.display());
-        for folder in ["command", "lib"] {
-            for entry in std::fs::read_dir(pack.join(".aynig").join(folder)).into_iter().flatten().flatten() {
+        let mut folders = vec![pack.join(".aynig")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
                 let text = std::fs::read_to_string(entry.path()).unwrap();
                 if !text.starts_with("#!") {
                     continue;
@@ -227,7 +232,7 @@ fn what_stands_in_examples_is_plain_shell() {
             }
         }
     }
-    assert!(checked >= 4);
+    assert!(checked >= 8);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::life::{Life, eventually};
+use support::net::Net;
 
 const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
 
@@ -46,27 +47,44 @@ fn work_is_kept_though_the_git_that_stages_it_is_killed() {
     assert_eq!(life.state("work"), "done");
 }
 
-/// K43: a child that was killed is noted, and one that ended is not.
+/// K28, K43: a child that was killed in a checkout leaves nothing of the user's locked.
 #[test]
-fn only_a_git_child_that_was_killed_stays_noted() {
+fn a_checkout_whose_git_was_killed_is_finished_by_a_later_tick() {
     let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
     life.event("work", "build", "");
     life.git(&["checkout", "-q", "work"]);
-    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", ": >.git/index.lock");
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", ":");
     let mut tick = life.aynig(&["tick", "--json", "work"]);
     tick.env("PATH", path).output().unwrap();
     assert_eq!(life.state("work"), "done", "the outcome is there, the working tree follows later");
-    let notes = || fs::read_dir(life.repo.git_dir().join("aynig/children")).unwrap().count();
-    assert_eq!(notes(), 1);
-    // Too young to be judged.
-    life.tick(&["work"]);
-    assert!(life.path(".git/index.lock").exists());
-    fs::remove_file(life.path(".git/index.lock")).unwrap();
+    assert!(!life.path(".git/index.lock").exists());
     eventually("the working tree follows", || {
         life.tick(&["work"]);
         life.read("file").contains("more").then_some(())
     });
     assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
+/// K43: a child that was killed is noted, and one that ended is not.
+#[test]
+fn only_a_git_child_that_was_killed_stays_noted() {
+    let net = Net::new(&[("build", DONE)]);
+    net.event("work", "build", "");
+    let machine = net.machine("a");
+    let notes = || fs::read_dir(machine.dir.join(".git/aynig/children")).map_or(0, Iterator::count);
+    machine.tick(&["work"]).expect(0);
+    assert_eq!(notes(), 0);
+    let lock = "refs/aynig/remote/origin/work.lock";
+    let path = deadly_git(
+        &net.life,
+        "*' fetch '*",
+        &format!("mkdir -p .git/refs/aynig/remote/origin; : >.git/{lock}"),
+    );
+    machine.aynig(&["tick", "--remote", "origin"]).env("PATH", path).output().unwrap();
+    assert_eq!(notes(), 1);
+    // Too young to be judged.
+    machine.tick(&[]);
+    assert!(machine.dir.join(".git").join(lock).exists());
 }
 
 /// K43: own locks are gone after the next tick, whichever branch that is for.

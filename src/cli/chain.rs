@@ -18,7 +18,7 @@ use crate::runner::select::evaluate;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::RefName;
-use crate::store::git_command::is_passed_on;
+use crate::store::git_pins::is_passed_on;
 use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;

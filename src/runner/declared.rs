@@ -3,8 +3,8 @@
 //! Implements K19, K29 (there are none in the `aynig` dialect).
 
 use super::Runner;
+use super::live::Live;
 use super::report::{Note, Report};
-use super::supervise::Live;
 use crate::protocol::complete::Declared;
 use crate::protocol::declaration::{Declaration, Invalid, LINE_MAX};
 use crate::protocol::dialect::Writer;

@@ -5,10 +5,11 @@
 
 use super::claim::Claimed;
 use super::land::Moved;
+use super::live::Live;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
 use super::slot::attempt_ref;
-use super::supervise::{Ended, Live, PATIENCE};
+use super::supervise::{Ended, PATIENCE};
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Kept, Stall, complete, kept_of_fenced};
 use crate::protocol::declaration::Declaration;

@@ -8,10 +8,11 @@
 use super::claim::Lease;
 use super::finish::{blocked_notes, ran, with_causes};
 use super::land::Moved;
+use super::live::Live;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report, Unforwarded};
 use super::slot::attempt_ref;
-use super::supervise::{Live, note_once};
+use super::supervise::note_once;
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::complete::Exit;
 use crate::protocol::dialect::Writer;

@@ -3,7 +3,7 @@
 //! Implements K23.
 
 use super::Runner;
-use super::supervise::Live;
+use super::live::Live;
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::secrets::Secrets;
 use crate::protocol::text::{escape, tail_block};

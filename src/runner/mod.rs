@@ -17,6 +17,7 @@ pub mod history;
 pub mod housekeeping;
 mod land;
 mod last_words;
+mod live;
 pub mod logs;
 mod moments;
 pub mod pending;

@@ -3,7 +3,7 @@
 //! Its own lease, an event of its own command, the commit that its slot stands on, or somebody else's.
 //! Implements the second column of section 8's table, K22.
 
-use super::supervise::Live;
+use super::live::Live;
 use super::{Runner, RunnerError};
 use crate::protocol::complete::HeadIs;
 use crate::protocol::event::Event;

@@ -5,15 +5,15 @@
 //! branch. Implements K15-K18, K29.
 
 use super::claim::{Claimed, Lease};
+use super::live::Live;
 use super::logs::Logs;
 use super::relate::Relation;
 use super::report::{Note, Ran, Report};
 use super::{Progress, Runner, RunnerError, io};
 use crate::protocol::complete::Exit;
-use crate::protocol::declaration::{Declarations, LINE_MAX, LINE_PREFIX};
+use crate::protocol::declaration::{LINE_MAX, LINE_PREFIX};
 use crate::protocol::environment;
 use crate::protocol::holding::{AfterLook, BeforeStart, Duty, NEVER, RENEW_AGAIN, after_look};
-use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::swap::{AfterRenewal, after_renewal};
 use crate::store::RefName;
@@ -36,51 +36,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Program {
     pub command: Command,
     pub place: PathBuf,
-}
-
-/// A run that is under way.
-pub(super) struct Live {
-    pub claimed: Claimed,
-    pub slot: Slot,
-    pub dir: PathBuf,
-    pub logs: Logs,
-    pub declared: Declarations,
-    pub started: Instant,
-    /// The command's own state event, once it was seen on the branch (K22).
-    pub own_event: Option<ObjectId>,
-    /// The signal that the runner was asked to stop with.
-    pub interrupted: Option<i32>,
-    /// The slot's HEAD that was found unfit for the branch, and the lease that it was looked at on (K29).
-    pub passed_over: Option<(ObjectId, ObjectId)>,
-    _alive: Option<Flock<File>>,
-}
-
-impl Live {
-    /// A run that begins now; `alive` is the lock that says so.
-    pub fn new(claimed: Claimed, slot: Slot, dir: PathBuf, logs: Logs, alive: Option<Flock<File>>) -> Self {
-        Self {
-            claimed,
-            slot,
-            dir,
-            logs,
-            declared: Declarations::default(),
-            started: Instant::now(),
-            own_event: None,
-            interrupted: None,
-            passed_over: None,
-            _alive: alive,
-        }
-    }
-
-    /// The run's id.
-    pub fn run_id(&self) -> &str {
-        &self.claimed.run.id
-    }
-
-    /// When the lease ends, on the clock that counts suspend.
-    pub fn lease_ends(&self) -> Duration {
-        self.claimed.lease.born + Duration::from_secs(self.claimed.run.lease_seconds)
-    }
 }
 
 /// How the command ended, with the guardian that still waits for word.

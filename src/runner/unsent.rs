@@ -4,9 +4,9 @@
 //! lease held is kept here, and `retry` lands it. Implements K26 (remote mode), K31.
 
 use super::finish::with_causes;
+use super::live::Live;
 use super::report::{Note, Ran, Report};
 use super::slot::attempt_ref;
-use super::supervise::Live;
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::id::ObjectId;

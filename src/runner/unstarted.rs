@@ -3,8 +3,8 @@
 //! Implements K14 (a fill that fails), K29 (where nobody but the command may write).
 
 use super::claim::Claimed;
+use super::live::Live;
 use super::report::{Note, Ran, Report};
-use super::supervise::Live;
 use super::{Runner, RunnerError};
 use crate::protocol::complete::Stall;
 use crate::protocol::dialect::Writer;

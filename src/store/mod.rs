@@ -19,6 +19,7 @@ pub mod files;
 pub mod git_calls;
 pub mod git_command;
 mod git_merge;
+pub mod git_pins;
 pub mod gix_store;
 pub mod glance;
 mod half_done;
