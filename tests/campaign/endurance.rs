@@ -222,6 +222,9 @@ fn one_process() {
         sweep.bad(format!("it ended early: {:?} {}", runner.done(), fs::read_to_string(&log).unwrap()));
         return sweep.end();
     }
+    let status = fs::read_to_string(format!("/proc/{}/status", runner.pid())).unwrap_or_default();
+    let memory: Vec<&str> = status.lines().filter(|l| l.starts_with("Rss") || l.starts_with("Vm")).collect();
+    let memory = memory.join(", ");
     runner.signal(nix::sys::signal::Signal::SIGTERM);
     let code = runner.done().code;
     let early = early.unwrap_or(late);
@@ -230,6 +233,9 @@ fn one_process() {
     sweep.count("descriptors at the end", late.0 as u64);
     sweep.count("KiB resident at the start", early.1);
     sweep.count("KiB resident at the end", late.1);
+    if late.1 > 64 << 10 {
+        sweep.bad(format!("{} KiB resident after {} runs: {memory}", late.1, done()));
+    }
     if code != Some(143) || late.0 > early.0 + 2 || late.1 > early.1 + (16 << 10) || done() < many {
         sweep.bad(format!("ended with {code:?}, {early:?} became {late:?}, {} runs", done()));
     }

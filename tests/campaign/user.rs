@@ -19,6 +19,8 @@ const LOOP: &str =
     "echo x >>\"$T/runs\"; echo \"$AYNIG_RUN_ID\" >auto; echo 'SET_STATE {\"state\":\"build\"}'";
 /// Longest moment, on a machine that does other things too.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Which roll switches to another branch and back.
+const SWITCHES: usize = 8;
 const TICKED: [&str; 3] = ["t0", "t1", "t2"];
 
 /// A repository that is ticked, and its twin that is not.
@@ -256,11 +258,12 @@ fn on_the_ticked_branch() {
     let runner = ticking(&life, &["t0"]);
     let (mut dice, mut made) = (sweep.dice(), Vec::new());
     for n in 0..sweep.size(40, 1000) {
-        let before = sweep.counted("cannot lock ref");
-        if let Some(id) = step(&sweep, &life, n, dice.below(12)) {
+        let (before, roll) = (sweep.counted("cannot lock ref"), dice.below(12));
+        if let Some(id) = step(&sweep, &life, n, roll) {
             made.push(id);
         }
-        arrived(&sweep, &life, n, sweep.counted("cannot lock ref") > before);
+        let lost = sweep.counted("cannot lock ref") > before;
+        arrived(&sweep, &life, n, lost || roll == SWITCHES);
         if fs::read_to_string(life.path("mine")).ok().as_deref() != Some("never touched\n") {
             sweep.bad(format!("operation {n}: an untracked file was touched"));
             life.write("mine", "never touched\n");
@@ -301,7 +304,8 @@ fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
 
 /// What the branch holds of the runs' file is what the working tree has, at the latest a moment later. An operation
 /// that `lost` may have left its own: `git commit` reads the index before it locks it, and writes what it read;
-/// `git reset` writes index and files before it finds that the branch moved.
+/// `git reset` writes index and files before it finds that the branch moved, and `git checkout` goes to the
+/// commit that it read, and says afterwards that it stands on the branch.
 fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
     let until = Instant::now() + if lost { Duration::from_secs(1) } else { PATIENCE };
     loop {
@@ -313,7 +317,7 @@ fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
         }
         if Instant::now() > until {
             if lost {
-                sweep.count("left an old index when they lost", 1);
+                sweep.count("Git itself left what the branch held before", 1);
                 life.git(&["reset", "-q", "--hard"]);
                 return;
             }
@@ -372,7 +376,7 @@ fn step(sweep: &Sweep, life: &Life, n: usize, roll: usize) -> Option<String> {
         4..6 => commit(&["commit", "--allow-empty", "-m", &message]),
         6 => commit(&["commit", "--amend", "--allow-empty", "-m", &format!("amended: {message}")]),
         7 => run(&["reset", "-q", "--keep", "HEAD~1"]).and(None),
-        8 => {
+        SWITCHES => {
             run(&["checkout", "-q", "main"])?;
             run(&["checkout", "-q", "t0"]).and(None)
         }
