@@ -175,11 +175,15 @@ fn every_file_opens_with_what_it_promises() {
     }
 }
 
-/// `K7`, and every number between the ends of `K10-K12`.
+/// `K7` and `G7`, and every number between the ends of `K10-K12`.
 fn cited(text: &str) -> BTreeSet<String> {
+    ["K", "G"].into_iter().flat_map(|family| cited_of(family, text)).collect()
+}
+
+fn cited_of(family: &str, text: &str) -> BTreeSet<String> {
     let mut rules = BTreeSet::new();
     let mut last: Option<(u32, usize)> = None;
-    for (at, _) in text.match_indices('K') {
+    for (at, _) in text.match_indices(family) {
         let before = text[..at].chars().next_back();
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
             continue;
@@ -199,21 +203,23 @@ fn cited(text: &str) -> BTreeSet<String> {
             && ended + 1 == at
             && text[ended..].starts_with('-')
         {
-            rules.extend((first..number).map(|n| format!("K{n}")));
+            rules.extend((first..number).map(|n| format!("{family}{n}")));
         }
-        rules.insert(format!("K{number}{}", if letter { "a" } else { "" }));
+        rules.insert(format!("{family}{number}{}", if letter { "a" } else { "" }));
         last = Some((number, end));
     }
     rules
 }
 
-/// The rules of CONTRACT.md that hold now: headings or items that begin with `**K7`.
+/// The rules of CONTRACT.md that hold now: headings or items that begin with `**K7` or `**G7`.
 fn rules() -> BTreeSet<String> {
     let text = std::fs::read_to_string(root().join("CONTRACT.md")).unwrap();
     let mut rules = BTreeSet::new();
-    for (at, _) in text.match_indices("**K") {
+    for (at, _) in text.match_indices("**K").chain(text.match_indices("**G")) {
         let name: String = text[at + 2..].chars().take_while(|c| c.is_alphanumeric()).collect();
-        rules.insert(name);
+        if name[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            rules.insert(name);
+        }
     }
     rules
 }
@@ -258,8 +264,8 @@ fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
 
 #[test]
 fn citations_are_read_with_their_ranges() {
-    let read = cited("Implements K10-K12, K4a (and K7). OK9 K100 K2x");
+    let read = cited("Implements K10-K12, K4a (and K7). OK9 K100 K2x G2-G3 GS7");
     let read: Vec<&str> = read.iter().map(String::as_str).collect();
-    assert_eq!(read, ["K10", "K11", "K12", "K4a", "K7"]);
+    assert_eq!(read, ["G2", "G3", "K10", "K11", "K12", "K4a", "K7"]);
     assert_eq!(crate_words("use crate::{a, b::{c, d}, e}; crate::f::g"), ["a", "b", "e", "f"]);
 }

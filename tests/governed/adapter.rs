@@ -1,4 +1,4 @@
-//! The adapter, with fixtures of our own: every operation, every exit code.
+//! The adapter, with fixtures of our own: every operation, every exit code (G10).
 
 use aynig::conformance::conformance;
 use serde_json::{Value, json};

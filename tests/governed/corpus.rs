@@ -1,4 +1,4 @@
-//! The public conformance corpus, where it is on this machine.
+//! The public conformance corpus, where it is on this machine (G10).
 
 use aynig::conformance::conformance;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Hooks: real programs, all twelve actions, tampering undone, hanging ones ended with their children.
+//! Hooks: real programs, all twelve actions, tampering undone, hanging ones ended with their children (G5).
 
 use crate::rig::{Project, config};
 use aynig::governed::*;

@@ -1,4 +1,4 @@
-//! What operations do and write: turns, gates, blocks, conflicts, budgets, formats.
+//! What operations do and write: turns, gates, blocks, conflicts, budgets, formats (G3, G4).
 
 use crate::rig::{Project, config};
 use aynig::governed::*;

@@ -1,4 +1,4 @@
-//! The run loop: every reason to stop.
+//! The run loop: every reason to stop (G9).
 
 use crate::rig::Project;
 use aynig::governed::*;

@@ -1,4 +1,4 @@
-//! Notifications, posted to a real listener on the loopback.
+//! Notifications, posted to a real listener on the loopback (G5).
 
 use crate::rig::{Project, config};
 use aynig::governed::*;

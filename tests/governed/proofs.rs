@@ -1,4 +1,4 @@
-//! The proofs under `examples/`, run.
+//! The proofs under `examples/`, run (G11).
 
 #[path = "../../examples/one_turn.rs"]
 mod one_turn;

@@ -1,4 +1,4 @@
-//! Many processes at one project at once: what comes of it is some serial order.
+//! Many processes at one project at once: what comes of it is some serial order (G2).
 
 use crate::rig::{Project, config, role};
 use aynig::governed::*;

@@ -1,4 +1,4 @@
-//! A refused operation leaves every byte as it was: all operations, all statuses.
+//! A refused operation leaves every byte as it was: all operations, all statuses (G4).
 
 use crate::rig::Project;
 use aynig::governed::*;

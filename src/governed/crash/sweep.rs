@@ -67,6 +67,7 @@ fn ended_by_itself(mut command: Command, step: u64, folder: &Path, scenario: &st
     true
 }
 
+/// G1
 #[test]
 #[ignore = "the process that is killed"]
 fn child() {
