@@ -55,6 +55,22 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Other tools of the format check events so: the public corpus has these two questions.
+fn are_sound(events: &[Value]) {
+    let ask = |operation: &str, args: Value| {
+        let fixture = json!({
+            "fixture_id": "own", "tier": 1, "surface": "event_lifecycle", "description": "a finished run",
+            "type": "validate", "setup": {}, "input": { "operation": operation, "args": args },
+            "expected": { "result": "success", "errors": [] },
+        });
+        let (verdict, code) = aynig::conformance::conformance(fixture.to_string().as_bytes());
+        assert_eq!(code, 0, "{verdict}");
+    };
+    assert!(events.len() > 10, "{events:?}");
+    events.iter().for_each(|event| ask("validate_event", json!({ "event": event })));
+    ask("validate_event_ordering", json!({ "events": events }));
+}
+
 /// G7: three roles, three phases, a rejection, two approvals; everything is in the history.
 #[test]
 fn a_run_of_three_roles_goes_from_plan_to_release() {
@@ -74,6 +90,7 @@ fn a_run_of_three_roles_goes_from_plan_to_release() {
     let roles: Vec<_> = history.iter().map(|turn| turn["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["pm", "dev", "qa"]);
     assert_eq!(state(&life)["status"], "completed");
+    are_sound(&lines(&show(&life, ".agentxchain/events.jsonl")));
     assert_eq!(show(&life, "greeting.txt"), "Hello, world!");
     let subjects = life.git(&["log", "--format=%s", "work"]);
     for said in ["rejected", "accepted", "phase implementation approved", "completion approved"] {

@@ -53,11 +53,14 @@ fn a_checkout_whose_git_was_killed_is_finished_by_a_later_tick() {
     let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
     life.event("work", "build", "");
     life.git(&["checkout", "-q", "work"]);
-    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", ":");
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", ": >\"$GIT_INDEX_FILE.lock\"");
     let mut tick = life.aynig(&["tick", "--json", "work"]);
     tick.env("PATH", path).output().unwrap();
     assert_eq!(life.state("work"), "done", "the outcome is there, the working tree follows later");
     assert!(!life.path(".git/index.lock").exists());
+    let left = fs::read_dir(life.path(".git/aynig")).unwrap().flatten().map(|e| e.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("merge-")).collect();
+    assert!(left.is_empty(), "{left:?}");
     eventually("the working tree follows", || {
         life.tick(&["work"]);
         life.read("file").contains("more").then_some(())

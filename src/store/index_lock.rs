@@ -72,6 +72,8 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        // Of a git that was killed while it wrote there.
+        let _ = fs::remove_file(self.path.with_extension("index.lock"));
     }
 }
 
