@@ -187,12 +187,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__doctor)
-            opts="-C -q -v -h --network --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --network --history --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --history)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -322,6 +322,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l json -d 'One 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l history -d 'Also judge what this branch\'s commits say, or those of every branch' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l network -d 'Also ask the remote of \'aynig.remote\', for ten seconds at most'

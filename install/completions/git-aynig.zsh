@@ -552,6 +552,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (doctor)
 _arguments "${_arguments_options[@]}" : \
+'--history=[Also judge what this branch'\''s commits say, or those of every branch]::BRANCH:_git-aynig_branches' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--network[Also ask the remote of '\''aynig.remote'\'', for ten seconds at most]' \

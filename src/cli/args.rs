@@ -363,6 +363,9 @@ pub struct Doctor {
     /// Also ask the remote of 'aynig.remote', for ten seconds at most
     #[arg(long)]
     pub network: bool,
+    /// Also judge what this branch's commits say, or those of every branch
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1)]
+    pub history: Option<Option<OsString>>,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,

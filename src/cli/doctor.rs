@@ -29,7 +29,7 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
         found.push(Finding::new(Level::Error, "environment", text).hint("unset AYNIG"));
     }
     match Git::find_here() {
-        Ok(_) => in_repository(global, args.network, &mut found),
+        Ok(_) => in_repository(global, args, &mut found),
         Err(error) => {
             let text = escape(error.to_string().as_bytes());
             found.push(Finding::new(Level::Error, "git", text).hint("install git, or put it on PATH"));
@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
     Ok(i32::from(found.iter().any(|f| f.level == Level::Error)))
 }
 
-fn in_repository(global: &Global, network: bool, found: &mut Vec<Finding>) {
+fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
     let session = match Session::open(global) {
         Ok(session) => session,
         Err(failure) => {
@@ -72,9 +72,15 @@ fn in_repository(global: &Global, network: bool, found: &mut Vec<Finding>) {
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
         let mut found = runner.checkup();
+        let prefix = remote.as_deref().map_or_else(|| "refs/heads/".to_owned(), tracking);
+        if let Some(history) = &args.history {
+            let branch = history.as_deref().map(|name| session.branch(name)).transpose()?;
+            let branch = branch.map(|b| RefName::new([prefix.as_bytes(), b.short()].concat()));
+            found.extend(runner.check_history(branch.as_ref(), &prefix));
+        }
         match remote {
-            Some(remote) => found.extend(runner.checkup_remote(&remote, network)),
-            None if network => {
+            Some(remote) => found.extend(runner.checkup_remote(&remote, args.network)),
+            None if args.network => {
                 let text = "none is configured, so nothing was asked";
                 found.push(Finding::new(Level::Ok, "remote", text).hint("git config aynig.remote <name>"));
             }
@@ -88,12 +94,15 @@ fn in_repository(global: &Global, network: bool, found: &mut Vec<Finding>) {
     }
 }
 
+/// Where a remote's branches are, as they were last heard of.
+fn tracking(remote: &str) -> String {
+    format!("refs/aynig/remote/{remote}/")
+}
+
 /// With a remote, the ref that commands come from is the remote's (K33): here, as it was last fetched.
 fn as_last_heard(session: &Session, remote: &str, from: &mut CommandsFrom) -> Result<(), Failure> {
     let CommandsFrom::Ref(name) = from else { return Ok(()) };
-    let mut tracking = format!("refs/aynig/remote/{remote}/").into_bytes();
-    tracking.extend_from_slice(name.short());
-    let tracking = RefName::new(tracking);
+    let tracking = RefName::new([tracking(remote).as_bytes(), name.short()].concat());
     if session.repo.open_store(false)?.tip(&tracking)?.is_some() {
         *from = CommandsFrom::Ref(tracking);
     }

@@ -127,6 +127,20 @@ impl RepoGit {
         Ok(symbolic.map(|(name, target)| (RefName::new(name), RefName::new(target))).collect())
     }
 
+    /// What a ref's log says, oldest first: what the ref held since, and what was done. Empty where there is none.
+    pub fn reflog(&self, name: &RefName) -> Result<Vec<(ObjectId, Vec<u8>)>, StoreError> {
+        let args = ["--walk-reflogs", "--no-show-signature", "--format=%H %gs"].map(OsStr::new);
+        let name = [OsStr::from_bytes(name.as_bytes()), OsStr::new("--")];
+        let printed = self.here().verb("log").args(args.into_iter().chain(name)).ok()?;
+        let newest_first = printed.split(|b| *b == b'\n').filter_map(|line| {
+            let space = line.iter().position(|b| *b == b' ')?;
+            Some((ObjectId::from_hex(&line[..space]).ok()?, line[space + 1..].to_vec()))
+        });
+        let mut lines: Vec<_> = newest_first.collect();
+        lines.reverse();
+        Ok(lines)
+    }
+
     /// The remote that `git push` would take for a branch; `None` where the configuration names none.
     pub fn push_remote(&self, branch: &RefName) -> Result<Option<String>, StoreError> {
         let name = OsStr::from_bytes(branch.as_bytes());

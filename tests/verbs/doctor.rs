@@ -311,3 +311,42 @@ fn a_disk_on_which_no_file_can_be_made_any_more_is_an_error() {
         found(&read(&some.out), "warning", "disk", " files may still be made where '");
     }
 }
+
+/// What a real history says, and what it says once somebody forged it.
+#[test]
+fn the_history_of_a_branch_is_judged() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    let trigger = rig.git(&["rev-parse", "work"]);
+    rig.aynig(&["tick", "work"]).expect(0);
+    rig.set("other", "fail");
+    rig.aynig(&["tick", "other"]).expect(1);
+    let judged =
+        |args: &[&str], code| rig.json(&[&["doctor", "--json", "--history"], args].concat(), code, SCHEMA);
+    found(&judged(&["work"], 0), "ok", "history", "work: 3 state events were judged");
+    found(&judged(&[], 0), "ok", "history", "3 branches: 6 state events were judged");
+    assert!(!rig.doctor(0).iter().any(|f| f["subject"] == "history"));
+    // A person may rewind, and merge.
+    let outcome = rig.git(&["rev-parse", "work"]);
+    rig.git(&["update-ref", "-m", "reset", "refs/heads/work", &trigger]);
+    rig.aynig(&["tick", "work"]).expect(0);
+    found(&judged(&["work"], 0), "ok", "history", "work: 3 state events were judged");
+    // The first outcome once more, on top of itself.
+    let message = rig.git(&["log", "-1", "--format=%B", &outcome]);
+    let again = rig.git(&["commit-tree", "-p", &outcome, "-m", &message, &format!("{outcome}^{{tree}}")]);
+    rig.git(&["update-ref", "-m", "forged", "refs/heads/forged", &again]);
+    let said = judged(&["forged"], 1);
+    let finding = found(&said, "error", "history", "forged: V2: run ");
+    assert_eq!(finding["hint"], "git aynig events --history forged");
+    found(&said, "error", "history", &format!("forged: V4: {again} does not stand on a lease of its run"));
+    found(&judged(&[], 1), "error", "history", "forged: V2: run ");
+    found(&judged(&["work"], 0), "ok", "history", "work: ");
+    // What only the reflog tells: a move of this tool that dropped a commit.
+    let mine = rig.git(&["commit-tree", "-p", "work", "-m", "mine", "work^{tree}"]);
+    rig.git(&["update-ref", "-m", "commit", "refs/heads/work", &mine]);
+    rig.git(&["update-ref", "-m", "aynig: ok -> done", "refs/heads/work", &outcome]);
+    let text = format!("work: V5: {outcome} dropped what was accepted before");
+    found(&judged(&["work"], 1), "error", "history", &text);
+    let gone = judged(&["gone"], 1);
+    assert_eq!(found(&gone, "error", "history", "branch 'gone' does not exist")["hint"], "git branch --list");
+}

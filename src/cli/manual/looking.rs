@@ -158,7 +158,13 @@ pub const DOCTOR: &str = "\
 Looks for what would stop a tick here: trust, configuration that does not count, commands that are not executable or \
 not committed, disks with little room, locks that are held, branches from the future of this machine's clock. Names the \
 command that mends each. Changes nothing, and asks no other machine unless --network says so: then whether the remote that \
-'aynig.remote' names answers without a question, as a runner needs it to.";
+'aynig.remote' names answers without a question, as a runner needs it to.
+
+With --history, what the commits of a branch (of each branch without a name) and its reflog say is judged too: that no \
+trigger was leased twice without having been the head twice, that each run ended once and stands on its own lease, that \
+nothing was written for a run after 'stalled', and that no runner dropped a commit or made a branch. Commits of runs that a person \
+rebased or picked show up as well: they stand on something other than what they name. With 'aynig.remote', the remote's branches \
+are judged as they were last fetched.";
 
 /// `doctor`, sections.
 pub const DOCTOR_MORE: &str = "\
@@ -166,8 +172,8 @@ JSON:
 Objects with schema (aynig.doctor/1), level (ok, warning, error), subject, text, hint (the command that mends it).
 
 Exit status:
-  0    nothing stops a tick
-  1    something would
+  0    nothing stops a tick, and nothing that was judged is wrong
+  1    something would, or is
 
 Configuration:
   aynig.remote      the remote whose branches runners share
@@ -176,6 +182,7 @@ Configuration:
 Examples:
   git aynig doctor
   git aynig doctor --network
+  git aynig doctor --history work
 
 See also:
   git-aynig(1), git-aynig-trust(1), git-aynig-tick(1)";

@@ -2,12 +2,17 @@
 //!
 //! Give it the moves that a ref made, in order, as the repository that holds it accepted them (its reflog
 //! says), and the commits they name. It knows nothing of runners, clocks or crashes: a history that two
-//! executors made, or that lost work, shows it. Judges promise 1 of the contract, K8, K10, K20-K24, K27.
+//! executors made, or that lost work, shows it. Where the moves were not kept, the commits alone are judged
+//! ([`check_line`]), or a reflog ([`check_log`]). Judges promise 1 of the contract, K8, K10, K20-K24, K27.
 
+mod log;
+
+use super::dialect::Writer;
 use super::event::{Event, RECOVERY_ID, STALLED_RUN};
 use super::id::ObjectId;
 use super::message::Message;
-use std::collections::{BTreeMap, HashMap};
+pub use log::{Logged, check_line, check_log, line};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 /// A commit, as far as it counts here.
@@ -104,20 +109,6 @@ pub fn check(moves: &[Move], commits: &HashMap<ObjectId, Recorded>) -> Vec<Viola
     judge.found
 }
 
-/// Judges a branch of which only the commits are known: its first parents, each taken as a move of its own.
-pub fn check_line(head: ObjectId, commits: &HashMap<ObjectId, Recorded>) -> Vec<Violation> {
-    let mut line = vec![head];
-    while let Some(parent) = line.last().and_then(|id| commits.get(id)?.parents.first()) {
-        if !commits.contains_key(parent) || line.contains(parent) {
-            break;
-        }
-        line.push(*parent);
-    }
-    line.reverse();
-    let moves: Vec<Move> = line.windows(2).map(|w| Move { old: Some(w[0]), new: Some(w[1]) }).collect();
-    check(&moves, commits)
-}
-
 struct Judge<'a> {
     commits: &'a HashMap<ObjectId, Recorded>,
     /// How often each commit was the head, and how often it was leased.
@@ -200,7 +191,10 @@ impl<'a> Judge<'a> {
         }
         let Some(run) = event.run_id().map(str::to_owned) else { return Role::Other };
         let (Some(trigger), Some(_)) = (event.trigger(), event.origin_state()) else {
-            self.found.push(Violation::Unreadable(id));
+            // A command that writes its own may leave these out (K29).
+            if event.dialect.writer() == Writer::Runner {
+                self.found.push(Violation::Unreadable(id));
+            }
             return Role::Other;
         };
         if !event.is_working() {
@@ -260,17 +254,22 @@ impl<'a> Judge<'a> {
     }
 
     fn descends(&self, new: ObjectId, old: ObjectId) -> bool {
-        let (mut todo, mut seen) = (vec![new], std::collections::HashSet::new());
-        while let Some(id) = todo.pop() {
-            if id == old {
-                return true;
-            }
-            if seen.insert(id) {
-                todo.extend(self.commits.get(&id).into_iter().flat_map(|c| c.parents.iter().copied()));
-            }
-        }
-        false
+        descends(self.commits, new, old)
     }
+}
+
+/// True where `old` is `new`, or reachable from it.
+fn descends(commits: &HashMap<ObjectId, Recorded>, new: ObjectId, old: ObjectId) -> bool {
+    let (mut todo, mut seen) = (vec![new], HashSet::new());
+    while let Some(id) = todo.pop() {
+        if id == old {
+            return true;
+        }
+        if seen.insert(id) {
+            todo.extend(commits.get(&id).into_iter().flat_map(|c| c.parents.iter().copied()));
+        }
+    }
+    false
 }
 
 fn names(list: &[(String, ObjectId)], run: &str) -> bool {

@@ -160,3 +160,51 @@ fn v7_a_commit_that_hides_its_trigger() {
 fn a_commit_that_is_not_there() {
     assert_eq!(good().go(3, 77).found(), [Violation::Missing(id(77))]);
 }
+
+/// The reflog of a branch that holds these commits one after another.
+fn log(lines: &[(u8, bool)]) -> Vec<Logged> {
+    lines.iter().map(|(n, by_runner)| Logged { new: id(*n), by_runner: *by_runner }).collect()
+}
+
+/// One move may bring many commits; a person may go back, elsewhere, and merge.
+#[test]
+fn a_good_reflog_has_no_violation() {
+    let h = good();
+    assert_eq!(check_log(&log(&[(0, false), (1, false), (2, true), (3, true), (4, true)]), &h.commits), []);
+    // A fetch brought the run as a whole; what lies below the first line counts too.
+    assert_eq!(check_log(&log(&[(1, false), (4, false)]), &h.commits), []);
+    assert_eq!(check_log(&log(&[(4, false)]), &h.commits), []);
+    let mut h = good();
+    h.of_run(6, 1, "working", "s", 1);
+    assert_eq!(check_log(&log(&[(3, true), (1, false), (6, true)]), &h.commits), [], "a rewind");
+    // Elsewhere, to a branch that is at another run of the trigger, and a merge of what was there.
+    h.commit(5, 6, "");
+    h.commits.get_mut(&id(5)).unwrap().parents.push(id(3));
+    assert_eq!(check_log(&log(&[(3, true), (6, false)]), &h.commits), [], "a reset");
+    assert_eq!(check_log(&log(&[(3, true), (5, false)]), &h.commits), [], "a merge");
+    let log = log(&[(3, true), (3, false), (4, true)]);
+    assert_eq!(check_log(&log, &h.commits), [], "a line without a move");
+}
+
+#[test]
+fn a_reflog_tells_what_the_commits_do_not() {
+    let mut h = good();
+    h.of_run(6, 1, "working", "s", 1);
+    // The same move by this tool: it dropped 2 and 3 without a rewind, for a second lease of 1.
+    let dropped = check_log(&log(&[(1, false), (2, true), (3, true), (6, true)]), &h.commits);
+    assert!(dropped.contains(&Violation::Dropped(id(6))), "{dropped:?}");
+    assert!(dropped.contains(&Violation::ForeignParent(id(6))), "{dropped:?}");
+    assert_eq!(check_line(id(6), &h.commits), []);
+    // What is wrong before a person's move elsewhere is told as well.
+    h.of_run(7, 4, "done", "r", 1);
+    let twice = check_log(&log(&[(4, true), (7, true), (6, false)]), &h.commits);
+    assert_eq!(twice, [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))]);
+}
+
+/// K29: a command of the other dialect may leave out what its lease says.
+#[test]
+fn a_command_that_writes_its_own_may_leave_trailers_out() {
+    let mut h = good();
+    h.commit(5, 4, "aynig-state: next\naynig-run-id: q\n").go(3, 4).go(4, 5);
+    assert_eq!(h.found(), []);
+}

@@ -6,6 +6,7 @@
 
 mod branches;
 mod commands;
+mod history;
 mod hooks;
 mod places;
 mod remotes;

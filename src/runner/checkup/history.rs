@@ -1,0 +1,138 @@
+//! Whether what a branch holds can have come about: the invariants of the contract, judged from what is here.
+
+use super::Level::{Error, Ok as Fine};
+use super::{Finding, Findings};
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::invariants::{Logged, Recorded, Violation, check_line, check_log, line};
+use crate::protocol::message::Message;
+use crate::protocol::text::escape;
+use crate::runner::{Runner, RunnerError, finish};
+use crate::store::{RefName, StoreError};
+use std::collections::{HashMap, HashSet};
+
+/// How the reflog lines begin that this tool writes.
+const OWN_LINES: &[u8] = b"aynig: ";
+/// At most so many violations of one branch are shown.
+const SHOWN: usize = 20;
+
+type Commits = HashMap<ObjectId, Recorded>;
+
+impl Runner<'_> {
+    /// Judges one branch, or all whose names begin with `prefix`. Names are shown without the prefix.
+    pub fn check_history(&self, branch: Option<&RefName>, prefix: &str) -> Findings {
+        let mut found = Findings::new();
+        if let Err(error) = self.judge_branches(branch, prefix, &mut found) {
+            let text = finish::with_causes(&error);
+            found.push(Finding::new(Error, "history", text).hint("git fsck --full"));
+        }
+        found
+    }
+
+    fn judge_branches(
+        &self,
+        branch: Option<&RefName>,
+        prefix: &str,
+        found: &mut Findings,
+    ) -> Result<(), RunnerError> {
+        let branches = match branch {
+            None => self.store.scan(prefix)?,
+            Some(name) => self.store.tip(name)?.map(|id| (name.clone(), id)).into_iter().collect(),
+        };
+        if let Some(name) = branch.filter(|_| branches.is_empty()) {
+            let text = format!("branch '{}' does not exist", short(name, prefix));
+            found.push(Finding::new(Error, "history", text).hint("git branch --list"));
+            return Ok(());
+        }
+        let (mut commits, mut events) = (Commits::new(), 0);
+        for (name, head) in &branches {
+            let violations = match self.judge_branch(name, *head, &mut commits) {
+                Ok((violations, below)) => {
+                    events += below;
+                    violations
+                }
+                Err(error) => {
+                    let text = format!(
+                        "{}: {}",
+                        short(name, prefix),
+                        finish::with_causes(&RunnerError::from(error))
+                    );
+                    found.push(Finding::new(Error, "history", text).hint("git fsck --full"));
+                    continue;
+                }
+            };
+            let shown = short(name, prefix);
+            for violation in violations.iter().take(SHOWN) {
+                let hint = format!("git aynig events --history {shown}");
+                found.push(Finding::new(Error, "history", format!("{shown}: {violation}")).hint(hint));
+            }
+            if let Some(more) = violations.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+                found.push(Finding::new(Error, "history", format!("{shown}: {more} more")));
+            }
+        }
+        let text = match &branches[..] {
+            [(name, _)] => format!("{}: {events} state events were judged", short(name, prefix)),
+            all => format!("{} branches: {events} state events were judged", all.len()),
+        };
+        found.push(Finding::new(Fine, "history", text));
+        Ok(())
+    }
+
+    /// What is wrong with one branch, and how many state events are on its line.
+    fn judge_branch(
+        &self,
+        name: &RefName,
+        head: ObjectId,
+        commits: &mut Commits,
+    ) -> Result<(Vec<Violation>, usize), StoreError> {
+        self.record(head, false, commits)?;
+        let below = line(head, commits);
+        let is_event =
+            |id: &&ObjectId| commits.get(id).is_some_and(|c| Event::of(Message::parse(&c.message)).is_some());
+        let events = below.iter().filter(is_event).count();
+        let log = self.log_of(name, head);
+        let below: HashSet<ObjectId> = below.into_iter().collect();
+        if log.iter().all(|logged| below.contains(&logged.new)) {
+            // Nothing was ever dropped: first parents tell it all.
+            return Ok((check_line(head, commits), events));
+        }
+        let mut whole = Commits::new();
+        self.record(head, true, &mut whole)?;
+        // What a gc has removed is not judged, nor what came before it.
+        let known = log.iter().rev().take_while(|logged| self.record(logged.new, true, &mut whole).is_ok());
+        let mut log: Vec<Logged> = known.copied().collect();
+        log.reverse();
+        Ok((check_log(&log, &whole), events))
+    }
+
+    /// The branch's reflog; empty where there is none that leads to the head.
+    fn log_of(&self, name: &RefName, head: ObjectId) -> Vec<Logged> {
+        let lines = self.repo.git.reflog(name).unwrap_or_default();
+        if lines.last().is_none_or(|(id, _)| *id != head) {
+            return Vec::new();
+        }
+        let logged =
+            |(new, what): (ObjectId, Vec<u8>)| Logged { new, by_runner: what.starts_with(OWN_LINES) };
+        lines.into_iter().map(logged).collect()
+    }
+
+    /// Adds a commit and those below it that are here: its first parents, or all.
+    fn record(&self, from: ObjectId, all: bool, commits: &mut Commits) -> Result<(), StoreError> {
+        let mut todo = vec![from];
+        while let Some(id) = todo.pop() {
+            if commits.contains_key(&id) {
+                continue;
+            }
+            let commit = self.store.read_commit(id)?;
+            if !self.store.history_ends_at(id)? {
+                todo.extend(commit.parents.iter().take(if all { usize::MAX } else { 1 }));
+            }
+            commits.insert(id, Recorded { parents: commit.parents, message: commit.message });
+        }
+        Ok(())
+    }
+}
+
+fn short(name: &RefName, prefix: &str) -> String {
+    escape(name.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or(name.as_bytes()))
+}
