@@ -147,8 +147,8 @@ fn lines_of_16_mib_are_reported_in_bounded_memory() {
     println!("peak {peak} KiB");
     let long = events.iter().filter(|event| matches!(event, Event::Line(line) if line.len() == 16 << 20));
     assert_eq!(long.count(), 3);
-    // One line waits to be told, 16 MiB, while the next grows, 24 MiB where its buffer doubles; the program itself is small.
-    assert!(peak < 44 << 10, "{peak} KiB");
+    // The next line is only read once this one has been told; the allocator may keep one more.
+    assert!(peak < 40 << 10, "{peak} KiB");
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub(super) struct Outbox<'a> {
     queue: VecDeque<Vec<u8>>,
     /// Bytes of the first piece that are sent already.
     sent: usize,
+    /// Bytes of all pieces in the queue: one that is sent in part is still held as a whole.
     waiting: usize,
     gone: bool,
 }
@@ -52,8 +53,8 @@ impl<'a> Outbox<'a> {
             match nix::unistd::write(self.pipe, &piece[self.sent..]) {
                 Ok(n) => {
                     self.sent += n;
-                    self.waiting -= n;
                     if self.sent == piece.len() {
+                        self.waiting -= self.sent;
                         self.queue.pop_front();
                         self.sent = 0;
                     }

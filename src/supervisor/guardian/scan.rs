@@ -36,6 +36,9 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
+    /// From this length on a line gets all the room it may need.
+    const LONG: usize = 256 << 10;
+
     /// Looks for lines that begin with `prefix`, and keeps those of at most `max` bytes.
     pub fn new(prefix: Vec<u8>, max: usize) -> Self {
         Self { prefix, max, state: State::Matching(0) }
@@ -76,7 +79,13 @@ impl Scanner {
 
     fn grow(&mut self, more: &[u8]) {
         match &mut self.state {
-            State::Keeping(kept) if kept.len() + more.len() <= self.max => kept.extend_from_slice(more),
+            State::Keeping(kept) if kept.len() + more.len() <= self.max => {
+                if kept.len() >= Self::LONG {
+                    // Once: a buffer of megabytes that doubles stands twice while it is copied.
+                    kept.reserve_exact(self.max - kept.len());
+                }
+                kept.extend_from_slice(more);
+            }
             State::Keeping(kept) => self.state = State::Counting((kept.len() + more.len()) as u64),
             State::Counting(length) => *length += more.len() as u64,
             State::Matching(_) | State::Skipping => {}
@@ -85,7 +94,10 @@ impl Scanner {
 
     fn end_line(&mut self, tell: &mut impl FnMut(Found)) {
         match std::mem::replace(&mut self.state, State::Matching(0)) {
-            State::Keeping(line) => tell(Found::Line(line)),
+            State::Keeping(mut line) => {
+                line.shrink_to_fit();
+                tell(Found::Line(line));
+            }
             State::Counting(length) => tell(Found::Long(length)),
             State::Matching(_) | State::Skipping => {}
         }
