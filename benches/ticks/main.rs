@@ -6,6 +6,7 @@
 //! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring) narrow a run.
 
 mod landing;
+mod many;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -329,6 +330,8 @@ fn main() {
     ticks(&place, 1000, &mut rows);
     scans(&place, 1000, &mut rows);
     scans(&place, 10_000, &mut rows);
+    many::history(&place, &mut rows);
+    many::branches(&place, &mut rows);
     large(&place, &mut rows);
     landing::commits(&place, &mut rows);
     landing::remotes(&place, &mut rows);
