@@ -14,7 +14,7 @@ use crate::protocol::decide::Idle;
 use crate::runner::finish::with_causes;
 use crate::runner::pending::{self, Woken, note_wake};
 use crate::runner::report::{Report, Verdict};
-use crate::runner::select::evaluate;
+use crate::runner::select::{Pass, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::RefName;
@@ -28,6 +28,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a rebase to end its own affairs.
@@ -165,22 +166,25 @@ pub fn go_on(
     let display = Display::for_pusher(stream);
     let make = || session.runner(&settings, &interrupt, &display);
     let runner = make()?;
-    let (mut queue, mut code) = (branches, 0);
+    let (mut queue, pass) = (branches, Mutex::new(Pass::default()));
+    let code = || pass.lock().unwrap_or_else(PoisonError::into_inner).code;
     loop {
-        let show = |report: &Report| {
-            if !matches!(report.verdict, Verdict::NoSlot) {
+        let waits = Mutex::new(Vec::new());
+        let told = |report: &Report| {
+            if matches!(report.verdict, Verdict::NoSlot) {
+                waits.lock().unwrap_or_else(PoisonError::into_inner).push(report.branch.clone());
+            } else {
                 show(report);
             }
+            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            pass.count(report, false);
         };
-        let reports = evaluate(std::mem::take(&mut queue), settings.jobs, false, true, make, show)?;
-        for report in &reports {
-            code = crate::runner::report::worst(code, report.exit_code(false));
-            if matches!(report.verdict, Verdict::NoSlot) {
-                pending::note(&session.repo, &report.branch)?;
-            }
+        evaluate(std::mem::take(&mut queue), settings.jobs, false, true, make, told)?;
+        for branch in waits.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            pending::note(&session.repo, &branch)?;
         }
         if interrupt.signal().is_some() {
-            return Ok(code);
+            return Ok(code());
         }
         queue = runner.take_pending()?;
         if queue.is_empty() {
@@ -188,7 +192,7 @@ pub fn go_on(
         }
     }
     recover_others(&runner)?;
-    Ok(code)
+    Ok(code())
 }
 
 fn show(report: &Report) {

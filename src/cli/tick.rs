@@ -17,6 +17,7 @@ use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 
 impl Ticking {
     fn flags(&self) -> Flags {
@@ -73,7 +74,7 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.insistence());
     let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
-    Ok(signal_code(&calling, calling.pass(args.chain)?.exit_code(&calling.selection)))
+    Ok(signal_code(&calling, calling.pass(args.chain)?.code))
 }
 
 /// `git aynig run`.
@@ -99,10 +100,10 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
         let mut last;
         loop {
             let pass = calling.pass(true)?;
-            last = pass.exit_code(&calling.selection);
+            last = pass.code;
             // What stalled on the way counts even where a handler went on from it.
             code = if every.is_some() { last } else { worst(code, last) };
-            if calling.dry || !pass.reports.iter().any(advanced) || calling.interrupt.signal().is_some() {
+            if calling.dry || !pass.advanced || calling.interrupt.signal().is_some() {
                 break;
             }
         }
@@ -182,16 +183,21 @@ impl Calling<'_> {
         if !self.dry && self.settings.remote.is_none() {
             self.finish_checkouts(&runner)?;
         }
-        let (branches, mut pass) = runner.select(&self.selection)?;
-        pass.reports.iter().for_each(|r| self.show(r));
+        let (branches, failed) = runner.select(&self.selection)?;
+        let pass = Mutex::new(Pass::default());
+        let told = |report: &Report| {
+            self.show(report);
+            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            pass.count(report, self.selection.names(&report.branch));
+        };
+        failed.iter().for_each(told);
         let jobs = self.settings.jobs;
         if branches.len() <= 1 || jobs == 1 {
             for branch in branches {
                 loop {
                     let report = runner.tick(&branch, self.dry);
-                    self.show(&report);
+                    told(&report);
                     let again = chain && !self.dry && advanced(&report) && self.interrupt.signal().is_none();
-                    pass.reports.push(report);
                     if !again {
                         break;
                     }
@@ -199,11 +205,10 @@ impl Calling<'_> {
             }
         } else {
             drop(runner);
-            pass.reports
-                .extend(evaluate(branches, jobs, self.dry, chain && !self.dry, make, |r| self.show(r))?);
+            evaluate(branches, jobs, self.dry, chain && !self.dry, make, told)?;
         }
         self.take_on_pending()?;
-        Ok(pass)
+        Ok(pass.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A slot is free again: branches that hooks left waiting for one go on in the background (K14).

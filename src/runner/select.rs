@@ -23,13 +23,13 @@ pub struct Selection {
     pub current_branch: CurrentBranch,
 }
 
-/// Everything that one pass over the branches found.
+/// What one pass over the branches came to. Reports are told and let go: a chain may go on for days.
 #[derive(Debug, Default)]
 pub struct Pass {
-    /// One a branch that was evaluated, in the order in which they ended.
-    pub reports: Vec<Report>,
-    /// How many heads were looked at.
-    pub looked_at: usize,
+    /// The worst exit code of all reports.
+    pub code: i32,
+    /// True where a branch has a new head that may be actionable.
+    pub advanced: bool,
 }
 
 impl Selection {
@@ -49,9 +49,10 @@ impl Selection {
 }
 
 impl Pass {
-    /// The worst exit code of all reports.
-    pub fn exit_code(&self, selection: &Selection) -> i32 {
-        self.reports.iter().fold(0, |code, r| worst(code, r.exit_code(selection.names(&r.branch))))
+    /// Takes one report into account; `named` where its branch was asked for by name.
+    pub fn count(&mut self, report: &Report, named: bool) {
+        self.code = worst(self.code, report.exit_code(named));
+        self.advanced |= advanced(report);
     }
 }
 
@@ -63,33 +64,30 @@ impl Runner<'_> {
         let _ = children::sweep(&self.repo.common_dir);
     }
 
-    /// The branches to evaluate: those named, or those whose head is a state event.
-    pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Pass), RunnerError> {
-        let mut pass = Pass::default();
+    /// The branches to evaluate: those named, or those whose head is a state event. And those that could not
+    /// be read.
+    pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Vec<Report>), RunnerError> {
         self.store.refresh()?;
         if !selection.named.is_empty() {
-            let named: Vec<RefName> =
-                selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
-            pass.looked_at = named.len();
-            return Ok((named, pass));
+            let named = selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
+            return Ok((named, Vec::new()));
         }
         if selection.current_branch == CurrentBranch::Only {
-            return Ok((selection.current.iter().cloned().collect(), pass));
+            return Ok((selection.current.iter().cloned().collect(), Vec::new()));
         }
         let found = self.store.read_heads("refs/heads/")?;
-        pass.looked_at = found.heads.len() + found.failed.len();
         let mut branches = Vec::new();
         for (name, commit) in found.heads {
             if selection.takes(&name) && Tip::from(commit).event.is_some() && self.may_tick(&name) {
                 branches.push(name);
             }
         }
-        for (name, error) in found.failed {
+        let failed = found.failed.into_iter().map(|(name, error)| {
             let mut report = Report::new(&name);
             report.verdict = Verdict::Failed(RunnerError::Store(error));
-            pass.reports.push(report);
-        }
-        Ok((branches, pass))
+            report
+        });
+        Ok((branches, failed.collect()))
     }
 
     /// True where `aynig.branches` lets a branch be ticked.
@@ -107,14 +105,13 @@ pub fn evaluate<'r, M, T>(
     chain: bool,
     make: M,
     told: T,
-) -> Result<Vec<Report>, RunnerError>
+) -> Result<(), RunnerError>
 where
     M: Fn() -> Result<Runner<'r>, RunnerError> + Sync,
     T: Fn(&Report) + Sync,
 {
     let workers = jobs.clamp(1, branches.len().max(1));
     let queue = Mutex::new(VecDeque::from(branches));
-    let done = Mutex::new(Vec::new());
     let work = || -> Result<(), RunnerError> {
         let runner = make()?;
         loop {
@@ -124,9 +121,6 @@ where
                 let report = runner.tick(&branch, dry);
                 told(&report);
                 let again = chain && advanced(&report) && runner.interrupt.signal().is_none();
-                if let Ok(mut done) = done.lock() {
-                    done.push(report);
-                }
                 if !again {
                     break;
                 }
@@ -144,7 +138,7 @@ where
             threads.into_iter().fold(own, |all, t| all.and(t.join().unwrap_or(Ok(()))))
         })?;
     }
-    Ok(done.into_inner().unwrap_or_default())
+    Ok(())
 }
 
 /// True where the branch has a new head that may be actionable.
