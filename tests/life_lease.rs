@@ -285,9 +285,13 @@ fn a_second_interrupt_ends_the_git_child_that_hangs() {
     life.event("work", "build", "");
     let mut tick = life.start_tick(&["--jobs", "1", "--json"]);
     let pid = life.hear("filter");
+    // One Ctrl-C: from the terminal, and from the `git` that started it.
+    tick.signal(Signal::SIGINT);
+    tick.signal(Signal::SIGINT);
+    std::thread::sleep(Duration::from_millis(30));
     tick.signal(Signal::SIGINT);
     // The runner is given the time to make the mistake.
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(400));
     assert!(!tick.is_over() && lives(&pid));
     tick.signal(Signal::SIGINT);
     let report = tick.done().expect(130).json();

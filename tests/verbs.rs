@@ -15,3 +15,5 @@ mod rig;
 #[path = "verbs/status.rs"]
 mod status;
 mod support;
+#[path = "verbs/trust.rs"]
+mod trust;

@@ -56,7 +56,12 @@ fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
     for key in &session.config.ignored {
         let key = escape(key.as_bytes());
         let text = format!("'{key}' in the repository's own configuration does not count");
-        let hint = format!("git config --local --unset-all {key}; git config --global {key} <value>");
+        let instead = match key.as_str() {
+            // For this repository alone.
+            "aynig.commandsfrom" => "git aynig trust --ref <branch>".to_owned(),
+            _ => format!("git config --global {key} <value>"),
+        };
+        let hint = format!("git config --local --unset-all {key}; {instead}");
         found.push(Finding::new(Level::Warning, "configuration", text).hint(hint));
     }
     let checked = || -> Result<Vec<Finding>, Failure> {

@@ -14,7 +14,7 @@ use crate::store::{RefName, config};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags that stand before the verb.
 pub struct Global {
@@ -43,13 +43,18 @@ impl Session {
         let here = std::env::current_dir()
             .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
         let named = global.git_dir.clone().or_else(|| std::env::var_os("GIT_DIR").map(PathBuf::from));
-        let mut repo = Repository::discover(&here, named.as_deref())?;
+        Self::open_at(&here, named.as_deref(), global.quiet)
+    }
+
+    /// Opens the repository that a folder lies in, or the one that is named.
+    pub fn open_at(folder: &Path, named: Option<&Path>, quiet: bool) -> Result<Self, Failure> {
+        let mut repo = Repository::discover(folder, named)?;
         let config = Config::new(&repo, config::read(&repo)?);
         repo.set_durable(config.durable()?);
         if config.commands_from()? == CommandsFrom::Nowhere {
             repo.without_lazy_fetch();
         }
-        Ok(Self { repo, config, quiet: global.quiet, short_environment: false })
+        Ok(Self { repo, config, quiet, short_environment: false })
     }
 
     /// Says which keys of the repository's own configuration do not count.
@@ -203,7 +208,10 @@ impl Session {
         let place = self.place();
         let refusal = Failure::refused("not trusted: nothing runs here until you say which commands may");
         if std::env::var_os("HOME").is_none() && std::env::var_os("GIT_CONFIG_GLOBAL").is_none() {
-            return refusal.hint(format!("git -C {place} -c aynig.commandsFrom=branch aynig tick"));
+            // A branch by its name: what is pushed to another one brings no commands of its own.
+            let source = self.current_branch().ok().flatten();
+            let source = source.map_or_else(|| "<ref>".to_owned(), |branch| escape(branch.as_bytes()));
+            return refusal.hint(format!("git -C {place} -c aynig.commandsFrom={source} aynig tick"));
         }
         // Where no branch is current there is none to take commands from by default.
         let source = if matches!(self.current_branch(), Ok(Some(_))) { "" } else { " --branches" };

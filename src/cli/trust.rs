@@ -11,6 +11,7 @@ use crate::runner::settings::CommandsFrom;
 use crate::store::{RefName, command_tree, config};
 use std::io::{BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// `git aynig trust`.
 pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
@@ -42,6 +43,13 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
         (None, false) => default_source(&session)?,
     };
     write(&session, &source)?;
+    if let CommandsFrom::Ref(name) = &source
+        && session.repo.open_store(false)?.tip(name)?.is_none()
+    {
+        let name = escape(name.as_bytes());
+        output::note(&format!("warning: '{name}' does not exist here yet; until it does, nothing runs"));
+        output::note("hint: git push it, or git aynig trust --ref <branch>");
+    }
     Ok(0)
 }
 
@@ -77,6 +85,14 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
             (name, meaning)
         }
     };
+    if let Some(place) = std::env::var_os("GIT_CONFIG_GLOBAL").map(PathBuf::from)
+        && std::fs::metadata(&place).is_ok_and(|m| !m.is_file())
+    {
+        // Git would put a file in its place.
+        let shown = escape(place.as_os_str().as_bytes());
+        return Err(Failure::fatal(format!("GIT_CONFIG_GLOBAL is '{shown}', which is no file"))
+            .hint(format!("git -C {} -c aynig.commandsFrom={value} aynig tick", session.place())));
+    }
     let output = session.repo.git.set_global(&key(session), Some(&value))?;
     if !output.status.success() {
         return Err(Failure::fatal(format!("cannot write the global configuration: {}", output.message))

@@ -299,9 +299,9 @@ impl RepoGit {
     }
 }
 
-/// A branch name that Git would accept, as a full ref name.
+/// A branch name that Git would accept (`git check-ref-format --branch`), as a full ref name.
 pub fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
     let raw = arg.as_bytes();
     let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };
-    (name.is_valid() && !raw.starts_with(b"-")).then_some(name)
+    (name.is_valid() && !raw.starts_with(b"-") && name.short() != b"HEAD").then_some(name)
 }

@@ -236,10 +236,13 @@ impl GitCommand {
         self
     }
 
-    /// Keeps the child in the terminal's foreground group and lets it prompt: network children only.
+    /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a
+    /// terminal there is nobody to ask, and what the child started (a transport that hangs) ends with it.
     pub fn foreground(mut self) -> Self {
-        self.inner.env_remove("GIT_TERMINAL_PROMPT");
-        self.own_group = false;
+        if std::fs::File::open("/dev/tty").is_ok() {
+            self.inner.env_remove("GIT_TERMINAL_PROMPT");
+            self.own_group = false;
+        }
         self
     }
 

@@ -9,9 +9,9 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{PipeReader, Read, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// The signals that ask a runner to stop.
 pub const SIGNALS: [i32; 3] =
@@ -53,6 +53,10 @@ impl Interrupt {
     /// The signal that asked; `None` while nobody did.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::SeqCst) as i32;
+        if number != 0 {
+            // Whoever notices the first one begins the time in which it is the same one.
+            self.insistence.asked();
+        }
         (number != 0).then_some(number)
     }
 
@@ -80,21 +84,35 @@ impl Interrupt {
 }
 
 /// Whether SIGINT came twice: somebody at a terminal does not want to wait for what the first one let go on.
-/// Other signals do not count: a terminal that closes sends two of its own accord.
+/// Other signals do not count: a terminal that closes sends two of its own accord. Nor do two at once: one Ctrl-C
+/// comes from the terminal, and once more from the `git` that started us.
 #[derive(Debug, Clone, Default)]
-pub struct Insistence(Option<Arc<(PipeReader, AtomicUsize)>>);
+pub struct Insistence(Option<Arc<Counter>>);
+
+#[derive(Debug)]
+struct Counter {
+    reader: PipeReader,
+    first: OnceLock<Instant>,
+    again: AtomicBool,
+}
+
+/// Two presses of a key are further apart.
+const ONE_PRESS: Duration = Duration::from_millis(150);
 
 impl Insistence {
     fn counting(reader: PipeReader) -> Self {
-        Self(Some(Arc::new((reader, AtomicUsize::new(0)))))
+        Self(Some(Arc::new(Counter { reader, first: OnceLock::new(), again: AtomicBool::new(false) })))
     }
 
     /// True from the second SIGINT on.
     pub fn asked(&self) -> bool {
         let Some(counter) = &self.0 else { return false };
-        let (mut reader, count) = (&counter.0, &counter.1);
         let mut bytes = [0; 16];
-        let new = reader.read(&mut bytes).unwrap_or(0);
-        count.fetch_add(new, Ordering::SeqCst) + new >= 2
+        if (&counter.reader).read(&mut bytes).unwrap_or(0) > 0
+            && counter.first.get_or_init(Instant::now).elapsed() > ONE_PRESS
+        {
+            counter.again.store(true, Ordering::SeqCst);
+        }
+        counter.again.load(Ordering::SeqCst)
     }
 }

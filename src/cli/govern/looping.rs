@@ -6,9 +6,9 @@ use super::super::output;
 use super::super::session::Global;
 use super::args::Loop;
 use super::next::role_after;
-use super::place::failure;
+use super::place::folder;
 use super::worker::Worker;
-use crate::governed::{Config, GateKind, Root, State, load_context};
+use crate::governed::{Config, GateKind, State};
 use crate::protocol::text::escape;
 use crate::run_loop::{self, Callbacks, Dispatch, Dispatched, LoopEvent, LoopOptions, run_loop};
 use serde_json::json;
@@ -60,7 +60,7 @@ impl Callbacks for Answers<'_> {
 
 /// `git aynig govern loop`.
 pub fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
-    let context = load_context(&Root::new(&args.root)).map_err(|e| failure(&e))?;
+    let context = folder(&args.root)?;
     let mut answers =
         Answers { worker: &args.worker, approve: args.approve, quiet: global.quiet || args.json };
     let options = LoopOptions { max_turns: Some(args.max_turns) };

@@ -12,7 +12,7 @@ use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::Where;
 use super::next::Next;
-use crate::governed::{Config, GovernedError, Root, State, load_context};
+use crate::governed::{Config, Context, GovernedError, Root, State, load_context};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::text::escape;
 use crate::runner::change::Written;
@@ -59,6 +59,17 @@ impl Done {
 /// What an act came to: a refusal changed nothing.
 pub type Act = Result<Done, Failure>;
 
+/// A governed project in a plain folder. In a repository its hooks and workers are executed only where that is
+/// trusted, as commands are; inside a run it is.
+pub fn folder(root: &Path) -> Result<Context, Failure> {
+    if let Ok(session) = Session::open_at(root, None, true)
+        && session.inside().is_none()
+    {
+        session.require_trust(&session.settings(&Flags::default())?)?;
+    }
+    load_context(&Root::new(root)).map_err(|e| failure(&e))
+}
+
 /// Acts on the run and says what came of it.
 pub fn change(
     global: &Global,
@@ -76,7 +87,7 @@ pub fn change_or_begin(
     act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
 ) -> Result<i32, Failure> {
     if let Some(folder) = &place.root {
-        let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
+        let context = self::folder(folder)?;
         let done = settled(act(&context.root, &context.config))?;
         let next = done.next(&context.config);
         show(global, place.json, &done, &next, None);

@@ -17,8 +17,8 @@ use super::place::{self, Act, Done, failure, settled};
 use super::worker::{self, Worker};
 use crate::governed::{
     self, AcceptOptions, BundleOptions, Config, GovernedError, Rejection, Root, State, Turn, accept_turn,
-    assign_turn, get_active_turns, get_turn_staging_result_path, init_run, load_context, load_state,
-    mark_run_blocked, reject_turn, write_dispatch_bundle,
+    assign_turn, get_active_turns, get_turn_staging_result_path, init_run, load_state, mark_run_blocked,
+    reject_turn, write_dispatch_bundle,
 };
 use crate::protocol::declaration::LINE_PREFIX;
 use crate::runner::Silent;
@@ -42,7 +42,7 @@ pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
 /// The project, and the configuration that may be acted on.
 fn scene(global: &Global, args: &Args) -> Result<(Root, Config), Failure> {
     if let Some(folder) = &args.root {
-        let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
+        let context = super::place::folder(folder)?;
         return Ok((context.root, context.config));
     }
     let session = Session::open(global)?;

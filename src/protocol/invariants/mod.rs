@@ -200,9 +200,16 @@ impl<'a> Judge<'a> {
         if !event.is_working() {
             return Role::Outcome { run };
         }
-        let below = commit.parents.first().and_then(|p| self.commits.get(p));
-        let same =
-            below.and_then(|c| self.event(c)).is_some_and(|e| e.is_working() && e.run_id() == Some(&run));
+        let of_run = |e: &Event| e.is_working() && e.run_id() == Some(&run);
+        let parent = commit.parents.first();
+        let same = match event.dialect.writer() {
+            Writer::Runner => parent
+                .and_then(|p| self.commits.get(p))
+                .and_then(|c| self.event(c))
+                .is_some_and(|e| of_run(&e)),
+            // A command commits its work between its heartbeats (K29).
+            Writer::Command => parent.is_some_and(|p| self.stands_on(*p, of_run)),
+        };
         if same { Role::Renewal { run } } else { Role::Lease { run, trigger } }
     }
 

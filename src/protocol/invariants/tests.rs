@@ -208,3 +208,19 @@ fn a_command_that_writes_its_own_may_leave_trailers_out() {
     h.commit(5, 4, "aynig-state: next\naynig-run-id: q\n").go(3, 4).go(4, 5);
     assert_eq!(h.found(), []);
 }
+
+/// K29: a command commits its work, and its heartbeats in between.
+#[test]
+fn work_between_two_heartbeats_is_no_lease_of_its_own() {
+    let mut h = Forged::default();
+    let lease = format!(
+        "aynig-state: working\naynig-run-id: r\naynig-origin-state: fetch\naynig-trigger: {}\n",
+        id(1)
+    );
+    h.commit(0, 99, "").commit(1, 0, "aynig-state: fetch\n").commit(2, 1, &lease).commit(3, 2, "part one\n");
+    h.commit(4, 3, &lease).go(0, 1).go(1, 2).go(2, 3).go(3, 4);
+    assert_eq!(h.found(), []);
+    // On a person's event it is another run's.
+    h.commit(5, 4, "aynig-state: other\n").commit(6, 5, &lease).go(4, 5).go(5, 6);
+    assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
+}
