@@ -340,3 +340,19 @@ fn a_plain_folder_is_governed_too() {
     assert_eq!((looped.code, report["stop_reason"].as_str()), (Some(0), Some("completed")), "{looped:?}");
     assert_eq!((report["turns_executed"].as_u64(), report["gates_approved"].as_u64()), (Some(2), Some(1)));
 }
+
+/// K33: a clone that nobody trusts runs no worker of its own, wherever the folder is named.
+#[test]
+fn a_folder_in_an_untrusted_repository_is_not_acted_on() {
+    let life = life(|_| {});
+    worker(&life, "echo ran >\"$T/ran\"");
+    life.config("aynig.commandsFrom", "none");
+    for args in [&["start", "--root", "."][..], &["loop"], &["loop", "--root", "."], &["turn", "--root", "."]]
+    {
+        let said = govern(&life, args).expect(2);
+        assert!(said.stderr.contains("not trusted") && said.stderr.contains("aynig trust"), "{said:?}");
+    }
+    assert!(!life.shared().join("ran").exists() && !life.path(".agentxchain/state.json").exists());
+    // It can be looked at.
+    assert!(govern(&life, &["status", "--root", "."]).stderr.contains("govern start"));
+}
