@@ -86,7 +86,7 @@ See also:
   git-aynig-init(1), git-aynig-tick(1), git-aynig-run(1), git-aynig-set-state(1), git-aynig-set-working(1), \
 git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-cancel(1), git-aynig-retry(1), \
 git-aynig-trust(1), git-aynig-hooks(1), git-aynig-install(1), git-aynig-gc(1), git-aynig-doctor(1), \
-git-aynig-demo(1), gitaynig-server(7), git-interpret-trailers(1)";
+git-aynig-demo(1), git-aynig-govern(1), gitaynig-govern(7), gitaynig-server(7), git-interpret-trailers(1)";
 
 /// `init`.
 pub const INIT: &str = "\
@@ -242,8 +242,8 @@ See also:
 /// `cancel`.
 pub const CANCEL: &str = "\
 Writes 'canceled' over a lease. The run that held it can no longer write to the branch, wherever its runner is; a \
-runner that is alive notices within a second and stops the command. What the command had done by then is kept \
-under refs/aynig/attempts/.";
+runner that is alive notices within a second (with a remote, within a tenth of its lease) and stops the command. What the \
+command had done by then is kept under refs/aynig/attempts/.";
 
 /// `cancel`, sections.
 pub const CANCEL_MORE: &str = "\
@@ -288,7 +288,8 @@ See also:
 pub const TRUST: &str = "\
 Whoever can push to a branch that is ticked here could otherwise run code here, as you. So nothing runs until you \
 have said which commit commands are read from. Without a flag that is the branch that is checked out: \
-what another branch brings along in its own .aynig/ is not run.
+what another branch brings along in its own .aynig/ is not run. With --remote or 'aynig.remote' it is the remote's branch of \
+that name: whoever can push it decides what runs.
 
 Written to your global configuration, as 'aynig.<Git directory>.commandsFrom', where nothing that is pushed can reach \
 it.";
