@@ -251,6 +251,7 @@ fn what_is_refused_changes_nothing() {
     assert!(missing.code == Some(128) && missing.stderr.contains("does not exist"), "{missing:?}");
     let none = govern(&life, &["status", "-b", "main"]);
     assert!(none.code == Some(128) && none.stderr.contains("hint: git aynig govern start"), "{none:?}");
+    assert!(none.stderr.contains("branch 'main' holds no run"), "{none:?}");
     govern(&life, &["start", "-b", "work"]).expect(0);
     let head = life.rev("work");
     for act in [
@@ -266,6 +267,9 @@ fn what_is_refused_changes_nothing() {
         assert_eq!((said.code, life.rev("work")), (Some(2), head.clone()), "{act:?}: {said:?}");
         assert!(said.stderr.starts_with("error: "), "{said:?}");
     }
+    // What is pasted is about the same run.
+    let refused = govern(&life, &["approve-phase", "-b", "work"]);
+    assert!(refused.stderr.ends_with("hint: git aynig govern status -b work\n"), "{refused:?}");
     life.lease("work", "turn/pm", "11111111-2222-4333-8444-555555555555", 600, 0);
     let held = govern(&life, &["block", "-m", "stop", "-b", "work"]);
     assert_eq!(held.code, Some(3), "{held:?}");

@@ -21,6 +21,8 @@ use crate::runner::{Runner, Silent};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The file that makes a folder a governed project.
@@ -81,6 +83,44 @@ pub fn change(
 
 /// The same; a local branch that is not there is made at HEAD where `may_create`.
 pub fn change_or_begin(
+    global: &Global,
+    place: &Where,
+    may_create: bool,
+    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+) -> Result<i32, Failure> {
+    acted(global, place, may_create, act).map_err(|failed| place.there(failed))
+}
+
+impl Where {
+    /// The same failure, with hints that mean the same place when they are pasted.
+    pub fn there(&self, mut failed: Failure) -> Failure {
+        let quoted = |flag: &str, value: &OsStr| {
+            let shown = escape(value.as_bytes());
+            format!(" {flag} {}", shlex::try_quote(&shown).map_or_else(|_| shown.clone(), |q| q.into_owned()))
+        };
+        let flags: String = [
+            self.branch.as_deref().map(|branch| quoted("-b", branch)),
+            self.root.as_deref().map(|root| quoted("--root", root.as_os_str())),
+            self.remote.as_deref().map(|remote| quoted("--remote", OsStr::new(remote))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        const VERB: &str = "git aynig govern ";
+        for hint in failed.hints.iter_mut().filter(|hint| !hint.contains(" -b ")) {
+            let mut parts = hint.split(VERB).map(str::to_owned);
+            let mut mended = parts.next().unwrap_or_default();
+            for part in parts {
+                let verb = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
+                mended += &format!("{VERB}{}{flags}{}", &part[..verb], &part[verb..]);
+            }
+            *hint = mended;
+        }
+        failed
+    }
+}
+
+fn acted(
     global: &Global,
     place: &Where,
     may_create: bool,

@@ -7,7 +7,7 @@ use super::super::settings::Flags;
 use super::args::Look;
 use super::next::Next;
 use super::place::{PROJECT, failure};
-use crate::governed::{Config, Root, State, get_active_turns, load_context, load_state};
+use crate::governed::{Config, GovernedError, Root, State, get_active_turns, load_context, load_state};
 use crate::protocol::text::escape;
 use crate::store::{RefName, Store};
 use crate::supervisor::interrupt::Interrupt;
@@ -15,6 +15,10 @@ use serde_json::{Value, json};
 
 /// `git aynig govern status`.
 pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
+    look(global, args).map_err(|failed| args.place.there(failed))
+}
+
+fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     if let Some(folder) = &args.place.root {
         let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
         let state = load_state(&context.root, &context.config).map_err(|e| failure(&e))?;
@@ -28,12 +32,19 @@ pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
     let branch = session.branch_or_current(args.place.branch.as_deref())?;
     let tip = runner.fresh_tip(&branch)?.ok_or_else(|| {
         Failure::fatal(format!("branch '{}' does not exist", escape(branch.short())))
-            .hint("git aynig status --all")
+            .hint("git aynig status")
     })?;
     let aside = tempfile(&session)?;
     let found = copy(&*runner.store, tip.commit.tree, &aside).and_then(|()| {
         let context = load_context(&Root::new(&aside)).map_err(|e| failure(&e))?;
-        Ok((load_state(&context.root, &context.config).map_err(|e| failure(&e))?, context.config))
+        let state = load_state(&context.root, &context.config).map_err(|error| match error {
+            GovernedError::NoState { .. } => {
+                Failure::fatal(format!("branch '{}' holds no run", escape(branch.short())))
+                    .hint("git aynig govern start -b <branch>")
+            }
+            error => failure(&error),
+        })?;
+        Ok((state, context.config))
     });
     let _ = std::fs::remove_dir_all(&aside);
     let (state, config) = found?;
