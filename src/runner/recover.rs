@@ -3,11 +3,12 @@
 //! A `stalled` commit with a fresh recovery id, by compare-and-swap on the lease: two that recover the
 //! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8.
 
-use super::report::{Recovered, Report};
+use super::report::{Recovered, Report, Verdict};
 use super::slot::attempt_ref;
 use super::{Runner, RunnerError, Tip};
-use crate::protocol::decide::{Decision, decide};
+use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
+use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::swap::{AfterEnd, after_end};
 use crate::protocol::text::escape;
 use crate::protocol::transition::recovered;
@@ -66,9 +67,12 @@ impl Runner<'_> {
             let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
             if let Decision::Expired { since, .. } = decision {
                 let mut report = Report::new(&branch);
-                if let Err(error) = self.recover(&branch, &tip, since, &mut report) {
-                    report.verdict = super::report::Verdict::Failed(error);
-                }
+                // It waits for `retry`, whoever would answer `stalled`.
+                let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
+                report.verdict = match self.recover(&branch, &tip, since, &mut report) {
+                    Ok(()) => Verdict::Idle(waits.unwrap_or(Idle::NoState)),
+                    Err(error) => Verdict::Failed(error),
+                };
                 if !report.recovered.is_empty() {
                     reports.push(report);
                 }
