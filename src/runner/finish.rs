@@ -330,7 +330,7 @@ impl Runner<'_> {
             report.notes.push(Note::WorkNotKept(with_causes(&error)));
             None
         });
-        let details = self.details(live, exit, &why, attempt.as_ref());
+        let details = self.details(branch, live, exit, &why, attempt.as_ref());
         let message = claimed.run.stalled(&why, &details);
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claimed.run.state);

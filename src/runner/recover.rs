@@ -10,7 +10,7 @@ use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::swap::{AfterEnd, after_end};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, retry_call};
 use crate::protocol::transition::recovered;
 use crate::store::RefName;
 
@@ -36,6 +36,9 @@ impl Runner<'_> {
         if let Some(attempt) = &attempt {
             details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
         }
+        let retry = retry_call(branch.short(), self.settings.remote.as_deref());
+        let does = if attempt.is_some() { "lands it where it was finished, else asks" } else { "asks" };
+        details += &format!("\n\n{retry} {does} for it again.");
         if let Some(attempt) = &attempt {
             self.publish(attempt, report);
         }
