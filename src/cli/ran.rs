@@ -15,16 +15,18 @@ pub fn line(branch: &str, ran: &Ran) -> String {
         Outcome::Advanced { state: next, commit } => {
             format!("{branch}: {state} -> {next} ({}, {took})", commit.short(8))
         }
-        Outcome::KeptLease { .. } => {
+        Outcome::KeptLease { left, .. } => {
+            let left = left.as_secs();
             format!(
-                "{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})"
+                "{branch}: {state} goes on: the command ended without a state, its lease lives on for {left}s ({took})"
             )
         }
-        Outcome::LeaseLeft { failed, .. } => {
+        Outcome::LeaseLeft { failed, left, .. } => {
+            let left = left.as_secs();
             let exit = ran.exit.as_deref().unwrap_or("its command was not started");
             let how = if *failed { "failed" } else { "ended" };
             format!(
-                "{branch}: {state} {how} without a next state: its lease lives until it expires ({}, {took})",
+                "{branch}: {state} {how} without a next state: its lease lives until it expires in {left}s ({}, {took})",
                 escape(exit.as_bytes())
             )
         }
@@ -75,7 +77,7 @@ pub fn notes(branch: &str, ran: &Ran) -> Vec<String> {
 pub fn json(ran: &Ran) -> Vec<(&'static str, Value)> {
     let (result, next, commit, why) = match &ran.outcome {
         Outcome::Advanced { state, commit } => ("advanced", Some(state.to_string()), Some(commit), None),
-        Outcome::KeptLease { commit } => ("lease-kept", None, Some(commit), None),
+        Outcome::KeptLease { commit, .. } => ("lease-kept", None, Some(commit), None),
         Outcome::LeaseLeft { commit, .. } => ("lease-left", None, Some(commit), None),
         Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
         Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),

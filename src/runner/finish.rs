@@ -131,8 +131,8 @@ impl Runner<'_> {
         if let Some(guardian) = guardian.take() {
             guardian.linger();
         }
-        let commit = claimed.lease.id;
-        Ok(Some(ran(live, Some(exit), Outcome::KeptLease { commit }, None)))
+        let (commit, left) = (claimed.lease.id, self.lease_left(live));
+        Ok(Some(ran(live, Some(exit), Outcome::KeptLease { commit, left }, None)))
     }
 
     /// The declared state's commit. `None`: the swap was lost, judge again.

@@ -156,11 +156,15 @@ pub enum Outcome {
     KeptLease {
         /// The fresh lease.
         commit: ObjectId,
+        /// How long.
+        left: Duration,
     },
     /// Nobody wrote one: the lease lives until it expires (K29).
     LeaseLeft {
         /// The lease.
         commit: ObjectId,
+        /// How long that is.
+        left: Duration,
         /// The command failed, or never ran.
         failed: bool,
     },
