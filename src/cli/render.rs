@@ -206,7 +206,9 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         Note::MalformedLease => {
             "its lease has an unusable date or length and is judged by observation".to_owned()
         }
-        Note::FoundAttempt(name) => format!("work of an earlier run was found and is kept in {}", full(name)),
+        Note::FoundAttempt(name, whose) => {
+            format!("work of an earlier run on '{}' was found and is kept in {}", shown(whose), full(name))
+        }
         Note::DeclarationIgnored => {
             "what its command declared is ignored: in the aynig dialect the command commits the next state itself"
                 .to_owned()

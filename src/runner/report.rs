@@ -223,8 +223,8 @@ pub enum Note {
     OutcomeKept(RefName),
     /// Work that is kept here but could not be published, and why.
     NotPublished(RefName, String),
-    /// Work of an earlier run that was found in a slot and kept.
-    FoundAttempt(RefName),
+    /// Work of an earlier run that was found in a slot and kept, and the branch that the run was on.
+    FoundAttempt(RefName, RefName),
     /// The command declared a state where it has to commit one itself (K29).
     DeclarationIgnored,
     /// A commit of the command's that did not become the branch's head.
