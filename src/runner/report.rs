@@ -20,6 +20,10 @@ pub struct Report {
     pub branch: RefName,
     /// Leases of others that were recovered on the way: run id, `stalled` commit, attempt.
     pub recovered: Vec<Recovered>,
+    /// The remote whose branch it is; `None`: this repository's.
+    pub remote: Option<String>,
+    /// The run that claimed it, if one did.
+    pub claimed: Option<String>,
     /// How the evaluation ended.
     pub verdict: Verdict,
     /// Branches that the run set, to be looked at now that it is over (K40).
@@ -256,6 +260,8 @@ impl Report {
         Self {
             branch: branch.clone(),
             recovered: Vec::new(),
+            remote: None,
+            claimed: None,
             verdict: Verdict::Skipped(Skip::Missing),
             wake: Vec::new(),
             notes: Vec::new(),
