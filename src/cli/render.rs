@@ -99,12 +99,14 @@ pub fn text(report: &Report, named: bool) -> Text {
             Some(format!("{branch}: skipped: it is being {busy} in '{}'", place(dir)))
         }
         Verdict::Skipped(Skip::Interrupted) => None,
-        Verdict::Leased { left, run_id, malformed, .. } => (named || *malformed).then(|| {
+        Verdict::Leased { left, run_id, runner_id, malformed, .. } => (named || *malformed).then(|| {
             if *malformed {
                 notes.push(format!("hint: {}", at.call("cancel")));
             }
             let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
-            format!("{branch}: leased by run {run} for {}s more", (*left).max(0))
+            let by =
+                runner_id.as_ref().map(|id| format!(" by {}", escape(id.as_bytes()))).unwrap_or_default();
+            format!("{branch}: leased by run {run}{by} for {}s more", (*left).max(0))
         }),
         Verdict::LostRace => named.then(|| format!("{branch}: another runner took it first")),
         Verdict::NoSlot => Some(format!("{branch}: all worktrees are in use")),
@@ -218,9 +220,14 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             place(dir),
             escape(words.as_bytes())
         ),
-        Note::RenewalFailed(why) => escape(why.as_bytes()),
+        Note::RenewalFailed(why) => {
+            format!("its lease could not be looked at or renewed, which is tried again: {}", escape(why.as_bytes()))
+        }
         Note::WorkNotKept(why) => {
-            format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
+            format!(
+                "its work could not be kept yet and is still in its worktree: {}\nhint: git aynig gc",
+                escape(why.as_bytes())
+            )
         }
         Note::OutcomeKept(name) => format!(
             "its outcome is kept in {}; once the run is stalled, {} lands it",

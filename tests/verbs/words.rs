@@ -134,6 +134,20 @@ fn a_lease_that_lives_on_says_for_how_long() {
     assert_eq!(state(&rig, "work"), "canceled");
 }
 
+/// K7: whose it is, for who wonders whether that machine still lives.
+#[test]
+fn a_lease_is_told_with_its_runner() {
+    let rig = Rig::new();
+    let held = rig.hold("work");
+    let [status] = &rig.json(&["status", "work", "--json"], 0, "aynig.status/1")[..] else { panic!() };
+    let said = rig.aynig(&["tick", "work"]).expect(3);
+    let (run, runner) = (status["run_id"].as_str().unwrap(), status["runner_id"].as_str().unwrap());
+    let line = format!("work: leased by run {run} by {runner} for ");
+    assert!(said.out.starts_with(&line) && said.out.ends_with("s more\n"), "{}", said.out);
+    rig.go();
+    assert!(held.wait_with_output().unwrap().status.success());
+}
+
 /// K28: where, what, and what to do.
 #[test]
 fn local_changes_in_the_way_are_named_with_their_working_tree() {
