@@ -17,3 +17,5 @@ mod status;
 mod support;
 #[path = "verbs/trust.rs"]
 mod trust;
+#[path = "verbs/words.rs"]
+mod words;

@@ -206,7 +206,7 @@ fn show(report: &Report) {
 /// One look at all branches, only for leases that were abandoned.
 fn recover_others(runner: &Runner<'_>) -> Result<(), RunnerError> {
     for report in runner.recover_all()? {
-        render::print(&report, true, false, false);
+        render::print(&report, false, false, false);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::settings::Flags;
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::Silent;
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::store::remote::push_branch;
@@ -72,7 +72,8 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     });
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
-        let written = runner.set_state(&branch, &declaration, asked, inside)?;
+        let written = runner.set_state(&branch, &declaration, asked, inside);
+        let written = written.map_err(|e| failed(runner, e))?;
         if args.push && runner.settings.remote.is_none() {
             push(session, &written)?;
         }
@@ -85,12 +86,12 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
 /// Brings what was written to the branch's remote. The event is on the local branch whatever comes of it.
 fn push(session: &Session, written: &Written) -> Result<(), Failure> {
     let branch = &written.branch;
-    let shown = escape(branch.short());
+    let (shown, word) = (escape(branch.short()), shell_word(branch.short()));
     let remote = session.repo.git.push_remote(branch)?;
     let remote = remote.or_else(|| session.repo.has_remote("origin").then(|| "origin".to_owned()));
     let remote = remote.ok_or_else(|| {
         Failure::fatal(format!("'{shown}' is written here, but has no remote to push to"))
-            .hint(format!("git push -u <remote> {shown}"))
+            .hint(format!("git push -u <remote> {word}"))
     })?;
     match push_branch(&session.repo, &remote, branch, written.commit)? {
         Swap::Won => Ok(()),
@@ -98,7 +99,7 @@ fn push(session: &Session, written: &Written) -> Result<(), Failure> {
             code: 3,
             ..Failure::fatal(format!("'{shown}' is written here, but '{remote}' has other commits on it"))
         }
-        .hint(format!("git pull --rebase {remote} {shown} && git push {remote} {shown}"))),
+        .hint(format!("git pull --rebase {remote} {word} && git push {remote} {word}"))),
     }
 }
 
@@ -107,7 +108,7 @@ pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
     let flags = Flags { lease: args.lease.clone(), remote: args.remote.clone(), ..Flags::default() };
     change(global, &flags, (args.json, false), |session, runner, inside| {
         let branch = session.branch_or_current(args.branch.as_deref())?;
-        Ok(runner.set_working(&branch, inside)?)
+        runner.set_working(&branch, inside).map_err(|e| failed(runner, e))
     })
 }
 
@@ -129,8 +130,13 @@ fn one_branch(
     let name: &OsStr = &args.branch;
     let flags = Flags { remote: args.remote.clone(), ..Flags::default() };
     change(global, &flags, (args.json, !args.no_tick), |session, runner, inside| {
-        Ok(write(runner, &session.branch(name)?, inside)?)
+        write(runner, &session.branch(name)?, inside).map_err(|e| failed(runner, e))
     })
+}
+
+/// What is told of it names the branch where it is.
+fn failed(runner: &crate::runner::Runner<'_>, error: ChangeError) -> Failure {
+    Failure::changing(error, runner.settings.remote.as_deref())
 }
 
 fn change(

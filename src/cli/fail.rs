@@ -3,11 +3,12 @@
 //! Text as Git writes it: `error:` what failed, `caused by:`, `hint:`. One place turns typed errors into
 //! messages and exit codes.
 
+use super::hints::{self, Addressed};
 use crate::protocol::text::escape;
+use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
-use crate::runner::{RunnerError, report};
+use crate::store::StoreError;
 use crate::store::repository::OpenError;
-use crate::store::{RemoteFailure, StoreError};
 
 /// A verb that ended without doing what it was asked.
 #[derive(Debug)]
@@ -70,43 +71,6 @@ impl Failure {
     }
 }
 
-/// The command that mends what went wrong in the store, where there is one.
-pub fn store_hint(error: &StoreError) -> Option<String> {
-    match error {
-        StoreError::LockHeld { path, .. } => {
-            Some(format!("if no git process is at work: rm '{}'", path.display()))
-        }
-        StoreError::SymbolicRef { target, .. } => Some(format!("name the branch itself: '{target}'")),
-        StoreError::Object { .. } => Some("git fsck".to_owned()),
-        StoreError::UnreadableRef { name, .. } => {
-            Some(format!("git reflog show '{name}', then git update-ref it to the right commit"))
-        }
-        StoreError::Io { source, .. } if report::is_full(source) => {
-            Some("free disk space, then tick again".to_owned())
-        }
-        StoreError::Remote { remote, failure, .. } => remote_hint(remote, *failure),
-        StoreError::Io { .. }
-        | StoreError::Moved { .. }
-        | StoreError::NameConflict { .. }
-        | StoreError::RefusedName { .. }
-        | StoreError::RefusedCommit { .. }
-        | StoreError::Unsupported { .. }
-        | StoreError::Git { .. }
-        | StoreError::Gix { .. } => None,
-    }
-}
-
-fn remote_hint(remote: &str, failure: RemoteFailure) -> Option<String> {
-    match failure {
-        RemoteFailure::Unknown => Some(format!("git remote add {remote} <url>")),
-        RemoteFailure::Denied | RemoteFailure::Unreachable | RemoteFailure::TooLate => {
-            Some(format!("git ls-remote {remote}"))
-        }
-        RemoteFailure::Declined => Some("ask whoever runs the remote what its hooks allow".to_owned()),
-        RemoteFailure::Busy | RemoteFailure::Other => None,
-    }
-}
-
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         RunnerError::Store(error).into()
@@ -116,9 +80,7 @@ impl From<StoreError> for Failure {
 impl From<RunnerError> for Failure {
     fn from(error: RunnerError) -> Self {
         let mut failure = Failure::of(&error, error.exit_code());
-        if let RunnerError::Store(store) = &error {
-            failure.hints.extend(store_hint(store));
-        }
+        failure.hints.extend(hints::of(&error, None));
         failure
     }
 }
@@ -138,21 +100,22 @@ impl From<OpenError> for Failure {
     }
 }
 
-impl From<ChangeError> for Failure {
-    fn from(error: ChangeError) -> Self {
+impl Failure {
+    /// What a verb did not write to a branch, of that remote or of this repository.
+    pub fn changing(error: ChangeError, remote: Option<&str>) -> Self {
         let code = error.exit_code();
+        let at = |branch| Addressed::new(branch, remote);
         let hint = match &error {
-            ChangeError::Leased(branch, _) => Some(format!("git aynig cancel {branch}")),
-            ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => {
-                Some(format!("git aynig status {branch}"))
+            ChangeError::Leased(branch, _) => Some(at(branch).call("cancel")),
+            ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => Some(at(branch).call("status")),
+            ChangeError::NoBranch(branch) | ChangeError::NoTrigger(branch, _) => {
+                Some(at(branch).set("<state>"))
             }
-            ChangeError::NoBranch(branch) => Some(format!("git aynig set-state <state> -b {branch}")),
-            ChangeError::Unborn(_) => Some("git commit".to_owned()),
+            ChangeError::Unborn(_) => Some("git commit --allow-empty -m 'first commit'".to_owned()),
             ChangeError::NotLeased(branch) | ChangeError::NotStalled(branch) => {
-                Some(format!("git aynig events {branch}"))
+                Some(at(branch).call("events"))
             }
             ChangeError::Blocked(..) => Some("commit or stash them, then try again".to_owned()),
-            ChangeError::NoTrigger(branch, _) => Some(format!("git aynig set-state <state> -b {branch}")),
             ChangeError::Message(_)
             | ChangeError::Dialect(..)
             | ChangeError::Slot(_)
@@ -169,5 +132,11 @@ impl From<ChangeError> for Failure {
         failure.causes.extend(words);
         failure.hints.extend(hint);
         failure
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        Self::changing(error, None)
     }
 }

@@ -13,6 +13,7 @@ mod events;
 mod fail;
 mod gc;
 mod govern;
+mod hints;
 mod hook;
 mod hooks;
 mod init;

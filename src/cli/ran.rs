@@ -2,7 +2,9 @@
 //!
 //! What came from a repository is escaped before a person sees it. Implements K36.
 
+use super::hints::Addressed;
 use super::render::{full, path};
+use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::text::escape;
 use crate::runner::report::{Outcome, Ran};
 use serde_json::{Value, json};
@@ -15,16 +17,18 @@ pub fn line(branch: &str, ran: &Ran) -> String {
         Outcome::Advanced { state: next, commit } => {
             format!("{branch}: {state} -> {next} ({}, {took})", commit.short(8))
         }
-        Outcome::KeptLease { .. } => {
+        Outcome::KeptLease { left, .. } => {
+            let left = left.as_secs();
             format!(
-                "{branch}: {state} goes on: the command ended without a state, its lease lives on ({took})"
+                "{branch}: {state} goes on: the command ended without a state, its lease lives on for {left}s ({took})"
             )
         }
-        Outcome::LeaseLeft { failed, .. } => {
+        Outcome::LeaseLeft { failed, left, .. } => {
+            let left = left.as_secs();
             let exit = ran.exit.as_deref().unwrap_or("its command was not started");
             let how = if *failed { "failed" } else { "ended" };
             format!(
-                "{branch}: {state} {how} without a next state: its lease lives until it expires ({}, {took})",
+                "{branch}: {state} {how} without a next state: its lease lives until it expires in {left}s ({}, {took})",
                 escape(exit.as_bytes())
             )
         }
@@ -51,23 +55,37 @@ pub fn line(branch: &str, ran: &Ran) -> String {
 }
 
 /// What is said beside it.
-pub fn notes(branch: &str, ran: &Ran) -> Vec<String> {
+pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
+    let branch = &at.shown;
     let mut notes = Vec::new();
     if let Some(name) = &ran.attempt {
         notes.push(format!("{branch}: work that is not on the branch is kept in {}", full(name)));
     }
-    match &ran.outcome {
-        Outcome::Stalled { .. } => {
-            notes.push(format!("hint: git aynig logs --stderr {branch}"));
-            notes.push(format!("hint: git aynig retry {branch}"));
+    // What never ran has said nothing.
+    let ran_at_all = match &ran.outcome {
+        Outcome::Stalled { why, .. } => !matches!(why, Stall::Exit(Exit::NotStarted(_))),
+        _ => true,
+    };
+    let cause = match &ran.exit {
+        Some(_) if ran_at_all => at.stderr_of(&ran.trigger.short(10)),
+        Some(_) | None => "git aynig doctor".to_owned(),
+    };
+    let hints = match &ran.outcome {
+        Outcome::Stalled { why: Stall::Checkout(words), .. } => {
+            notes.push(format!("{branch}: {}", escape(words.as_bytes())));
+            vec![format!("once that is out of the way (commit, or git stash -u): {}", at.call("retry"))]
         }
-        Outcome::LeaseLeft { .. } => {
-            notes.push(format!("hint: git aynig logs --stderr {branch}"));
-            notes.push(format!("hint: git aynig cancel {branch}"));
+        Outcome::Stalled { .. } => vec![cause, at.call("retry")],
+        Outcome::LeaseLeft { .. } => vec![cause, at.call("cancel")],
+        Outcome::KeptLease { .. } => vec![at.call("cancel")],
+        Outcome::Fenced => {
+            let work =
+                ran.attempt.as_ref().map(|name| format!("git diff {} {}", ran.trigger.short(10), full(name)));
+            std::iter::once(at.call("events")).chain(work).collect()
         }
-        Outcome::Fenced => notes.push(format!("hint: git aynig events {branch}")),
-        Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. } => {}
-    }
+        Outcome::Advanced { .. } | Outcome::Own { .. } => Vec::new(),
+    };
+    notes.extend(hints.iter().map(|hint| format!("hint: {hint}")));
     notes
 }
 
@@ -75,7 +93,7 @@ pub fn notes(branch: &str, ran: &Ran) -> Vec<String> {
 pub fn json(ran: &Ran) -> Vec<(&'static str, Value)> {
     let (result, next, commit, why) = match &ran.outcome {
         Outcome::Advanced { state, commit } => ("advanced", Some(state.to_string()), Some(commit), None),
-        Outcome::KeptLease { commit } => ("lease-kept", None, Some(commit), None),
+        Outcome::KeptLease { commit, .. } => ("lease-kept", None, Some(commit), None),
         Outcome::LeaseLeft { commit, .. } => ("lease-left", None, Some(commit), None),
         Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
         Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),

@@ -3,15 +3,17 @@
 //! JSON objects carry `schema`; fields are added, never renamed or removed within a schema version.
 //! Everything that came from a repository is escaped before a person sees it. Implements K36.
 
-use super::fail::store_hint;
+use super::hints::{self, Addressed};
 use super::output;
 use super::ran;
 use crate::protocol::decide::Idle;
-use crate::protocol::text::escape;
+use crate::protocol::name::STALLED;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::finish::with_causes;
 use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
 use crate::runner::{RunnerError, change::Written};
 use crate::store::RefName;
+use crate::store::command_tree::NOT_EXECUTABLE;
 use serde_json::{Map, Value, json};
 
 /// The schema of a report.
@@ -56,44 +58,60 @@ pub struct Text {
 
 /// A report for people. `named` where the branch was asked for by name.
 pub fn text(report: &Report, named: bool) -> Text {
-    let branch = shown(&report.branch);
-    let mut notes: Vec<String> = report.notes.iter().filter_map(|n| note(&branch, n)).collect();
-    let mut lines: Vec<String> = report.recovered.iter().map(|r| recovered(&branch, r)).collect();
+    let at = Addressed::of(report);
+    let branch = &*at.shown;
+    let mut notes: Vec<String> = report.notes.iter().filter_map(|n| note(&at, n)).collect();
+    let mut lines: Vec<String> = report.recovered.iter().map(|r| recovered(branch, r)).collect();
     let line = match &report.verdict {
         Verdict::Idle(Idle::NoState) => {
             named.then(|| format!("{branch}: nothing to do: the head is no state event"))
         }
         Verdict::Idle(Idle::NoCommand { state }) => {
+            if state.as_str() == STALLED {
+                notes.push(format!("hint: {}", at.call("retry")));
+            }
             named.then(|| format!("{branch}: nothing to do: state '{state}' has no command"))
         }
         Verdict::Idle(Idle::InvalidState { raw, why }) => {
+            notes.push(format!("hint: {}", at.set("<state>")));
             Some(format!("{branch}: state '{}' is not usable: {why}", escape(&raw[..raw.len().min(80)])))
         }
         Verdict::Idle(Idle::HopLimit { state, hop, max }) => {
-            notes.push(format!("hint: git aynig set-state {state} -b {branch}"));
+            notes.push(format!("hint: {}", at.set(state.as_str())));
             Some(format!(
                 "{branch}: '{state}' is not dispatched: {hop} dispatches led here, the limit is {max}"
             ))
         }
         Verdict::Unusable { state, path, why } => {
+            if *why == NOT_EXECUTABLE {
+                let file = shell_word(format!(".aynig/{path}").as_bytes());
+                notes.push(format!("hint: git add --chmod=+x {file} && git commit"));
+            }
             Some(format!("{branch}: the command of '{state}' cannot be used: .aynig/{path}: {why}"))
         }
         Verdict::Skipped(Skip::Missing) => {
-            notes.push(format!("hint: git aynig set-state <state> -b {branch}"));
+            notes.push(format!("hint: {}", at.set("<state>")));
             Some(format!("{branch}: no such branch"))
         }
         Verdict::Skipped(Skip::Busy(busy, dir)) => {
+            let dir_word = shell_word(dir.as_os_str().as_encoded_bytes());
+            notes.push(format!("hint: git -C {dir_word} status"));
             Some(format!("{branch}: skipped: it is being {busy} in '{}'", place(dir)))
         }
         Verdict::Skipped(Skip::Interrupted) => None,
-        Verdict::Leased { left, run_id, malformed, .. } => (named || *malformed).then(|| {
+        Verdict::Leased { left, run_id, runner_id, malformed, .. } => (named || *malformed).then(|| {
+            if *malformed {
+                notes.push(format!("hint: {}", at.call("cancel")));
+            }
             let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
-            format!("{branch}: leased by run {run} for {}s more", (*left).max(0))
+            let by =
+                runner_id.as_ref().map(|id| format!(" by {}", escape(id.as_bytes()))).unwrap_or_default();
+            format!("{branch}: leased by run {run}{by} for {}s more", (*left).max(0))
         }),
         Verdict::LostRace => named.then(|| format!("{branch}: another runner took it first")),
         Verdict::NoSlot => Some(format!("{branch}: all worktrees are in use")),
         Verdict::Refused(refusal) => {
-            notes.extend(refusal_hint(refusal, &branch));
+            notes.extend(refusal_hint(refusal, &at));
             Some(format!("{branch}: {}", refused(refusal)))
         }
         Verdict::WouldRun { state, command } => {
@@ -101,11 +119,11 @@ pub fn text(report: &Report, named: bool) -> Text {
         }
         Verdict::WouldRecover => Some(format!("{branch}: would recover an expired lease")),
         Verdict::Ran(ran) => {
-            notes.extend(ran::notes(&branch, ran));
-            Some(ran::line(&branch, ran))
+            notes.extend(ran::notes(&at, ran));
+            Some(ran::line(branch, ran))
         }
         Verdict::Failed(error) => {
-            notes.extend(failed(&branch, error));
+            notes.extend(failed(&at, report, error));
             None
         }
     };
@@ -137,26 +155,39 @@ fn refused(refusal: &Refusal) -> String {
     }
 }
 
-fn refusal_hint(refusal: &Refusal, branch: &str) -> Option<String> {
+fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
     match refusal {
         Refusal::NotTrusted => Some("hint: git aynig trust".to_owned()),
-        Refusal::Branch => Some(format!("hint: git config --global --add aynig.branches '{branch}'")),
+        Refusal::Branch => Some(format!("hint: git config --global --add aynig.branches {}", at.word)),
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
-        Refusal::Unsigned => Some(format!("hint: git verify-commit '{branch}'")),
+        Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.word)),
         Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
     }
 }
 
-fn failed(branch: &str, error: &RunnerError) -> Vec<String> {
-    let mut lines = vec![format!("error: {branch}: {}", with_causes(error))];
-    if let RunnerError::Store(store) = error {
-        lines.extend(store_hint(store).map(|h| format!("hint: {}", escape(h.as_bytes()))));
+/// What failed, how that leaves the branch, and what mends it.
+fn failed(at: &Addressed, report: &Report, error: &RunnerError) -> Vec<String> {
+    let mut hints = hints::of(error, Some(&report.branch));
+    let left = match (&report.claimed, error) {
+        (Some(run), _) => {
+            format!("run {run} had claimed it: its lease, where it is still there, ends by itself")
+        }
+        (None, RunnerError::Unknown { .. }) => {
+            "it may be claimed: a lease that nobody holds ends by itself".to_owned()
+        }
+        (None, _) => "nothing was claimed".to_owned(),
+    };
+    if report.claimed.is_some() || matches!(error, RunnerError::Unknown { .. }) {
+        hints.push(at.call("status"));
     }
-    lines
+    let branch = &at.shown;
+    let said = [format!("error: {branch}: {}", with_causes(error)), format!("{branch}: {left}")];
+    said.into_iter().chain(hints.iter().map(|h| format!("hint: {}", escape(h.as_bytes())))).collect()
 }
 
 /// A note for people.
-pub fn note(branch: &str, note: &Note) -> Option<String> {
+pub fn note(at: &Addressed, note: &Note) -> Option<String> {
+    let branch = &at.shown;
     let text = match note {
         Note::InvalidDeclaration(line, why) => {
             format!("ignored '{}': {}", escape(line.as_bytes()), escape(why.as_bytes()))
@@ -189,16 +220,23 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
             place(dir),
             escape(words.as_bytes())
         ),
-        Note::RenewalFailed(why) => escape(why.as_bytes()),
+        Note::RenewalFailed(why) => {
+            format!("its lease could not be looked at or renewed, which is tried again: {}", escape(why.as_bytes()))
+        }
         Note::WorkNotKept(why) => {
-            format!("its work could not be kept yet and is still in its worktree: {}", escape(why.as_bytes()))
+            format!(
+                "its work could not be kept yet and is still in its worktree: {}\nhint: git aynig gc",
+                escape(why.as_bytes())
+            )
         }
         Note::OutcomeKept(name) => format!(
-            "its outcome is kept in {}; once the run is stalled, git aynig retry lands it",
-            full(name)
+            "its outcome is kept in {}; once the run is stalled, {} lands it",
+            full(name),
+            at.call("retry")
         ),
         Note::NotPublished(name, why) => {
-            format!("its work is kept here alone, in {}: {}", full(name), escape(why.as_bytes()))
+            let hint = at.push(&full(name)).map(|push| format!("\nhint: {push}")).unwrap_or_default();
+            format!("its work is kept here alone, in {}: {}{hint}", full(name), escape(why.as_bytes()))
         }
         Note::SlotRetired(dir) => {
             format!("a worktree could not be cleared and was given up: '{}'", place(dir))
@@ -206,7 +244,9 @@ pub fn note(branch: &str, note: &Note) -> Option<String> {
         Note::MalformedLease => {
             "its lease has an unusable date or length and is judged by observation".to_owned()
         }
-        Note::FoundAttempt(name) => format!("work of an earlier run was found and is kept in {}", full(name)),
+        Note::FoundAttempt(name, whose) => {
+            format!("work of an earlier run on '{}' was found and is kept in {}", shown(whose), full(name))
+        }
         Note::DeclarationIgnored => {
             "what its command declared is ignored: in the aynig dialect the command commits the next state itself"
                 .to_owned()
@@ -249,8 +289,8 @@ pub fn json(report: &Report, named: bool) -> Value {
             "attempt": r.attempt.as_ref().map(full)})
     });
     put("recovered", recovered.collect());
-    let branch = shown(&report.branch);
-    put("notes", report.notes.iter().filter_map(|n| note(&branch, n)).collect());
+    let at = Addressed::of(report);
+    put("notes", report.notes.iter().filter_map(|n| note(&at, n)).collect());
     Value::Object(object)
 }
 
@@ -325,7 +365,8 @@ pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
 
 /// Prints what a verb wrote.
 pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
-    let branch = shown(&written.branch);
+    let at = Addressed::new(&written.branch, None);
+    let branch = &at.shown;
     if as_json {
         let object = json!({
             "schema": CHANGE_SCHEMA,
@@ -335,7 +376,7 @@ pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
             "run_id": written.run_id,
             "created": written.created,
             "overruled": written.overruled,
-            "notes": written.notes.iter().filter_map(|n| note(&branch, n)).collect::<Vec<_>>(),
+            "notes": written.notes.iter().filter_map(|n| note(&at, n)).collect::<Vec<_>>(),
         });
         output::line(&output::json(&object));
         return;
@@ -346,11 +387,12 @@ pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
         return;
     }
     for path in &written.overruled {
-        let path = escape(path.as_bytes());
+        let (shown, file) = (escape(path.as_bytes()), shell_word(path.as_bytes()));
+        let word = &at.word;
         output::note(&format!(
-            "warning: both sides changed the same lines of '{path}': the run's version was taken\n\
-             hint: git diff '{branch}^' '{branch}' -- '{path}'"
+            "warning: both sides changed the same lines of '{shown}': the run's version was taken\n\
+             hint: git diff {word}~ {word} -- {file}"
         ));
     }
-    written.notes.iter().filter_map(|n| note(&branch, n)).for_each(|n| output::note(&n));
+    written.notes.iter().filter_map(|n| note(&at, n)).for_each(|n| output::note(&n));
 }

@@ -5,6 +5,7 @@
 
 use super::args::Status;
 use super::fail::Failure;
+use super::hints::{self, Addressed};
 use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
@@ -59,18 +60,20 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
         }
         people(global, &session, &settings, &surveyed.branches, now);
     }
-    Ok(problems(&surveyed, &missing))
+    Ok(problems(&surveyed, &missing, settings.remote.as_deref()))
 }
 
 /// Says what could not be looked at; the exit code.
-fn problems(surveyed: &Surveyed, missing: &[RefName]) -> i32 {
+fn problems(surveyed: &Surveyed, missing: &[RefName], remote: Option<&str>) -> i32 {
     for branch in missing {
-        let shown = escape(branch.short());
-        output::note(&format!("error: branch '{shown}' does not exist"));
-        output::note(&format!("hint: git aynig set-state <state> -b {shown}"));
+        let at = Addressed::new(branch, remote);
+        output::note(&format!("error: branch '{}' does not exist", at.shown));
+        output::note(&format!("hint: {}", at.set("<state>")));
     }
     for (branch, error) in &surveyed.failed {
         output::note(&format!("error: {}: {}", escape(branch.short()), with_causes(error)));
+        let mended = hints::of(error, Some(branch));
+        mended.iter().for_each(|hint| output::note(&format!("hint: {}", escape(hint.as_bytes()))));
     }
     let code = surveyed.failed.iter().map(|(_, e)| e.exit_code()).fold(0, crate::runner::report::worst);
     if missing.is_empty() { code } else { 128 }
@@ -84,8 +87,10 @@ fn people(global: &Global, session: &Session, settings: &Settings, all: &[Branch
             format!("  ({} {})", status.tip.id().short(10), escape(&subject))
         }
     };
-    let rows: Vec<[String; 3]> =
-        all.iter().map(|s| [escape(s.branch.short()), state(s), words(s, now) + &more(s)]).collect();
+    let rows: Vec<[String; 3]> = all
+        .iter()
+        .map(|s| [escape(s.branch.short()), state(s), words(s, now, settings.remote.as_deref()) + &more(s)])
+        .collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
     let (first, second) = (width(0), width(1));
     let shown = rows.iter().all(|[branch, state, words]| {
@@ -120,7 +125,7 @@ fn short(run: &str) -> String {
     escape(run.as_bytes()).chars().take(8).collect()
 }
 
-fn words(status: &BranchStatus, now: i64) -> String {
+fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
     let event = status.tip.event.as_ref();
     let mut words = match &status.standing {
         Standing::NoState => "no state event".to_owned(),
@@ -128,7 +133,7 @@ fn words(status: &BranchStatus, now: i64) -> String {
         Standing::Waits if state(status) == crate::protocol::name::STALLED => {
             let what = field(event, ORIGIN_STATE).map(|s| format!("{s} ")).unwrap_or_default();
             let run = run_of(status).map(|r| format!("in run {}", short(r))).unwrap_or_default();
-            format!("{what}{run}; waits for git aynig retry")
+            format!("{what}{run}; waits for {}", Addressed::new(&status.branch, remote).call("retry"))
         }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
         Standing::Waits => "no command: waits for a person".to_owned(),

@@ -184,6 +184,13 @@ impl Calling<'_> {
             self.finish_checkouts(&runner)?;
         }
         let (branches, failed) = runner.select(&self.selection)?;
+        if self.selection.current_branch == CurrentBranch::Only
+            && self.selection.current.is_none()
+            && !self.quiet
+        {
+            output::note("HEAD is detached: no branch is the current one");
+            output::note("hint: git switch <branch>");
+        }
         let pass = Mutex::new(Pass::default());
         let told = |report: &Report| {
             self.show(report);

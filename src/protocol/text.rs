@@ -15,6 +15,19 @@ pub fn escape_block(raw: &[u8]) -> String {
     escape_keeping(raw, |c| c == '\n' || c == '\t')
 }
 
+/// One word of a command that is shown to be pasted: a shell takes it as it is, whatever it holds.
+pub fn shell_word(raw: &[u8]) -> String {
+    let safe = escape(raw);
+    shlex::try_quote(&safe).map_or_else(|_| safe.clone(), |quoted| quoted.into_owned())
+}
+
+/// The command that asks for a stalled branch again, of that remote or of this repository.
+pub fn retry_call(branch: &[u8], remote: Option<&str>) -> String {
+    let at =
+        remote.filter(|name| *name != ".").map(|name| format!(" --remote {}", shell_word(name.as_bytes())));
+    format!("git aynig retry{} {}", at.unwrap_or_default(), shell_word(branch))
+}
+
 /// Where a repository is, without what a URL says before an `@`, which may be a secret.
 pub fn shown_url(url: &[u8]) -> String {
     let text = String::from_utf8_lossy(url);

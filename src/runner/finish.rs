@@ -131,8 +131,8 @@ impl Runner<'_> {
         if let Some(guardian) = guardian.take() {
             guardian.linger();
         }
-        let commit = claimed.lease.id;
-        Ok(Some(ran(live, Some(exit), Outcome::KeptLease { commit }, None)))
+        let (commit, left) = (claimed.lease.id, self.lease_left(live));
+        Ok(Some(ran(live, Some(exit), Outcome::KeptLease { commit, left }, None)))
     }
 
     /// The declared state's commit. `None`: the swap was lost, judge again.
@@ -330,7 +330,7 @@ impl Runner<'_> {
             report.notes.push(Note::WorkNotKept(with_causes(&error)));
             None
         });
-        let details = self.details(live, exit, &why, attempt.as_ref());
+        let details = self.details(branch, live, exit, &why, attempt.as_ref());
         let message = claimed.run.stalled(&why, &details);
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claimed.run.state);

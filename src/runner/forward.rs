@@ -234,8 +234,8 @@ impl Runner<'_> {
                 None
             }
         };
-        let outcome =
-            Outcome::LeaseLeft { commit: live.claimed.lease.id, failed: exit != Some(&Exit::Code(0)) };
+        let (commit, left) = (live.claimed.lease.id, self.lease_left(live));
+        let outcome = Outcome::LeaseLeft { commit, left, failed: exit != Some(&Exit::Code(0)) };
         Ok(ran(live, exit, outcome, attempt))
     }
 

@@ -160,7 +160,7 @@ impl<'a> Collector<'a> {
             let kept = report
                 .notes
                 .into_iter()
-                .find_map(|note| if let Note::FoundAttempt(name) = note { Some(name) } else { None });
+                .find_map(|note| if let Note::FoundAttempt(name, _) = note { Some(name) } else { None });
             slot.remove()?;
             self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept });
         }

@@ -9,7 +9,7 @@ use crate::protocol::swap::{AfterEnd, after_end};
 use crate::store::RefName;
 use crate::store::checkout::{self, Finished, Fit, Noted};
 use crate::store::worktrees::{self, Busy, Worktree};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What became of moving a branch together with its working trees.
@@ -54,15 +54,15 @@ impl Runner<'_> {
             let (mut fitted, mut held) = (Vec::new(), Vec::new());
             for worktree in &at {
                 match checkout::fit(self.repo, worktree, old, new)? {
-                    Fit::Fits(found) => fitted.push(found),
-                    Fit::Clobbers(words) => return Ok(Moved::Blocked(words)),
+                    Fit::Fits(found) => fitted.push((worktree, found)),
+                    Fit::Clobbers(words) => return Ok(blocked_in(&worktree.dir, &words)),
                 }
             }
             // Under their locks from here on: who commits there has committed, or sees all of the outcome.
-            for found in fitted {
+            for (worktree, found) in fitted {
                 match found.hold(self.repo)? {
                     Fit::Fits(found) => held.push(found),
-                    Fit::Clobbers(words) => return Ok(Moved::Blocked(words)),
+                    Fit::Clobbers(words) => return Ok(blocked_in(&worktree.dir, &words)),
                 }
             }
             let still = match held.is_empty() {
@@ -111,4 +111,9 @@ impl Runner<'_> {
         };
         all.into_iter().filter(late).map(bring).collect()
     }
+}
+
+/// A branch may be checked out in many places: people are told in which one something is in the way.
+fn blocked_in(dir: &Path, words: &str) -> Moved {
+    Moved::Blocked(format!("in '{}': {words}", dir.display()))
 }

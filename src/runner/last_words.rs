@@ -6,7 +6,7 @@ use super::Runner;
 use super::live::Live;
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::secrets::Secrets;
-use crate::protocol::text::{escape, tail_block};
+use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::store::RefName;
 use nix::fcntl::OFlag;
 use std::io::{Read, Seek, SeekFrom};
@@ -22,6 +22,7 @@ impl Runner<'_> {
     /// The body of a `stalled` commit: what ended it, how long it took, the last lines (K23).
     pub(super) fn details(
         &self,
+        branch: &RefName,
         live: &Live,
         exit: Option<&Exit>,
         why: &Stall,
@@ -59,6 +60,14 @@ impl Runner<'_> {
                 String::from_utf8_lossy(name.as_bytes())
             );
         }
+        let retry = retry_call(branch.short(), self.settings.remote.as_deref());
+        text += &match why {
+            Stall::Checkout(_) => {
+                format!("\nOnce the local changes are out of the way, {retry} lands the outcome.\n")
+            }
+            Stall::Declined(_) => format!("\nOnce it is allowed, {retry} lands the outcome.\n"),
+            _ => format!("\n{retry} asks for it again.\n"),
+        };
         text
     }
 }

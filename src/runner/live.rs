@@ -1,8 +1,10 @@
 //! A run that is under way: its claim, its slot, what it has declared so far. Implements K17, K22.
 
+use super::Runner;
 use super::claim::Claimed;
 use super::logs::Logs;
 use crate::protocol::declaration::Declarations;
+use crate::protocol::dialect::Dialect;
 use crate::protocol::id::ObjectId;
 use crate::store::slots::Slot;
 use nix::fcntl::Flock;
@@ -52,5 +54,16 @@ impl Live {
     /// When the lease ends, on the clock that counts suspend.
     pub fn lease_ends(&self) -> Duration {
         self.claimed.lease.born + Duration::from_secs(self.claimed.run.lease_seconds)
+    }
+}
+
+impl Runner<'_> {
+    /// How long the lease still counts, grace included.
+    pub(super) fn lease_left(&self, live: &Live) -> Duration {
+        let grace = match live.claimed.run.dialect {
+            Dialect::Dwp => self.settings.grace,
+            Dialect::Aynig => self.settings.aynig_grace,
+        };
+        (live.lease_ends() + Duration::from_secs(grace)).saturating_sub(self.clock.elapsed())
     }
 }

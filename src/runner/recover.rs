@@ -3,13 +3,14 @@
 //! A `stalled` commit with a fresh recovery id, by compare-and-swap on the lease: two that recover the
 //! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8.
 
-use super::report::{Recovered, Report};
+use super::report::{Recovered, Report, Verdict};
 use super::slot::attempt_ref;
 use super::{Runner, RunnerError, Tip};
-use crate::protocol::decide::{Decision, decide};
+use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
+use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::swap::{AfterEnd, after_end};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, retry_call};
 use crate::protocol::transition::recovered;
 use crate::store::RefName;
 
@@ -35,6 +36,9 @@ impl Runner<'_> {
         if let Some(attempt) = &attempt {
             details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
         }
+        let retry = retry_call(branch.short(), self.settings.remote.as_deref());
+        let does = if attempt.is_some() { "lands it where it was finished, else asks" } else { "asks" };
+        details += &format!("\n\n{retry} {does} for it again.");
         if let Some(attempt) = &attempt {
             self.publish(attempt, report);
         }
@@ -66,9 +70,12 @@ impl Runner<'_> {
             let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
             if let Decision::Expired { since, .. } = decision {
                 let mut report = Report::new(&branch);
-                if let Err(error) = self.recover(&branch, &tip, since, &mut report) {
-                    report.verdict = super::report::Verdict::Failed(error);
-                }
+                // It waits for `retry`, whoever would answer `stalled`.
+                let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
+                report.verdict = match self.recover(&branch, &tip, since, &mut report) {
+                    Ok(()) => Verdict::Idle(waits.unwrap_or(Idle::NoState)),
+                    Err(error) => Verdict::Failed(error),
+                };
                 if !report.recovered.is_empty() {
                     reports.push(report);
                 }

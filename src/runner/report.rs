@@ -20,6 +20,10 @@ pub struct Report {
     pub branch: RefName,
     /// Leases of others that were recovered on the way: run id, `stalled` commit, attempt.
     pub recovered: Vec<Recovered>,
+    /// The remote whose branch it is; `None`: this repository's.
+    pub remote: Option<String>,
+    /// The run that claimed it, if one did.
+    pub claimed: Option<String>,
     /// How the evaluation ended.
     pub verdict: Verdict,
     /// Branches that the run set, to be looked at now that it is over (K40).
@@ -156,11 +160,15 @@ pub enum Outcome {
     KeptLease {
         /// The fresh lease.
         commit: ObjectId,
+        /// How long.
+        left: Duration,
     },
     /// Nobody wrote one: the lease lives until it expires (K29).
     LeaseLeft {
         /// The lease.
         commit: ObjectId,
+        /// How long that is.
+        left: Duration,
         /// The command failed, or never ran.
         failed: bool,
     },
@@ -219,8 +227,8 @@ pub enum Note {
     OutcomeKept(RefName),
     /// Work that is kept here but could not be published, and why.
     NotPublished(RefName, String),
-    /// Work of an earlier run that was found in a slot and kept.
-    FoundAttempt(RefName),
+    /// Work of an earlier run that was found in a slot and kept, and the branch that the run was on.
+    FoundAttempt(RefName, RefName),
     /// The command declared a state where it has to commit one itself (K29).
     DeclarationIgnored,
     /// A commit of the command's that did not become the branch's head.
@@ -252,6 +260,8 @@ impl Report {
         Self {
             branch: branch.clone(),
             recovered: Vec::new(),
+            remote: None,
+            claimed: None,
             verdict: Verdict::Skipped(Skip::Missing),
             wake: Vec::new(),
             notes: Vec::new(),

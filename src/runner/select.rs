@@ -84,6 +84,7 @@ impl Runner<'_> {
         }
         let failed = found.failed.into_iter().map(|(name, error)| {
             let mut report = Report::new(&name);
+            report.remote = self.settings.remote.clone();
             report.verdict = Verdict::Failed(RunnerError::Store(error));
             report
         });

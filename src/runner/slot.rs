@@ -87,7 +87,7 @@ impl Runner<'_> {
             return Ok(false);
         }
         if let Some(attempt) = self.keep_occupant(slot, &occupant)? {
-            report.notes.push(Note::FoundAttempt(attempt));
+            report.notes.push(Note::FoundAttempt(attempt, occupant.branch_name()));
         }
         if let Some(lease) = occupant.lease_id() {
             let _ = slot.leave(self.repo, lease);

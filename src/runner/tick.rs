@@ -27,6 +27,7 @@ impl Runner<'_> {
     }
 
     fn evaluate(&self, branch: &RefName, dry: bool, report: &mut Report) -> Result<Verdict, RunnerError> {
+        report.remote = self.settings.remote.clone();
         if !self.settings.branches.is_empty() && !pattern::any(&self.settings.branches, branch) {
             return Ok(Verdict::Refused(Refusal::Branch));
         }
@@ -211,6 +212,7 @@ impl Runner<'_> {
             Ok(claimed) => claimed,
             Err(verdict) => return Ok(verdict),
         };
+        report.claimed = Some(claimed.run.id.clone());
         let program = Program { command, place };
         Ok(Some(Verdict::Ran(self.run(branch, claimed, slot, &program, report)?)))
     }

@@ -9,6 +9,8 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, RoleName, StateName};
 use std::collections::BTreeSet;
 
+/// Why a command that is no program is not usable.
+pub const NOT_EXECUTABLE: &str = "not executable";
 /// The folder that holds everything of ours in a tree.
 pub const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
@@ -101,7 +103,7 @@ fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, Stor
             }
             TREE if depth == at.len() => return Ok(Lookup::Missing),
             mode if mode & 0o170000 == 0o100000 && depth == at.len() => {
-                return unusable("not executable (git add --chmod=+x)");
+                return unusable(NOT_EXECUTABLE);
             }
             _ => return Ok(Lookup::Missing),
         }

@@ -90,8 +90,9 @@ pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreErro
     let said =
         ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
     (low || said).then(|| {
-        let source =
-            std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left ({message})"));
+        // A library's report may be the system's, taken apart for programmers.
+        let why = if said { String::new() } else { format!(" ({message})") };
+        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left{why}"));
         StoreError::Io { what, path: place.to_owned(), source }
     })
 }

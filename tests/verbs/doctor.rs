@@ -1,5 +1,5 @@
 use crate::rig::Rig;
-use crate::support::world::{World, now};
+use crate::support::world::{World, is_root, now};
 use serde_json::Value;
 
 const SCHEMA: &str = "aynig.doctor/1";
@@ -349,4 +349,23 @@ fn the_history_of_a_branch_is_judged() {
     found(&judged(&["work"], 1), "error", "history", &text);
     let gone = judged(&["gone"], 1);
     assert_eq!(found(&gone, "error", "history", "branch 'gone' does not exist")["hint"], "git branch --list");
+}
+
+#[test]
+fn a_folder_that_a_claim_cannot_write_to_is_an_error_with_the_command_that_mends_it() {
+    use std::os::unix::fs::PermissionsExt;
+    if is_root() {
+        eprintln!("skipped: root writes everywhere");
+        return;
+    }
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    for name in ["objects", "refs/heads"] {
+        let folder = rig.git_dir().join(name);
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o500)).unwrap();
+        let findings = rig.doctor(1);
+        let finding = found(&findings, "error", "repository", &format!("{name}' cannot be written"));
+        rig.world.run("sh", &rig.dir, &["-c", finding["hint"].as_str().unwrap()]).expect(0);
+        rig.doctor(0);
+    }
 }

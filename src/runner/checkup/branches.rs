@@ -2,9 +2,10 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted, shown};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::{Runner, RunnerError, finish};
+use crate::store::RefName;
 use crate::store::command_tree::FOLDER;
 
 /// At most so many branches are named for the same thing.
@@ -15,7 +16,7 @@ impl Runner<'_> {
         let surveyed = Survey::new(self)?.all(true)?;
         for (branch, error) in surveyed.failed.iter().take(NAMED) {
             let text = format!("{}: {}", escape(branch.short()), finish::with_causes(error));
-            let hint = format!("git reflog show {}", escape(branch.short()));
+            let hint = format!("git aynig status {}", word(branch));
             found.push(Finding::new(Error, "branches", text).hint(hint));
         }
         for (branch, target) in self.repo.git.symbolic_branches()?.into_iter().take(NAMED) {
@@ -29,17 +30,22 @@ impl Runner<'_> {
     }
 }
 
+fn word(branch: &RefName) -> String {
+    shell_word(branch.short())
+}
+
 fn judge(status: &BranchStatus) -> Option<Finding> {
     let branch = escape(status.branch.short());
     if let Some((busy, dir)) = &status.busy {
         let text = format!("{branch} is skipped: it is being {busy} in '{}'", shown(dir));
         return Some(Finding::new(Warning, "branches", text).hint(format!("git -C {} status", quoted(dir))));
     }
-    let set = format!("git aynig set-state <state> -b {branch}");
+    let named = word(&status.branch);
+    let set = format!("git aynig set-state <state> -b {named}");
     let (level, text, hint) = match &status.standing {
         Standing::Unusable(path, why) => {
             let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));
-            (Error, text, format!("git aynig status {branch}"))
+            (Error, text, format!("git aynig status {named}"))
         }
         Standing::InvalidState(_, why) => (Warning, format!("{branch}: its state is not usable: {why}"), set),
         Standing::HopLimit { hop, max } => {
@@ -47,12 +53,12 @@ fn judge(status: &BranchStatus) -> Option<Finding> {
         }
         Standing::Expired { .. } => {
             let text = format!("{branch}: its lease has expired; the next tick recovers it");
-            (Warning, text, format!("git aynig tick {branch}"))
+            (Warning, text, format!("git aynig tick {named}"))
         }
         Standing::Leased { malformed: true, .. } => {
             let text =
                 format!("{branch}: its lease has an unusable date or length, and is judged by observation");
-            (Warning, text, format!("git aynig cancel {branch}"))
+            (Warning, text, format!("git aynig cancel {named}"))
         }
         Standing::Leased { malformed: false, .. }
         | Standing::NoState

@@ -3,7 +3,8 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name};
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
+use crate::runner::select::current_branch;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
 use crate::store::command_tree::{self, Entry, FOLDER};
@@ -26,7 +27,9 @@ impl Runner<'_> {
             CommandsFrom::Ref(source) => {
                 let Some(tip) = self.store.tip(source)? else {
                     let text = format!("'{}', where commands come from, does not exist", name(source));
-                    let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists());
+                    // A commit makes it only where it is the branch that is checked out, and has none yet.
+                    let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists())
+                        && current_branch(self)?.as_ref() == Some(source);
                     let mend =
                         if here { "git add .aynig && git commit" } else { "git aynig trust --ref <branch>" };
                     found.push(Finding::new(Error, "trust", text).hint(mend));
@@ -60,7 +63,7 @@ impl Runner<'_> {
         });
         for (path, entry) in commands {
             let path = escape(path.as_bytes());
-            let file = shlex::try_quote(&path).map_or_else(|_| path.clone(), |q| q.into_owned());
+            let file = shell_word(path.as_bytes());
             if let Entry::Unusable(why) = entry {
                 let hint = format!("git add --chmod=+x {FOLDER}/{file} && git commit");
                 let text = format!("{FOLDER}/{path}: {why}");

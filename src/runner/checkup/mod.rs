@@ -12,10 +12,12 @@ mod places;
 mod remotes;
 
 use super::{Runner, RunnerError, finish};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::store::gix_store::Backend;
 use crate::store::{NewCommit, RefName};
-use nix::unistd::{AccessFlags, access};
+use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::{AccessFlags, access, geteuid};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How much a finding matters.
@@ -76,8 +78,7 @@ fn shown(path: &Path) -> String {
 }
 
 fn quoted(path: &Path) -> String {
-    let text = shown(path);
-    shlex::try_quote(&text).map_or_else(|_| text.clone(), |q| q.into_owned())
+    shell_word(path.as_os_str().as_encoded_bytes())
 }
 
 type Findings = Vec<Finding>;
@@ -118,14 +119,19 @@ impl Runner<'_> {
             "repository",
             format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
         ));
-        let own = self.repo.aynig_dir();
-        let writable = existing(&own).is_some_and(|dir| access(&dir, AccessFlags::W_OK).is_ok());
-        if !writable {
-            let text = format!("'{}' cannot be written", shown(&self.repo.common_dir));
-            let hint = format!("sudo chown -R \"$(id -un)\" {}", quoted(&self.repo.common_dir));
+        if let Some(place) = self.unwritable() {
+            let (text, hint) = unwritable(&place);
             found.push(Finding::new(Error, "repository", text).hint(hint));
         }
         Ok(())
+    }
+
+    /// The first of the folders that a claim writes to and that can't be written.
+    fn unwritable(&self) -> Option<PathBuf> {
+        let common = &self.repo.common_dir;
+        let places = [self.repo.aynig_dir(), common.join("objects"), common.join("refs/heads")];
+        let places = places.iter().filter_map(|place| existing(place));
+        places.into_iter().find(|place| access(place, AccessFlags::W_OK | AccessFlags::X_OK).is_err())
     }
 
     fn check_signing(&self, found: &mut Findings) -> Result<(), RunnerError> {
@@ -150,6 +156,23 @@ impl Runner<'_> {
             }
         });
         Ok(())
+    }
+}
+
+/// What is wrong with a folder that can't be written, and what mends that.
+fn unwritable(place: &Path) -> (String, String) {
+    let (shown, word) = (shown(place), quoted(place));
+    let read_only = statvfs(place).is_ok_and(|s| s.flags().contains(FsFlags::ST_RDONLY));
+    let ours = place.metadata().is_ok_and(|m| m.uid() == geteuid().as_raw());
+    match (read_only, ours) {
+        (true, _) => (
+            format!("'{shown}' is on a disk that is mounted read-only"),
+            format!("sudo mount -o remount,rw \"$(findmnt -n -o TARGET -T {word})\""),
+        ),
+        (false, true) => (format!("'{shown}' cannot be written"), format!("chmod u+rwx {word}")),
+        (false, false) => {
+            (format!("'{shown}' cannot be written"), format!("sudo chown -R \"$(id -un)\" {word}"))
+        }
     }
 }
 

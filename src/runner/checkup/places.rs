@@ -57,9 +57,11 @@ impl Runner<'_> {
                     let hint = format!("fuser -k {}", quoted(&slot.hold_path()));
                     found.push(Finding::new(Warning, "worktrees", text).hint(hint));
                 }
-                (Some(_), false) => {
-                    let text =
-                        format!("{number} holds work of run {id}, which was cut short: it will be kept");
+                (Some(run), false) => {
+                    let on = name(&run.branch_name());
+                    let text = format!(
+                        "{number} holds work of run {id} on {on}, which was cut short: it will be kept"
+                    );
                     found.push(Finding::new(Warning, "worktrees", text).hint("git aynig gc"));
                 }
                 (None, false) => {}

@@ -1,0 +1,143 @@
+//! Commands that mend what went wrong, as they can be pasted.
+//!
+//! A name that came from a repository is one word to a shell, whatever it holds: nobody who can push a branch
+//! writes a command that somebody pastes. A branch of a remote is named with it, or the command would look for
+//! it here. Implements K36.
+
+use crate::protocol::text::{escape, shell_word};
+use crate::runner::RunnerError;
+use crate::runner::report::{Report, is_full};
+use crate::store::{RefName, RemoteFailure, StoreError};
+use std::error::Error;
+use std::path::Path;
+
+/// A branch, as people are shown it and as commands name it.
+pub struct Addressed {
+    /// For reading.
+    pub shown: String,
+    /// For a shell.
+    pub word: String,
+    /// The remote that it is a branch of, for a shell.
+    remote: Option<String>,
+}
+
+impl Addressed {
+    /// A branch of this repository, or of a remote.
+    pub fn new(branch: &RefName, remote: Option<&str>) -> Self {
+        let remote = remote.filter(|name| *name != ".").map(|name| shell_word(name.as_bytes()));
+        Self { shown: escape(branch.short()), word: shell_word(branch.short()), remote }
+    }
+    /// The branch of a report, where it was evaluated.
+    pub fn of(report: &Report) -> Self {
+        Self::new(&report.branch, report.remote.as_deref())
+    }
+    /// A verb on it.
+    pub fn call(&self, verb: &str) -> String {
+        format!("git aynig {verb}{} {}", self.option(), self.word)
+    }
+    /// Another state for it.
+    pub fn set(&self, state: &str) -> String {
+        format!("git aynig set-state {state}{} -b {}", self.option(), self.word)
+    }
+    /// What the run that answered `trigger` wrote to stderr; `logs` asks no remote, but knows commits.
+    pub fn stderr_of(&self, trigger: &str) -> String {
+        let whose = if self.remote.is_some() { trigger } else { &self.word };
+        format!("git aynig logs --stderr {whose}")
+    }
+    /// Bringing a ref to where the branch is.
+    pub fn push(&self, name: &str) -> Option<String> {
+        self.remote.as_ref().map(|remote| format!("git push {remote} {}", shell_word(name.as_bytes())))
+    }
+    fn option(&self) -> String {
+        self.remote.as_ref().map(|remote| format!(" --remote {remote}")).unwrap_or_default()
+    }
+}
+
+/// The commands that mend what stopped a verb, or a branch.
+pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
+    match error {
+        RunnerError::Store(store) => of_store(store, branch),
+        RunnerError::Io { path, source, .. } => of_system(source, Some(path)),
+        RunnerError::Supervisor(inner) => inner
+            .source()
+            .and_then(|source| source.downcast_ref::<std::io::Error>())
+            .map_or_else(Vec::new, |source| of_system(source, None)),
+        RunnerError::Signing { .. } => vec!["git config --get-regexp '^(gpg|user)\\.'".to_owned()],
+        RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
+    }
+}
+
+fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
+    match error {
+        StoreError::LockHeld { path, .. } => {
+            let path = shell_word(path.as_os_str().as_encoded_bytes());
+            vec![format!("if no git process is at work: rm {path}")]
+        }
+        StoreError::SymbolicRef { target, .. } => vec![format!("name the branch itself: '{target}'")],
+        StoreError::Object { .. } => {
+            let mut hints = vec!["git fsck --full".to_owned()];
+            if let Some(branch) = branch {
+                hints.push(reflog_of(branch));
+                hints.push(format!("git update-ref {} <commit>", full_word(branch)));
+            }
+            hints
+        }
+        // No command of Git's reads, moves or deletes a ref that it can't read.
+        StoreError::UnreadableRef { name, .. } => {
+            let word = full_word(name);
+            let rm = format!("rm \"$(git rev-parse --git-path {word})\"");
+            vec![reflog_of(name), format!("{rm} && git update-ref {word} <commit>")]
+        }
+        StoreError::NameConflict { other, .. } => {
+            let word = shell_word(other.short());
+            vec![format!("another name, or first: git branch -m {word} <new name>")]
+        }
+        StoreError::Io { path, source, .. } => of_system(source, Some(path)),
+        StoreError::Remote { remote, failure, .. } => {
+            of_remote(&shell_word(remote.as_bytes()), *failure).into_iter().collect()
+        }
+        StoreError::Moved { .. }
+        | StoreError::RefusedName { .. }
+        | StoreError::RefusedCommit { .. }
+        | StoreError::Unsupported { .. }
+        | StoreError::Git { .. }
+        | StoreError::Gix { .. } => Vec::new(),
+    }
+}
+
+fn full_word(name: &RefName) -> String {
+    shell_word(name.as_bytes())
+}
+
+/// Where a ref was, whether or not Git can still read it.
+fn reflog_of(name: &RefName) -> String {
+    let log = [b"logs/", name.as_bytes()].concat();
+    format!("tail -n 2 \"$(git rev-parse --git-path {})\"", shell_word(&log))
+}
+
+fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
+    if is_full(error) {
+        return vec!["free disk space, then tick again".to_owned()];
+    }
+    let path = path.map(|path| shell_word(path.as_os_str().as_encoded_bytes()));
+    match (error.kind(), error.raw_os_error(), path) {
+        (_, Some(23 | 24), _) => vec!["ulimit -n 1024, then try again".to_owned()],
+        (std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied, _, Some(_)) => {
+            vec!["git aynig doctor".to_owned()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_remote(remote: &str, failure: RemoteFailure) -> Option<String> {
+    match failure {
+        RemoteFailure::Unknown => Some(format!("git remote add {remote} <url>")),
+        RemoteFailure::Denied | RemoteFailure::Unreachable | RemoteFailure::TooLate => {
+            Some(format!("git ls-remote {remote}"))
+        }
+        RemoteFailure::Declined => Some("ask whoever runs the remote what its hooks allow".to_owned()),
+        RemoteFailure::Busy | RemoteFailure::Other => {
+            Some("try again; where that does not help, what it says above is to be mended there".to_owned())
+        }
+    }
+}
