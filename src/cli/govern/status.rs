@@ -31,8 +31,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     let runner = session.reader(&settings, &interrupt)?;
     let branch = session.branch_or_current(args.place.branch.as_deref())?;
     let tip = runner.fresh_tip(&branch)?.ok_or_else(|| {
-        Failure::fatal(format!("branch '{}' does not exist", escape(branch.short())))
-            .hint("git aynig status")
+        Failure::fatal(format!("branch '{}' does not exist", escape(branch.short()))).hint("git aynig status")
     })?;
     let aside = tempfile(&session)?;
     let found = copy(&*runner.store, tip.commit.tree, &aside).and_then(|()| {
