@@ -91,7 +91,9 @@ fn a_command_that_is_not_executable_costs_no_commit() {
     let trigger = life.event("work", "build", "");
     let (done, report) = life.report(&["work"]);
     assert_eq!((done.code, report["result"].as_str()), (Some(2), Some("unusable")));
-    assert!(report["why"].as_str().unwrap().contains("--chmod=+x"), "{report}");
+    assert_eq!(report["why"], "not executable", "{report}");
+    let said = life.tick(&["work"]).expect(2);
+    assert!(said.stderr.contains("hint: ") && said.stderr.contains("--chmod=+x"), "{said:?}");
     assert_eq!(life.rev("work"), trigger);
     // An unknown state neither.
     let trigger = life.event("other", "nothing", "");

@@ -90,9 +90,13 @@ pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreErro
     let said =
         ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
     (low || said).then(|| {
-        // A library's report may be the system's, taken apart for programmers.
+        // A library's report may be the system's, taken apart for programmers: its words are enough.
+        let words = match message.contains("Disk quota exceeded") {
+            true => "Disk quota exceeded",
+            false => "No space left on device",
+        };
         let why = if said { String::new() } else { format!(" ({message})") };
-        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, format!("no space left{why}"));
+        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, format!("{words}{why}"));
         StoreError::Io { what, path: place.to_owned(), source }
     })
 }
