@@ -3,8 +3,9 @@
 //! Objects come from one long-lived `git cat-file --batch`, started when first needed and again when
 //! it died. Refs are read by `for-each-ref` and moved by `update-ref`, whose exit status is the
 //! answer of an attempt; a failed attempt on a ref that still holds the old value is made again for
-//! about a second, because reftable has one lock for all refs. Symbolic refs are refused. Durable
-//! means `core.fsync=committed` and the folders synced here, which Git does not do.
+//! about a second, because reftable has one lock for all refs; for longer while that goes from hand to
+//! hand. Symbolic refs are refused. Durable means `core.fsync=committed` and the folders synced here,
+//! which Git does not do.
 //!
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
@@ -19,8 +20,19 @@ use crate::protocol::id::ObjectId;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Between two attempts; doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// Longest time that a swap waits for a lock which others pass on to one another.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Differs once a file was replaced.
+fn state_of(path: &Path) -> Option<(u64, i64, i64)> {
+    std::fs::metadata(path).ok().map(|m| (m.ino(), m.mtime(), m.mtime_nsec()))
+}
 
 /// A repository by way of `git`.
 pub struct GitStore {
@@ -286,8 +298,10 @@ impl Store for GitStore {
             Expected::At(id) => Some(id),
             Expected::Missing => None,
         };
-        let started = Instant::now();
-        let mut pause = Duration::from_millis(10);
+        let tables = self.common_dir.join("reftable/tables.list");
+        let (begun, first) = (Instant::now(), state_of(&tables));
+        let (mut started, mut seen) = (begun, first);
+        let mut pause = FIRST_PAUSE;
         loop {
             // This also refuses a symbolic ref: `update-ref` would follow or overwrite it.
             let found = self.read(name)?;
@@ -301,8 +315,16 @@ impl Store for GitStore {
             if let (None, Some(other)) = (found, self.conflict_of(name)?) {
                 return Err(StoreError::NameConflict { name: name.clone(), other });
             }
+            let passed_on = state_of(&tables);
+            if passed_on != seen && begun.elapsed() < LONGEST {
+                // While others move their refs, ours has its turn yet.
+                (seen, started, pause) = (passed_on, Instant::now(), FIRST_PAUSE);
+            }
             if started.elapsed() > self.retry_for {
-                return Err(error);
+                let path = tables.with_extension("list.lock");
+                let contended = self.reftable && (seen != first || path.exists());
+                let held = || StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path };
+                return Err(if contended { held() } else { error });
             }
             std::thread::sleep(locks::jittered(pause));
             pause *= 2;
