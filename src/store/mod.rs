@@ -38,6 +38,7 @@ pub mod remote;
 pub mod repository;
 pub mod slots;
 pub mod swap;
+mod turn;
 pub mod worktrees;
 
 pub use disk::{is_plain, read_plain, remove_tree, write_aside};

@@ -8,21 +8,16 @@ use super::children::MayLock;
 use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
 use super::porcelain::{Word, word};
+use super::turn::Turn;
 use super::{Expected, RefName, RemoteFailure, StoreError};
 use crate::protocol::id::ObjectId;
-use nix::fcntl::{Flock, FlockArg};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest fetch: the first one of a large repository.
 const FETCH_MAX: Duration = Duration::from_secs(1800);
-/// Longest wait for another process here that fetches, and how often it is looked for.
-const TURN_MAX: Duration = Duration::from_secs(30);
-const TURN_LOOK: Duration = Duration::from_millis(10);
-
 /// One remote of one repository.
 #[derive(Debug, Clone)]
 pub(super) struct Remote {
@@ -91,28 +86,21 @@ impl Remote {
         if self.shares_tables() { super::binary::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
-    /// One fetch at a time moves the refs that it goes into: of two at once Git fails one, and for the sake of
-    /// a lock a tick would not hear who has its branch. Who waits long goes on without: Git's own locks hold.
-    fn turn(&self) -> Option<Flock<File>> {
-        let folder = self.git.common_dir.join("aynig");
-        std::fs::create_dir_all(&folder).ok()?;
-        let mut file =
-            File::options().write(true).create(true).truncate(false).open(folder.join("fetching")).ok()?;
-        let until = Instant::now() + TURN_MAX;
-        loop {
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(turn) => return Some(turn),
-                Err((back, nix::errno::Errno::EWOULDBLOCK)) if Instant::now() < until => file = back,
-                Err(_) => return None,
-            }
-            std::thread::sleep(TURN_LOOK);
-        }
-    }
-
-    /// Fetches all branches, and forgets those that are gone.
+    /// Fetches all branches, and forgets those that are gone. Of many who ask at once few do: a fetch that began
+    /// after somebody asked answers him too.
     pub fn fetch_heads(&self) -> Result<(), StoreError> {
-        let _turn = self.turn();
-        self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true)
+        let mut turn = Turn::wait(&self.git.common_dir, &self.name);
+        if turn.as_ref().is_some_and(|turn| turn.answered) {
+            return Ok(());
+        }
+        if let Some(turn) = &mut turn {
+            turn.begin();
+        }
+        self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true)?;
+        if let Some(turn) = &mut turn {
+            turn.done();
+        }
+        Ok(())
     }
 
     /// Fetches one ref's objects, without a ref of ours.

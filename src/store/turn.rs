@@ -1,0 +1,177 @@
+//! Whose turn it is to fetch: one process at a time, and none for what another has just fetched.
+//!
+//! Of two fetches into the same refs at once Git fails one, and for the sake of a lock a tick would not hear who
+//! has its branch. So `aynig/fetching` is locked around each; it says how many fetches began here, which of them
+//! was the last that ended well, and of which remote. Who waited while a later one than he had seen begin ended
+//! well has his answer. Who waits long goes on without a turn: Git's own locks hold. Implements K30.
+
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Longest wait for another process here that fetches, and how often it is looked for.
+const LONGEST: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What the file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Told {
+    /// How many fetches began here, ever.
+    begun: u64,
+    /// Which was the last that ended well.
+    ended: u64,
+    /// The remote that it asked.
+    remote: String,
+}
+
+impl Told {
+    fn read(file: &File) -> Option<Self> {
+        let mut bytes = [0; 4096];
+        let length = file.read_at(&mut bytes, 0).ok()?;
+        let text = std::str::from_utf8(&bytes[..length]).ok()?;
+        if text.is_empty() {
+            return Some(Self::default());
+        }
+        let mut words = text.strip_suffix('\n')?.splitn(3, ' ');
+        let (begun, ended) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Self { begun, ended, remote: words.next()?.to_owned() })
+    }
+
+    /// While somebody may be writing: what two readings agree about.
+    fn read_unlocked(file: &File) -> Option<Self> {
+        (0..8).find_map(|_| Self::read(file).filter(|told| Self::read(file).as_ref() == Some(told)))
+    }
+}
+
+/// The right to fetch; let go when it is dropped.
+pub(super) struct Turn {
+    file: Flock<File>,
+    remote: String,
+    told: Told,
+    /// True where a fetch of the same remote that began after this turn was asked for has ended well.
+    pub answered: bool,
+}
+
+impl Turn {
+    /// Waits for it; `None` where it takes too long or can't be had at all.
+    pub fn wait(common_dir: &Path, remote: &str) -> Option<Self> {
+        let folder = common_dir.join("aynig");
+        std::fs::create_dir_all(&folder).ok()?;
+        let path = folder.join("fetching");
+        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path).ok()?;
+        let asked = Told::read_unlocked(&file);
+        let until = Instant::now() + LONGEST;
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(file) => {
+                    let told = Told::read(&file);
+                    let answered = asked
+                        .zip(told.as_ref())
+                        .is_some_and(|(asked, told)| told.ended > asked.begun && told.remote == remote);
+                    // What can't be read is begun anew, above every number that somebody may have seen.
+                    let told = told.unwrap_or(Told { begun: u64::MAX / 2, ..Told::default() });
+                    return Some(Self { file, remote: remote.to_owned(), told, answered });
+                }
+                Err((back, nix::errno::Errno::EWOULDBLOCK)) if Instant::now() < until => file = back,
+                Err(_) => return None,
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Says that a fetch begins.
+    pub fn begin(&mut self) {
+        self.told.begun += 1;
+        self.write();
+    }
+
+    /// Says that it ended well.
+    pub fn done(&mut self) {
+        self.told.ended = self.told.begun;
+        self.told.remote.clone_from(&self.remote);
+        self.write();
+    }
+
+    /// Where it can't be written nobody is answered by it.
+    fn write(&self) {
+        let text = format!("{} {} {}\n", self.told.begun, self.told.ended, self.told.remote);
+        if self.file.write_all_at(text.as_bytes(), 0).is_ok() {
+            let _ = self.file.set_len(text.len() as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(dir: &Path, remote: &str) -> Turn {
+        Turn::wait(dir, remote).unwrap()
+    }
+
+    /// Asks, and gets the turn once `between` is over.
+    fn asked_before(dir: &Path, remote: &str, between: impl FnOnce()) -> bool {
+        let first = turn(dir, "elsewhere");
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| turn(dir, remote).answered);
+            // It has looked once the file was opened and read: long before this.
+            std::thread::sleep(Duration::from_millis(200));
+            let mut first = first;
+            first.remote = "origin".to_owned();
+            first.begin();
+            between();
+            first.done();
+            drop(first);
+            waits.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn who_asked_before_a_fetch_began_is_answered_by_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!turn(dir.path(), "origin").answered, "nobody has fetched");
+        assert!(asked_before(dir.path(), "origin", || ()));
+        assert!(!asked_before(dir.path(), "other", || ()), "another remote");
+        assert!(!turn(dir.path(), "origin").answered, "it began before this was asked");
+    }
+
+    #[test]
+    fn a_fetch_that_failed_or_had_begun_answers_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut failing = turn(dir.path(), "origin");
+        failing.begin();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| turn(dir.path(), "origin").answered);
+            std::thread::sleep(Duration::from_millis(100));
+            drop(failing);
+            assert!(!waits.join().unwrap());
+        });
+        // Asked while it went on: it may have looked before.
+        let mut begun = turn(dir.path(), "origin");
+        begun.begin();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| turn(dir.path(), "origin").answered);
+            std::thread::sleep(Duration::from_millis(200));
+            begun.done();
+            drop(begun);
+            assert!(!waits.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("aynig")).unwrap();
+        std::fs::write(dir.path().join("aynig/fetching"), "nonsense").unwrap();
+        let mut first = turn(dir.path(), "origin");
+        assert!(!first.answered);
+        first.begin();
+        first.done();
+        drop(first);
+        assert!(!turn(dir.path(), "origin").answered);
+        let said = std::fs::read_to_string(dir.path().join("aynig/fetching")).unwrap();
+        assert!(said.ends_with(" origin\n"), "{said}");
+    }
+}
