@@ -224,3 +224,41 @@ fn work_between_two_heartbeats_is_no_lease_of_its_own() {
     h.commit(5, 4, "aynig-state: other\n").commit(6, 5, &lease).go(4, 5).go(5, 6);
     assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
 }
+
+/// K29, K25: one move brings the command's commits, and the event on top of them.
+#[test]
+fn a_move_over_the_commands_own_commits_drops_nothing() {
+    let mut h = good();
+    h.commit(5, 3, "work\n").of_run(6, 5, "done", "r", 1).go(3, 6);
+    assert_eq!(h.found(), []);
+}
+
+/// K10, K18: a lease on the lease of another run renews nothing.
+#[test]
+fn v4_a_lease_on_another_runs_lease() {
+    let mut h = good();
+    h.of_run(6, 3, "working", "s", 1).go(3, 6);
+    assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
+    let mut h = good();
+    h.of_run(6, 4, "working", "r", 1).go(3, 4).go(4, 6);
+    assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
+}
+
+#[test]
+fn each_violation_is_told_by_its_number_and_what_did_it() {
+    let (one, run) = (id(1), || "r".to_owned());
+    for (violation, said) in [
+        (Violation::SecondLease("1".into()), "V1: trigger 1 was leased twice".to_owned()),
+        (Violation::SecondEnd(run()), "V2: run r ended twice".into()),
+        (Violation::WroteAfterStalled(run()), "V3: run r wrote after it was stalled".into()),
+        (Violation::ForeignParent(one), format!("V4: {one} does not stand on what it replaced")),
+        (Violation::NoLeaseBelow(one), format!("V4: {one} does not stand on a lease of its run")),
+        (Violation::Dropped(one), format!("V5: {one} dropped what was accepted before")),
+        (Violation::MadeBranch(one), format!("V6: {one} made a branch")),
+        (Violation::Unreadable(one), format!("V7: {one} does not tell its story")),
+        (Violation::Gap(one), format!("{one} replaced something that was not the head")),
+        (Violation::Missing(one), format!("{one} is missing")),
+    ] {
+        assert_eq!(violation.to_string(), said);
+    }
+}
