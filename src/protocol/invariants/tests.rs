@@ -201,6 +201,38 @@ fn a_reflog_tells_what_the_commits_do_not() {
     assert_eq!(twice, [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))]);
 }
 
+/// What one move brought is judged commit by commit, whoever made it.
+#[test]
+fn a_second_end_within_one_move_is_found() {
+    let mut h = good();
+    h.of_run(7, 4, "done", "r", 1);
+    let found = [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))];
+    assert_eq!(check_line(id(7), &h.commits), found);
+    assert_eq!(check_log(&log(&[(1, false), (2, true), (7, true)]), &h.commits), found);
+}
+
+/// An end that a runner dropped has been, and what it dropped is told once.
+#[test]
+fn a_run_whose_end_was_dropped_has_ended() {
+    let mut h = good();
+    h.of_run(6, 1, "working", "s", 1).of_run(7, 6, "working", "s", 1).of_run(8, 7, "done", "r", 1);
+    let moves = [(1, false), (2, true), (3, true), (4, true), (6, true), (7, true), (8, true)];
+    let end = Violation::SecondEnd("r".into());
+    let found =
+        [end, Violation::ForeignParent(id(6)), Violation::NoLeaseBelow(id(8)), Violation::Dropped(id(6))];
+    assert_eq!(check_log(&log(&moves), &h.commits), found);
+}
+
+/// K37: in a shallow clone the oldest commits are not there.
+#[test]
+fn a_line_begins_where_its_commits_are_known() {
+    let mut h = good();
+    assert_eq!(line(id(4), &h.commits), [0, 1, 2, 3, 4].map(id));
+    h.commits.remove(&id(2));
+    assert_eq!(line(id(4), &h.commits), [3, 4].map(id));
+    assert_eq!(check_line(id(4), &h.commits), []);
+}
+
 /// K29: a command of the other dialect may leave out what its lease says.
 #[test]
 fn a_command_that_writes_its_own_may_leave_trailers_out() {
