@@ -54,7 +54,8 @@ pub fn tail_block(raw: &[u8], limit: usize) -> String {
         && let Some(end) = tail.iter().position(|b| *b == b'\n')
         && end + 1 < tail.len()
     {
-        tail = &tail[end + 1..];
+        // No block begins with the line feed that is left.
+        tail = &tail[end..];
     }
     let safe = escape_block(tail);
     // Escaped, a line may be four times as long. The last one is there in any case.
@@ -103,6 +104,8 @@ mod tests {
             "    first\n    dwp-state: x\n\n    last"
         );
         assert_eq!(tail_block(b"aaaaaaaaaa\nbb\ncc\n", 7), "    bb\n    cc");
+        let long = "aaaaaaaaaa\nbbbbbbbb\ncccccccc\n";
+        assert_eq!(tail_block(long.as_bytes(), 20), "    bbbbbbbb\n    cccccccc");
     }
 
     /// K23: of a line that is longer than the limit its end is there.
