@@ -248,4 +248,50 @@ mod tests {
             }
         }
     }
+
+    /// K23: the subject of a `stalled` commit, and the report, say it in these words.
+    #[test]
+    fn what_ended_a_run_is_said_in_one_line() {
+        let ran = Duration::from_millis(1_250);
+        for (exit, said) in [
+            (Exit::Code(3), "exit 3"),
+            (Exit::Signal { signal: 9, core_dumped: false }, "killed by signal 9"),
+            (Exit::Signal { signal: 6, core_dumped: true }, "killed by signal 6 (core dumped)"),
+            (Exit::TimedOut(ran * 2), "timed out after 2.5s"),
+            (Exit::Interrupted, "interrupted"),
+            (Exit::Stopped, "stopped: the lease could not be kept"),
+            (Exit::NotStarted("no shell".into()), "could not be started: no shell"),
+            (Exit::Unsupervised, "its supervisor was killed"),
+        ] {
+            assert_eq!(exit.to_string(), said);
+            assert_eq!(Stall::Exit(exit).to_string(), said);
+        }
+        for (stall, said) in [
+            (Stall::BadResult(Invalid::NoState), "the result file is no declaration: 'state' is missing"),
+            (Stall::ForeignHead, "the worktree's HEAD does not descend from the lease"),
+            (Stall::Unmerged, "the worktree's index has unmerged paths"),
+            (Stall::Slot("full".into()), "worktree: full"),
+            (Stall::Checkout("a\nb".into()), "checkout: local changes are in the way"),
+            (Stall::Declined("no".into()), "the remote declined the outcome: no"),
+            (Stall::Unrenderable("no".into()), "the outcome cannot be written: no"),
+        ] {
+            assert_eq!(stall.to_string(), said);
+        }
+    }
+
+    /// K24, K26: only a command that succeeded has an outcome to keep.
+    #[test]
+    fn a_fenced_run_that_had_succeeded_leaves_its_outcome_and_any_other_its_work() {
+        for exit in exits() {
+            for declared in declared() {
+                let kept = kept_of_fenced(&exit, &declared);
+                match &declared {
+                    Declared::State(next) if exit == Exit::Code(0) => assert_eq!(kept, Kept::Outcome(next)),
+                    Declared::State(_) | Declared::Nothing | Declared::BadResult(_) => {
+                        assert_eq!(kept, Kept::Work, "{exit:?}");
+                    }
+                }
+            }
+        }
+    }
 }

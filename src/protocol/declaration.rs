@@ -278,3 +278,6 @@ impl Declarations {
         self.valid_count
     }
 }
+
+#[cfg(test)]
+mod tests;

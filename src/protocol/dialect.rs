@@ -151,4 +151,13 @@ mod tests {
             }
         }
     }
+
+    /// K29, K4a.
+    #[test]
+    fn a_dialect_is_named_as_its_trailers_begin() {
+        let all = Dialect::ALL.map(|dialect| (dialect.to_string(), dialect.prefix(), dialect.writer()));
+        let right = [("dwp".into(), "dwp-", Writer::Runner), ("aynig".into(), "aynig-", Writer::Command)];
+        assert_eq!(all, right);
+        assert_eq!(Dialect::named("git"), None);
+    }
 }

@@ -334,7 +334,7 @@ fn tell_body(body: &[u8], variables: &mut BTreeMap<String, Vec<u8>>) {
     let room = VARIABLE_MAX - "AYNIG_BODY=".len() - 1;
     let mut end = body.iter().position(|b| *b == 0).unwrap_or(body.len()).min(room);
     if end < body.len() {
-        while end > 0 && end < body.len() && (body[end] & 0xC0) == 0x80 {
+        while end > 0 && (body[end] & 0xC0) == 0x80 {
             end -= 1;
         }
         variables.insert("AYNIG_BODY_TRUNCATED".into(), b"1".to_vec());

@@ -111,3 +111,86 @@ impl Event {
         [ORIGIN_STATE, TRIGGER, HOP].into_iter().all(|key| self.text(key).is_some())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(trailers: &[(&str, &str)]) -> Event {
+        let trailers = trailers.iter().map(|(k, v)| Trailer::new(*k, v)).collect();
+        Event::of(Message::new("s", "", trailers)).unwrap()
+    }
+
+    /// K4, K5.
+    #[test]
+    fn a_state_is_named_where_it_is_usable_and_kept_where_it_is_not() {
+        let usable = event(&[("dwp-state", "../x"), ("dwp-state", "build")]);
+        assert_eq!(usable.state_name().map(StateName::as_str), Some("build"));
+        let unusable = event(&[("dwp-state", "build"), ("dwp-state", "../x")]);
+        assert_eq!(unusable.state_name(), None);
+        assert_eq!(unusable.state, Err((b"../x".to_vec(), BadName::Segment)));
+        assert!(!unusable.is_working());
+    }
+
+    /// K7.
+    #[test]
+    fn a_lease_is_believed_from_a_second_to_thirty_days() {
+        for (said, seconds) in [
+            ("1", Some(1)),
+            ("300", Some(300)),
+            ("2592000", Some(2_592_000)),
+            ("2592001", None),
+            ("0", None),
+            ("+5", None),
+            ("5s", None),
+            ("", None),
+        ] {
+            let lease = event(&[("dwp-state", "working"), ("dwp-lease-seconds", said)]);
+            assert_eq!(lease.lease_seconds(), seconds, "{said}");
+        }
+        assert_eq!(event(&[("dwp-state", "working")]).lease_seconds(), None);
+    }
+
+    /// K9: the highest where it can't be read, and never less than what is known otherwise.
+    #[test]
+    fn a_hop_is_what_is_said_or_known_whichever_is_more() {
+        for (trailers, floor, hop) in [
+            (&[("dwp-state", "a")][..], 0, 0),
+            (&[("dwp-state", "a")], 3, 3),
+            (&[("dwp-state", "a"), ("dwp-hop", "2")], 3, 3),
+            (&[("dwp-state", "a"), ("dwp-hop", "5")], 3, 5),
+            (&[("dwp-state", "a"), ("dwp-hop", "5"), ("dwp-hop", "x")], 3, u32::MAX),
+        ] {
+            assert_eq!(Event { hop_floor: floor, ..event(trailers) }.hop(), hop, "{trailers:?} {floor}");
+        }
+    }
+
+    /// K29: a heartbeat need not repeat what its lease said; what it says itself counts.
+    #[test]
+    fn a_heartbeat_is_completed_from_its_lease() {
+        let commit = "1111111111111111111111111111111111111111";
+        let lease = event(&[
+            ("aynig-state", "working"),
+            ("aynig-run-id", "r"),
+            ("aynig-origin-state", "build"),
+            ("aynig-runner-id", "host-1"),
+            ("aynig-lease-seconds", "300"),
+            ("aynig-trigger", commit),
+            ("aynig-hop", "3"),
+            ("aynig-ticket", "7"),
+        ]);
+        let beat = [("aynig-state", "working"), ("aynig-run-id", "r"), ("aynig-lease-seconds", "60")];
+        let whole = event(&beat).completed_from(&lease);
+        assert!(lease.is_complete() && whole.is_complete() && !event(&beat).is_complete());
+        assert_eq!((whole.origin_state(), whole.trigger()), (lease.origin_state(), commit.parse().ok()));
+        assert_eq!(
+            (whole.lease_seconds(), whole.hop(), whole.message.last("aynig-ticket")),
+            (Some(60), 3, None)
+        );
+        for left_out in ["aynig-origin-state", "aynig-trigger", "aynig-hop"] {
+            let mut part = lease.clone();
+            part.message.trailers.retain(|t| t.key != left_out);
+            assert!(!part.is_complete(), "{left_out}");
+        }
+    }
+}

@@ -215,6 +215,36 @@ mod tests {
         assert_eq!(at.kill_after(S(1_000_000), S(10)), S(10));
     }
 
+    /// K18, K31.
+    #[test]
+    fn a_claim_is_tried_until_its_lease_would_have_to_be_renewed() {
+        assert_eq!(Moments::claim_until(S(1000), 300), S(1150));
+        assert_eq!(
+            Moments::claim_until(S(1000), 300),
+            Moments::of(Writer::Runner, S(1000), 300, S(10)).renew
+        );
+    }
+
+    /// K18: it never asks at once for more, but for the command's end.
+    #[test]
+    fn a_lease_asks_next_for_its_renewal_then_again_and_at_last_for_the_end() {
+        let at = Moments::of(Writer::Runner, S(1000), 300, S(10));
+        assert_eq!(at.next(S(1000)), S(1150));
+        assert_eq!(at.next(S(1149)), S(1150));
+        assert_eq!(at.next(S(1150)), S(1150) + RENEW_AGAIN);
+        assert_eq!(at.next(S(1200)), S(1200) + RENEW_AGAIN);
+        assert_eq!(at.next(S(1290)), S(1290));
+    }
+
+    /// K18.
+    #[test]
+    fn a_stopped_command_has_the_kill_grace_or_what_is_left_of_the_lease() {
+        let at = Moments::of(Writer::Runner, S(1000), 300, S(10));
+        for (now, left) in [(1000, 10), (1290, 10), (1296, 4), (1300, 0), (2000, 0)] {
+            assert_eq!(at.kill_after(S(now), S(10)), S(left), "{now}");
+        }
+    }
+
     /// K22, K24.
     #[test]
     fn a_head_is_ours_by_its_run_id_unless_it_is_a_recovery_or_stands_elsewhere() {

@@ -82,3 +82,45 @@ impl FromStr for ObjectId {
         Self::from_hex(s.as_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K37: sha1 and sha256, in full; Git writes lower case, and reads both.
+    #[test]
+    fn an_id_has_40_or_64_hexadecimal_digits() {
+        for hex in ["0123456789abcdef0123456789abcdef01234567", &"9f".repeat(32)] {
+            let id: ObjectId = hex.parse().unwrap();
+            assert_eq!(id.to_string(), hex);
+            assert_eq!(format!("{id:?}"), hex);
+            assert_eq!(hex.to_ascii_uppercase().parse(), Ok(id));
+            assert_eq!(ObjectId::from_bytes(id.as_bytes()), Ok(id));
+            assert_eq!(id.as_bytes().len(), hex.len() / 2);
+        }
+        for bad in ["", "0123456", &"0".repeat(39), &"0".repeat(41), &"g".repeat(40), &"0".repeat(128)] {
+            assert_eq!(bad.parse::<ObjectId>(), Err(NotAnObjectId), "{bad}");
+        }
+        for length in [0, 19, 21, 31, 33, 64] {
+            assert_eq!(ObjectId::from_bytes(&vec![1; length]), Err(NotAnObjectId), "{length}");
+        }
+        assert_eq!(NotAnObjectId.to_string(), "not a full object id (40 or 64 hexadecimal digits)");
+    }
+
+    #[test]
+    fn a_short_id_is_how_the_whole_one_begins() {
+        let id: ObjectId = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
+        assert_eq!(id.short(7), "0123456");
+        assert_eq!(id.short(100), id.to_string());
+    }
+
+    #[test]
+    fn only_the_id_of_all_zeroes_is_null() {
+        for length in [20, 32] {
+            let mut raw = vec![0; length];
+            assert!(ObjectId::from_bytes(&raw).unwrap().is_null());
+            raw[length - 1] = 1;
+            assert!(!ObjectId::from_bytes(&raw).unwrap().is_null());
+        }
+    }
+}

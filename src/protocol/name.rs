@@ -145,4 +145,34 @@ mod tests {
         assert!(RoleName::new("..").is_err());
         assert!(RoleName::new("qa").is_ok());
     }
+
+    /// K4: what is reported of a value that is no name.
+    #[test]
+    fn a_name_that_is_none_is_told_why() {
+        for (bad, why, said) in [
+            ("", BadName::Empty, "it is empty"),
+            (&"a".repeat(201), BadName::TooLong, "it is longer than 200 bytes"),
+            ("a/.b", BadName::Segment, "each part between '/' must start with a letter or digit"),
+            ("a//b", BadName::Segment, "each part between '/' must start with a letter or digit"),
+            ("a b", BadName::Character, "only letters, digits, '.', '_', '+', '-' and '/' may occur"),
+            ("ü", BadName::Character, "only letters, digits, '.', '_', '+', '-' and '/' may occur"),
+        ] {
+            assert_eq!(StateName::new(bad), Err(why), "{bad}");
+            assert!(RoleName::new(bad).is_err(), "{bad}");
+            assert_eq!(why.to_string(), said);
+        }
+        assert_eq!(BadName::Slash.to_string(), "a role is one name without '/'");
+    }
+
+    /// K4, K5.
+    #[test]
+    fn a_name_is_shown_as_it_was_written() {
+        let (state, role) = (StateName::new("turn/qa").unwrap(), RoleName::new("qa").unwrap());
+        assert_eq!([state.as_str(), role.as_str()], ["turn/qa", "qa"]);
+        assert_eq!(format!("{state} {role} {state:?} {role:?}"), r#"turn/qa qa "turn/qa" "qa""#);
+        assert!(
+            StateName::new("working").unwrap().is_working()
+                && !StateName::new("Working").unwrap().is_working()
+        );
+    }
 }

@@ -49,7 +49,9 @@ impl Secrets {
             let name = name.to_ascii_uppercase();
             // A path is where a secret is, not what it is.
             let path = name.ends_with("_FILE") || name.ends_with("_PATH") || name.ends_with("_SOCK");
-            let says_so = NAMES.iter().any(|n| name.replace("AUTHOR", "").contains(n));
+            // An author is none, an authorization is one.
+            let says = name.replace("AUTHORIZ", "AUTH").replace("AUTHOR", "");
+            let says_so = NAMES.iter().any(|n| says.contains(n));
             if value.len() >= VALUE_MIN && !path && says_so {
                 known.extend(forms(&value));
             }
@@ -218,5 +220,85 @@ mod tests {
         assert_eq!(masked(key), "[masked]\nrest");
         let plain = "a AKIA b ghp_short -----BEGIN CERTIFICATE-----\nabc https://example.com/a:b";
         assert_eq!(masked(plain), plain);
+    }
+
+    fn masked_of(name: &str, value: &str, text: &str) -> String {
+        let secrets = Secrets::of([(name.to_owned(), value.into())]);
+        String::from_utf8(secrets.mask(text.as_bytes())).unwrap()
+    }
+
+    /// K23: as other programs print it, which these functions did not write.
+    #[test]
+    fn a_secret_is_known_in_hex_percent_encoded_and_anywhere_in_base64() {
+        let (plain, odd) = ("s3cr3t/va+lue", "a-b.c~d_e/f\u{f6}");
+        for (secret, text, left) in [
+            (plain, "s3cr3t/va+lue", "[masked]"),
+            (plain, "7333637233742f76612b6c7565", "[masked]"),
+            (plain, "7333637233742F76612B6C7565", "[masked]"),
+            (plain, "https://h/?q=s3cr3t%2Fva%2Blue&r", "https://h/?q=[masked]&r"),
+            (plain, "s3cr3t%2fva%2blue", "[masked]"),
+            (odd, "a-b.c~d_e%2Ff%C3%B6", "[masked]"),
+            // Before it nothing, `a` and `ab`; after it `!`.
+            (plain, "czNjcjN0L3ZhK2x1ZSE=", "[masked]SE="),
+            (plain, "YXMzY3IzdC92YStsdWUh", "YX[masked]Uh"),
+            (plain, "YWJzM2NyM3QvdmErbHVlIQ==", "YWJ[masked]IQ=="),
+            ("???>>>abc", "Pz8/Pj4+YWJj", "[masked]"),
+            ("???>>>abc", "Pz8_Pj4-YWJj", "[masked]"),
+        ] {
+            assert_eq!(masked_of("API_TOKEN", secret, text), left, "{text}");
+        }
+    }
+
+    /// K23: names say what is a secret; a path only says where one is, and an author is nobody's password.
+    #[test]
+    fn a_variables_name_says_whether_its_value_is_a_secret() {
+        for name in [
+            "API_TOKEN",
+            "client_secret",
+            "DEPLOY_KEY",
+            "PGPASSWORD",
+            "BASIC_AUTH",
+            "HTTP_AUTHORIZATION",
+            "MY_CREDENTIALS",
+            "PRIVATE",
+        ] {
+            assert_eq!(masked_of(name, "value1", "a value1 b"), "a [masked] b", "{name}");
+            assert_eq!(masked_of(name, "value", "a value b"), "a value b", "{name}: a word");
+        }
+        for name in ["KEY_FILE", "PRIVATE_KEY_PATH", "SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "COLOR"] {
+            assert_eq!(masked_of(name, "value1", "a value1 b"), "a value1 b", "{name}");
+        }
+    }
+
+    /// K23.
+    #[test]
+    fn a_secret_within_a_secret_hides_nothing_of_the_longer_one() {
+        let of = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
+        let secrets =
+            Secrets::of([of("A_KEY", "secret"), of("B_KEY", "secret and more"), of("C_KEY", "secret")]);
+        assert_eq!(secrets.mask(b"secret and more, secret"), b"[masked], [masked]");
+    }
+
+    /// K23: from as many characters on as the service gives its tokens, and never within a word.
+    #[test]
+    fn a_token_is_known_by_its_beginning_and_its_length() {
+        let (short, whole) = (format!("ghp_{}", "a".repeat(19)), format!("ghp_{}", "a".repeat(20)));
+        assert_eq!(masked(&short), short);
+        assert_eq!(masked(&whole), "[masked]");
+        assert_eq!(masked(&format!("({whole}-1, x{whole})")), format!("([masked], x{whole})"));
+    }
+
+    /// K23.
+    #[test]
+    fn a_private_key_is_masked_to_its_last_line_or_to_the_end() {
+        let (begin, end) = ("-----BEGIN PRIVATE KEY-----\nabc\n", "-----END PRIVATE KEY-----");
+        for (text, left) in [
+            (format!("a\n{begin}{end}\nb"), "a\n[masked]\nb"),
+            (format!("a\n{begin}{end}"), "a\n[masked]"),
+            (format!("a\n{begin}"), "a\n[masked]"),
+            (format!("a\n{end}\nb"), "a\n-----END PRIVATE KEY-----\nb"),
+        ] {
+            assert_eq!(masked(&text), left);
+        }
     }
 }

@@ -167,6 +167,9 @@ mod tests {
         assert_eq!(try_again(Patience::Tries, 5, Duration::ZERO), None);
         let until = Patience::Until(Duration::from_secs(10));
         assert!(try_again(until, 50, Duration::from_secs(6)).is_some());
-        assert_eq!(try_again(until, 0, Duration::from_millis(9_950)), None);
+        assert!(try_again(until, 0, Duration::from_millis(9_899)).is_some());
+        for late in [9_900, 9_950, 10_000] {
+            assert_eq!(try_again(until, 0, Duration::from_millis(late)), None);
+        }
     }
 }

@@ -67,22 +67,23 @@ pub fn tail_block(raw: &[u8], limit: usize) -> String {
         && let Some(end) = tail.iter().position(|b| *b == b'\n')
         && end + 1 < tail.len()
     {
-        tail = &tail[end + 1..];
+        // No block begins with the line feed that is left.
+        tail = &tail[end..];
     }
     let safe = escape_block(tail);
-    let mut block = String::new();
-    for line in safe.lines() {
-        let line = line.trim_end();
-        if block.len() + line.len() + 5 > limit * 2 {
+    // Escaped, a line may be four times as long. The last one is there in any case.
+    let mut room = limit * 2;
+    let mut last = Vec::new();
+    for line in safe.trim_end().lines().rev().map(str::trim_end) {
+        let left = room.checked_sub(line.len() + 5);
+        if left.is_none() && !last.is_empty() {
             break;
         }
-        if !line.is_empty() {
-            block.push_str("    ");
-            block.push_str(line);
-        }
-        block.push('\n');
+        room = left.unwrap_or(0);
+        last.push(if line.is_empty() { String::new() } else { format!("    {line}") });
     }
-    block.trim_end().to_owned()
+    last.reverse();
+    last.join("\n").trim_start_matches('\n').to_owned()
 }
 
 #[cfg(test)]
@@ -116,5 +117,26 @@ mod tests {
             "    first\n    dwp-state: x\n\n    last"
         );
         assert_eq!(tail_block(b"aaaaaaaaaa\nbb\ncc\n", 7), "    bb\n    cc");
+        let long = "aaaaaaaaaa\nbbbbbbbb\ncccccccc\n";
+        assert_eq!(tail_block(long.as_bytes(), 20), "    bbbbbbbb\n    cccccccc");
+    }
+
+    /// K23: of a line that is longer than the limit its end is there.
+    #[test]
+    fn a_tail_of_one_long_line_is_the_end_of_that_line() {
+        assert_eq!(tail_block(b"aaaaaaabc\n", 4), "    abc");
+        assert_eq!(tail_block(b"aaaaaaabc", 4), "    aabc");
+        assert_eq!(tail_block(b"", 4), "");
+    }
+
+    /// K23: what is long once it is escaped takes no place of what was said after it.
+    #[test]
+    fn a_tail_keeps_its_last_lines_whatever_stood_before_them() {
+        let noise = [0x1b; 10];
+        let text = [&noise[..], b"\nwhy\n"].concat();
+        assert_eq!(tail_block(&text, 20), "    why");
+        assert_eq!(tail_block(&[&noise[..], b"\n\n"].concat(), 12), format!("    {}", "\\x1b".repeat(10)));
+        assert_eq!(tail_block(b"\na\n\n  b \n\n", 20), "    a\n\n      b");
+        assert_eq!(tail_block(b"1\n2\n3\n4\n", 9), "    2\n    3\n    4");
     }
 }

@@ -145,3 +145,163 @@ fn copy(from: &Event, keys: &[Key], into: &mut Vec<Trailer>) {
 fn first_line(s: &str) -> &str {
     s.lines().next().unwrap_or("")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::complete::Exit;
+
+    const COMMIT: &str = "1111111111111111111111111111111111111111";
+
+    fn run(dialect: Dialect, remote: Option<&str>) -> Run {
+        Run {
+            id: "r1".into(),
+            dialect,
+            runner_id: "host-1".into(),
+            state: StateName::new("build").unwrap(),
+            trigger: COMMIT.parse().unwrap(),
+            hop: 3,
+            lease_seconds: 300,
+            remote: remote.map(str::to_owned),
+        }
+    }
+
+    fn message(trailers: &[(&str, &str)]) -> Message {
+        Message::new("s", "Why.", trailers.iter().map(|(k, v)| Trailer::new(*k, v)).collect())
+    }
+
+    fn event(trailers: &[(&str, &str)]) -> Event {
+        Event::of(message(trailers)).unwrap()
+    }
+
+    /// Subject, body and trailers, as they are read again from what would be committed (K2).
+    fn read(message: &Message) -> (String, String, Vec<(String, String)>) {
+        let text = |raw: &[u8]| String::from_utf8(raw.to_vec()).unwrap();
+        let message = Message::parse(&message.render().unwrap());
+        let trailers = message.trailers.iter().map(|t| (t.key.clone(), text(&t.value))).collect();
+        (text(&message.subject), text(&message.body), trailers)
+    }
+
+    fn says(message: &Message, subject: &str, body: &str, trailers: &[(&str, &str)]) {
+        let trailers = trailers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(read(message), (subject.to_owned(), body.to_owned(), trailers));
+    }
+
+    /// K10.
+    #[test]
+    fn a_lease_tells_its_whole_run_and_carries_the_triggers_trailers_on() {
+        let trigger =
+            message(&[("dwp-state", "build"), ("dwp-hop", "2"), ("dwp-ticket", "7"), ("by", "ada")]);
+        let own = [
+            ("dwp-state", "working"),
+            ("dwp-origin-state", "build"),
+            ("dwp-run-id", "r1"),
+            ("dwp-runner-id", "host-1"),
+            ("dwp-lease-seconds", "300"),
+            ("dwp-trigger", COMMIT),
+            ("dwp-hop", "3"),
+        ];
+        let local = [&own[..], &[("dwp-ticket", "7")]].concat();
+        says(&run(Dialect::Dwp, None).lease(&trigger), "aynig: working on build", "", &local);
+        let remote = [&own[..], &[("dwp-source", "git:origin"), ("dwp-ticket", "7")]].concat();
+        says(&run(Dialect::Dwp, Some("origin")).lease(&trigger), "aynig: working on build", "", &remote);
+    }
+
+    /// K20, K27, K30: what the lease carried comes along only where that was asked for.
+    #[test]
+    fn an_outcome_tells_the_whole_story_and_keeps_trailers_where_asked() {
+        let run = run(Dialect::Dwp, Some("origin"));
+        let lease = run.lease(&message(&[("dwp-ticket", "7")]));
+        let own = [
+            ("dwp-state", "review"),
+            ("dwp-run-id", "r1"),
+            ("dwp-origin-state", "build"),
+            ("dwp-trigger", COMMIT),
+            ("dwp-hop", "3"),
+            ("dwp-source", "git:origin"),
+        ];
+        for (keep, kept) in [(false, &[][..]), (true, &[("dwp-ticket", "7")][..])] {
+            let json =
+                format!(r#"{{"state":"review","body":"b","keep_trailers":{keep},"trailers":["k: v"]}}"#);
+            let declared = Declaration::parse(json.as_bytes()).unwrap();
+            let trailers = [&own[..], kept, &[("k", "v")]].concat();
+            says(&run.outcome(&declared, &lease), "chore: set review", "b", &trailers);
+        }
+    }
+
+    /// K23, K27.
+    #[test]
+    fn a_stalled_commit_names_the_run_and_says_on_one_line_what_ended_it() {
+        let trailers = [
+            ("aynig-state", "stalled"),
+            ("aynig-stalled-run", "r1"),
+            ("aynig-run-id", "r1"),
+            ("aynig-origin-state", "build"),
+            ("aynig-trigger", COMMIT),
+            ("aynig-hop", "3"),
+        ];
+        let run = run(Dialect::Aynig, None);
+        let failed = run.stalled(&Stall::Exit(Exit::Code(1)), "dwp-state: x");
+        says(&failed, "aynig: build stalled: exit 1", "dwp-state: x", &trailers);
+        let unfilled = run.stalled(&Stall::Slot("disk full\nhint: x".into()), "");
+        says(&unfilled, "aynig: build stalled: worktree: disk full", "", &trailers);
+    }
+
+    /// K8: with what the lease says of itself, and no more; it need not say anything.
+    #[test]
+    fn a_recovery_copies_what_the_lease_says_and_is_unlike_every_other() {
+        let lease = event(&[
+            ("dwp-state", "working"),
+            ("dwp-runner-id", "host-1"),
+            ("dwp-source", "git:origin"),
+            ("dwp-hop", "3"),
+            ("dwp-trigger", COMMIT),
+            ("dwp-origin-state", "build"),
+            ("dwp-run-id", "r1"),
+            ("dwp-ticket", "7"),
+        ]);
+        let trailers = [
+            ("dwp-state", "stalled"),
+            ("dwp-stalled-run", "r1"),
+            ("dwp-run-id", "r1"),
+            ("dwp-origin-state", "build"),
+            ("dwp-trigger", COMMIT),
+            ("dwp-hop", "3"),
+            ("dwp-source", "git:origin"),
+            ("dwp-recovery-id", "x1"),
+        ];
+        says(&recovered(&lease, "x1", "d"), "aynig: build stalled: lease expired", "d", &trailers);
+        let bare = recovered(&event(&[("dwp-state", "working"), ("dwp-hop", "")]), "x2", "");
+        let trailers = [("dwp-state", "stalled"), ("dwp-stalled-run", "unknown"), ("dwp-recovery-id", "x2")];
+        says(&bare, "aynig: run stalled: lease expired", "", &trailers);
+    }
+
+    /// K22: with a run id the run would take it for its own outcome.
+    #[test]
+    fn a_cancellation_carries_no_run_id() {
+        let lease = [("aynig-state", "working"), ("aynig-origin-state", "build"), ("aynig-run-id", "r1")];
+        let trailers =
+            [("aynig-state", "canceled"), ("aynig-origin-state", "build"), ("aynig-recovery-id", "x1")];
+        says(&canceled(&event(&lease), "x1", "d"), "aynig: build canceled", "d", &trailers);
+        let bare = canceled(&event(&[("aynig-state", "working")]), "x1", "");
+        assert_eq!(read(&bare).0, "aynig: run canceled");
+    }
+
+    /// K9, K4a: as a person would write it again, with nothing of the run that answered it.
+    #[test]
+    fn a_retry_keeps_the_triggers_body_and_its_own_trailers_alone() {
+        let trigger = event(&[
+            ("dwp-state", "build"),
+            ("dwp-ticket", "7"),
+            ("by", "ada"),
+            ("dwp-hop", "9"),
+            ("aynig-run-id", "q"),
+            ("odd", "a\rb"),
+        ]);
+        let state = StateName::new("build").unwrap();
+        for (hop, told) in [(None, &[][..]), (Some(4), &[("dwp-hop", "4")][..])] {
+            let trailers = [&[("dwp-state", "build")], told, &[("dwp-ticket", "7"), ("by", "ada")]].concat();
+            says(&retried(&state, &trigger, hop), "aynig: retry build", "Why.", &trailers);
+        }
+    }
+}

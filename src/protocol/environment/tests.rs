@@ -52,17 +52,129 @@ fn a_trailer_never_overwrites_what_exists() {
     assert_eq!(told.reserved, ["MY_KEY"]);
 }
 
+/// K15: no shell can name such a variable.
 #[test]
-fn a_body_too_large_is_cut_at_a_character() {
-    let told = tell(&message(&[], &"ü".repeat(100_000)), &|_| false);
-    let body = &told.variables["BODY"];
-    assert!(body.len() < VARIABLE_MAX && std::str::from_utf8(body).is_ok());
+fn a_name_that_begins_with_a_digit_is_no_variable() {
+    let told = tell(&message(&[("2nd", "x"), ("second", "y")], ""), &|_| false);
+    assert_eq!(told.reserved, ["2ND"]);
+    assert_eq!(told.variables["AYNIG_TRAILER_2ND"], b"x");
+    assert_eq!(told.variables["SECOND"], b"y");
+}
+
+/// K15: what the contract tells a command itself comes from no trailer.
+#[test]
+fn names_of_the_contract_and_of_each_kind_of_list_are_reserved() {
+    for name in [
+        "BODY",
+        "COMMIT_HASH",
+        "WORKTREE_PATH",
+        "PWD",
+        "STDOUT_LOG_PATH",
+        "STDERR_LOG_PATH",
+        "LOG_LEVEL",
+        "ROLE",
+        "AYNIG",
+        "AYNIG_ANYTHING",
+        "PATH",
+        "GIT_DIR",
+        "CMAKE_TOOLCHAIN_FILE",
+        "FTP_PROXY",
+    ] {
+        assert!(is_reserved(name), "{name}");
+    }
+    for name in ["DWP_TICKET", "TICKET", "MY_PATH", "BODYGUARD", "PROXY", "LDAP"] {
+        assert!(!is_reserved(name), "{name}");
+    }
+}
+
+/// K15: how to reach a network, where configuration is and what to trace; nothing that names a repository.
+#[test]
+fn of_gits_variables_a_command_inherits_the_network_the_configuration_and_the_trace() {
+    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_EXEC_PATH", "AYNIG", "AYNIG_RUN_ID"] {
+        assert!(is_dropped(name), "{name}");
+    }
+    for name in [
+        "GIT_SSH_COMMAND",
+        "GIT_ASKPASS",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_TRACE",
+        "GIT_TRACE2_EVENT",
+        "PATH",
+        "GITHUB",
+    ] {
+        assert!(!is_dropped(name), "{name}");
+    }
+}
+
+/// K15: Linux takes a variable of 128 KiB, with its name, the `=` and its end.
+#[test]
+fn a_body_is_whole_where_one_variable_can_hold_it() {
+    let room = 131_072 - "AYNIG_BODY=".len() - 1;
+    for (length, told_length, cut) in [(0, 0, false), (room, room, false), (room + 1, room, true)] {
+        let told = tell(&message(&[], &"x".repeat(length)), &|_| false);
+        assert_eq!(told.variables["BODY"].len(), told_length);
+        assert_eq!(told.variables["BODY"], told.variables["AYNIG_BODY"]);
+        assert_eq!(told.variables.contains_key("AYNIG_BODY_TRUNCATED"), cut, "{length}");
+    }
+}
+
+/// K15.
+#[test]
+fn a_body_is_cut_at_a_character_or_at_a_nul() {
+    // Of three bytes each, none of which ends where the room does.
+    let told = tell(&message(&[], &"€".repeat(50_000)), &|_| false);
+    assert_eq!(told.variables["BODY"], "€".repeat(43_686).into_bytes());
     assert_eq!(told.variables["AYNIG_BODY_TRUNCATED"], b"1");
+    let told = tell(&message(&[], "ab\0c"), &|_| false);
+    assert_eq!(told.variables["BODY"], b"ab");
+    assert_eq!(told.variables["AYNIG_BODY_TRUNCATED"], b"1");
+    // No character begins anywhere.
+    let body = vec![0x80; 200_000];
+    let told = tell(&Message { body, ..Message::default() }, &|_| false);
+    assert_eq!(told.variables["BODY"], b"");
 }
 
 #[test]
 fn values_that_do_not_fit_are_left_out_and_named() {
-    let told = tell(&message(&[("big", &"x".repeat(200_000)), ("small", "1")], ""), &|_| false);
-    assert_eq!(told.left_out, ["BIG"]);
+    let told =
+        tell(&message(&[("big", &"x".repeat(200_000)), ("nul", "a\0b"), ("small", "1")], ""), &|_| false);
+    assert_eq!(told.left_out, ["BIG", "NUL"]);
     assert_eq!(told.variables["SMALL"], b"1");
+    assert!(!told.variables.contains_key("NUL") && !told.variables.contains_key("AYNIG_TRAILER_NUL"));
+}
+
+/// K15.
+#[test]
+fn a_trailer_has_the_128_kib_of_one_variable() {
+    let room = 131_072 - "AYNIG_TRAILER_KEY=".len() - 1;
+    let left_out = |length: usize| tell(&message(&[("key", &"x".repeat(length))], ""), &|_| false).left_out;
+    assert_eq!(left_out(room), [""; 0]);
+    assert_eq!(left_out(room + 1), ["KEY"]);
+}
+
+/// K15: 512 KiB, counted as the kernel counts them; what was left out takes no room.
+#[test]
+fn all_trailers_together_have_512_kib() {
+    let told = |last: usize| {
+        let long = "x".repeat(80_000);
+        let trailers = [
+            ("a", "y".repeat(600_000)),
+            ("b", long.clone()),
+            ("c", long.clone()),
+            ("d", long),
+            ("e", "x".repeat(last)),
+            ("f", "1".to_owned()),
+        ];
+        let trailers: Vec<_> = trailers.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let told = tell(&message(&trailers, ""), &|_| false);
+        let bytes = |name: &str, value: &[u8]| name.len() + 1 + value.len() + 1;
+        let trailers = told.variables.iter().filter(|(name, _)| !name.ends_with("BODY"));
+        let total: usize = trailers.map(|(name, value)| bytes(name, value)).sum();
+        (total, told.left_out)
+    };
+    let last = (524_288 - 6 * 80_000 - 4 * (1 + "AYNIG_TRAILER_".len() + 1 + 4)) / 2;
+    assert_eq!(told(last), (524_288, vec!["A".to_owned(), "F".to_owned()]));
+    let (total, left_out) = told(last + 1);
+    assert_eq!(left_out, ["A", "E"]);
+    assert!(total < 524_288);
 }

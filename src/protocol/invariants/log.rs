@@ -38,7 +38,6 @@ pub fn check_log(log: &[Logged], commits: &HashMap<ObjectId, Recorded>) -> Vec<V
     for Logged { new, by_runner } in log.iter().copied() {
         match head.replace(new) {
             None => moves = steps(&line(new, commits)),
-            Some(old) if old == new => {}
             Some(old) => match forward(old, new, commits) {
                 Some(path) => moves.extend(steps(&path)),
                 None if by_runner || descends(commits, old, new) => {

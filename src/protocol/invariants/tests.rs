@@ -201,6 +201,38 @@ fn a_reflog_tells_what_the_commits_do_not() {
     assert_eq!(twice, [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))]);
 }
 
+/// What one move brought is judged commit by commit, whoever made it.
+#[test]
+fn a_second_end_within_one_move_is_found() {
+    let mut h = good();
+    h.of_run(7, 4, "done", "r", 1);
+    let found = [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))];
+    assert_eq!(check_line(id(7), &h.commits), found);
+    assert_eq!(check_log(&log(&[(1, false), (2, true), (7, true)]), &h.commits), found);
+}
+
+/// An end that a runner dropped has been, and what it dropped is told once.
+#[test]
+fn a_run_whose_end_was_dropped_has_ended() {
+    let mut h = good();
+    h.of_run(6, 1, "working", "s", 1).of_run(7, 6, "working", "s", 1).of_run(8, 7, "done", "r", 1);
+    let moves = [(1, false), (2, true), (3, true), (4, true), (6, true), (7, true), (8, true)];
+    let end = Violation::SecondEnd("r".into());
+    let found =
+        [end, Violation::ForeignParent(id(6)), Violation::NoLeaseBelow(id(8)), Violation::Dropped(id(6))];
+    assert_eq!(check_log(&log(&moves), &h.commits), found);
+}
+
+/// K37: in a shallow clone the oldest commits are not there.
+#[test]
+fn a_line_begins_where_its_commits_are_known() {
+    let mut h = good();
+    assert_eq!(line(id(4), &h.commits), [0, 1, 2, 3, 4].map(id));
+    h.commits.remove(&id(2));
+    assert_eq!(line(id(4), &h.commits), [3, 4].map(id));
+    assert_eq!(check_line(id(4), &h.commits), []);
+}
+
 /// K29: a command of the other dialect may leave out what its lease says.
 #[test]
 fn a_command_that_writes_its_own_may_leave_trailers_out() {
@@ -223,4 +255,42 @@ fn work_between_two_heartbeats_is_no_lease_of_its_own() {
     // On a person's event it is another run's.
     h.commit(5, 4, "aynig-state: other\n").commit(6, 5, &lease).go(4, 5).go(5, 6);
     assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
+}
+
+/// K29, K25: one move brings the command's commits, and the event on top of them.
+#[test]
+fn a_move_over_the_commands_own_commits_drops_nothing() {
+    let mut h = good();
+    h.commit(5, 3, "work\n").of_run(6, 5, "done", "r", 1).go(3, 6);
+    assert_eq!(h.found(), []);
+}
+
+/// K10, K18: a lease on the lease of another run renews nothing.
+#[test]
+fn v4_a_lease_on_another_runs_lease() {
+    let mut h = good();
+    h.of_run(6, 3, "working", "s", 1).go(3, 6);
+    assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
+    let mut h = good();
+    h.of_run(6, 4, "working", "r", 1).go(3, 4).go(4, 6);
+    assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
+}
+
+#[test]
+fn each_violation_is_told_by_its_number_and_what_did_it() {
+    let (one, run) = (id(1), || "r".to_owned());
+    for (violation, said) in [
+        (Violation::SecondLease("1".into()), "V1: trigger 1 was leased twice".to_owned()),
+        (Violation::SecondEnd(run()), "V2: run r ended twice".into()),
+        (Violation::WroteAfterStalled(run()), "V3: run r wrote after it was stalled".into()),
+        (Violation::ForeignParent(one), format!("V4: {one} does not stand on what it replaced")),
+        (Violation::NoLeaseBelow(one), format!("V4: {one} does not stand on a lease of its run")),
+        (Violation::Dropped(one), format!("V5: {one} dropped what was accepted before")),
+        (Violation::MadeBranch(one), format!("V6: {one} made a branch")),
+        (Violation::Unreadable(one), format!("V7: {one} does not tell its story")),
+        (Violation::Gap(one), format!("{one} replaced something that was not the head")),
+        (Violation::Missing(one), format!("{one} is missing")),
+    ] {
+        assert_eq!(violation.to_string(), said);
+    }
 }

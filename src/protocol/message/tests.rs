@@ -33,6 +33,8 @@ fn a_message_has_three_parts() {
 fn the_first_paragraph_is_never_trailers() {
     assert_eq!(shown("dwp-state: build\n"), "");
     assert_eq!(shown("\n \ndwp-state: build\nkey: v\n"), "");
+    assert_eq!(shown("dwp-state: build\n \n"), "");
+    assert_eq!(shown("dwp-state: build\n \n \n# c\n"), "");
 }
 
 /// K3, K1.
@@ -87,6 +89,12 @@ fn a_scissors_line_ends_trailers_and_body() {
 }
 
 #[test]
+fn blank_lines_and_comments_after_the_block_are_no_block() {
+    assert_eq!(shown("s\n\nk: v\n \n\t\n"), "k=v");
+    assert_eq!(shown("s\n\nk: v\n \n# c\n \n"), "k=v");
+}
+
+#[test]
 fn a_dashed_line_divides_nothing() {
     assert_eq!(shown("s\n\n---\n\nk: v\n"), "k=v");
     assert_eq!(shown("s\n\nk: v\n\n---\n a | 1 +\n"), "");
@@ -96,6 +104,9 @@ fn a_dashed_line_divides_nothing() {
 fn a_conflicts_list_is_no_block_and_stays_in_the_body() {
     let raw = "s\n\nbody\n\nk: v\n\nConflicts:\n\ta\n\tb\n";
     assert_eq!(read(raw), message("s", "body\n\nConflicts:\n\ta\n\tb", &[("k", "v")]));
+    // Nor with what else Git ignores after it.
+    let raw = "s\n\nk: v\n\nConflicts:\n\ta\n# c\n\n# d\n";
+    assert_eq!(read(raw), message("s", "Conflicts:\n\ta\n# c\n\n# d", &[("k", "v")]));
 }
 
 #[test]

@@ -135,8 +135,9 @@ impl Paragraph {
         self.inked = true;
     }
 
+    /// Asked of one that is inked: what is no prose there is a trailer.
     fn is_block(&self) -> bool {
-        self.trailers > 0 && (self.prose == 0 || self.generated && self.trailers * 3 >= self.prose)
+        self.prose == 0 || self.generated && self.trailers * 3 >= self.prose
     }
 }
 
