@@ -8,6 +8,7 @@
 pub mod flow;
 pub mod judge;
 pub mod life;
+mod measured;
 pub mod net;
 pub mod world;
 
@@ -46,7 +47,7 @@ impl Kind {
         let repo = Repo { folder, kind: self };
         std::fs::create_dir(repo.home()).unwrap();
         let config = "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n";
-        std::fs::write(repo.home().join(".gitconfig"), config).unwrap();
+        std::fs::write(repo.home().join(".gitconfig"), measured::config(config, &repo.home())).unwrap();
         let mut command = repo.command("git");
         command.current_dir(repo.folder.path()).arg("init").arg("-q");
         if self.bare {
@@ -98,8 +99,10 @@ impl Repo {
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
             ("LC_ALL", "C".into()),
         ]
+        .into_iter()
+        .chain(measured::variable())
         .map(|(k, v)| (k.into(), v))
-        .into()
+        .collect()
     }
 
     /// A command in that environment, in the repository once it exists.

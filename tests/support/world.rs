@@ -4,6 +4,7 @@
 //! The environment of everything that is started is cleared and set here; nothing of this machine's
 //! configuration is read. `DEFAULT_GIT` alone is enough where the fact does not depend on git's version.
 
+use super::measured;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -90,8 +91,7 @@ impl World {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_git-aynig"), bin.join("git-aynig")).unwrap();
         let config = "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n\
                       [protocol \"file\"]\n\tallow = always\n";
-        let (config, measured) = measured(config, &home);
-        std::fs::write(home.join(".gitconfig"), config).unwrap();
+        std::fs::write(home.join(".gitconfig"), measured::config(config, &home)).unwrap();
         let mut path = bin.into_os_string();
         path.push(":/usr/local/bin:/usr/bin:/bin");
         let vars = [
@@ -101,7 +101,7 @@ impl World {
             ("LC_ALL", "C.UTF-8".into()),
             ("TMPDIR", root.into()),
         ];
-        let vars = vars.into_iter().chain(measured).map(|(k, v)| (k.into(), v)).collect();
+        let vars = vars.into_iter().chain(measured::variable()).map(|(k, v)| (k.into(), v)).collect();
         Self { folder, vars, git: git.clone() }
     }
 
@@ -264,15 +264,4 @@ pub fn now() -> u64 {
 /// True where this process is root.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
-}
-
-/// While lines are counted (`tests/campaign/coverage`): where each process leaves its count, and a configuration
-/// that does not see those of processes that were not told.
-fn measured(config: &str, home: &Path) -> (String, Option<(&'static str, OsString)>) {
-    const PLACE: &str = "LLVM_PROFILE_FILE";
-    let Some(place) = std::env::var_os(PLACE) else { return (config.to_owned(), None) };
-    let ignored = home.join("ignored");
-    std::fs::write(&ignored, "*.profraw\n").unwrap();
-    let config = format!("{config}[core]\n\texcludesFile = {}\n", ignored.display());
-    (config, Some((PLACE, place)))
 }
