@@ -30,7 +30,7 @@ fn write() {
         let output = Command::new(program).args(args).output().unwrap();
         writeln!(page, "- {what}: {}", String::from_utf8_lossy(&output.stdout).trim()).unwrap();
     }
-    page += "\n| sweep | what | figure to reach | counted | violations | seconds |\n| --- | --- | --- | --- | --- | --- |\n";
+    page += "\n| sweep | what | figure to reach | counted | violations | seconds | commit |\n| --- | --- | --- | --- | --- | --- | --- |\n";
     for row in &rows {
         let text = |key: &str| row[key].as_str().unwrap_or_default().replace('|', "\\|");
         let counts = row["counts"].as_object().unwrap();
@@ -41,7 +41,12 @@ fn write() {
         };
         let (bad, seconds) = (row["violations"].as_array().unwrap().len(), row["seconds"].as_f64().unwrap());
         let (name, what, figure) = (text("name"), text("what"), text("figure"));
-        writeln!(page, "| `{name}` | {what} | {figure} | {counted} | {bad} | {seconds:.0} |").unwrap();
+        writeln!(
+            page,
+            "| `{name}` | {what} | {figure} | {counted} | {bad} | {seconds:.0} | {} |",
+            text("commit")
+        )
+        .unwrap();
     }
     page += "\nReplay one sweep:\n\n```\n";
     for row in rows.iter().filter(|row| row["skipped"].is_null()) {

@@ -113,10 +113,17 @@ impl Sweep {
         let row = json!({
             "name": self.name, "what": self.what, "figure": self.figure, "seed": self.seed,
             "seconds": seconds, "counts": *self.counts.borrow(), "violations": *self.bad.borrow(),
-            "skipped": skipped, "full": full(), "replay": self.replay(),
+            "skipped": skipped, "full": full(), "replay": self.replay(), "commit": commit(),
         });
         std::fs::write(folder.join(format!("{}.json", self.name)), row.to_string()).unwrap();
     }
+}
+
+/// The commit that is tried, `-dirty` where that is not all.
+fn commit() -> String {
+    let mut git = std::process::Command::new("git");
+    git.args(["describe", "--always", "--dirty", "--abbrev=12"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    String::from_utf8_lossy(&git.output().unwrap().stdout).trim().to_owned()
 }
 
 /// A small generator that is the same everywhere.
