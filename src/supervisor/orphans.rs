@@ -4,7 +4,7 @@
 //! knows the command's processes; so the caller is a child subreaper itself, and they come to it. Those are the
 //! children of ours in another session than ours which we did not start: helpers stay in our session, and whom
 //! we started is on a list. A helper's daemon (a credential cache) can look the same; it is ended with them, in
-//! this one case. [`adopt`] before the first start, [`started`] around each, [`sweep`] once a guardian is lost.
+//! this one case. `adopt` before the first start, [`started`] around each, `sweep` once a guardian is lost.
 //! Only where there is a `/proc`. Implements K17.
 
 use super::guardian::kill::{parse_stat, signal_groups};
