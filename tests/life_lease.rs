@@ -32,7 +32,7 @@ fn open(life: &Life) {
 /// K18
 #[test]
 fn a_command_that_runs_past_its_lease_keeps_it() {
-    let (life, tick) = waiting(&["--lease", "2s"]);
+    let (life, tick) = waiting(&["--lease", "5s"]);
     let first = life.rev("work");
     eventually("two renewals", || (life.states("work").len() >= 4).then_some(()));
     // Another runner finds it leased.
@@ -120,7 +120,7 @@ fn a_rewound_branch_stops_the_command() {
 /// K18: and so does going back to an older lease of the same run: somebody took the newer one off the branch.
 #[test]
 fn a_branch_that_went_back_to_an_older_lease_stops_the_command() {
-    let (life, tick) = waiting(&["--lease", "3s"]);
+    let (life, tick) = waiting(&["--lease", "6s"]);
     eventually("two renewals", || (life.states("work").len() >= 4).then_some(()));
     let older = life.rev("work~1");
     life.git(&["update-ref", "refs/heads/work", &older]);

@@ -48,7 +48,7 @@ fn commits_of_a_command_meet_a_renewed_lease() {
     )]);
     life.event("work", "build", "");
     let mut gate = life.gate("gate");
-    let tick = life.start_tick(&["--lease", "2s", "work"]);
+    let tick = life.start_tick(&["--lease", "5s", "work"]);
     life.hear("up");
     support::life::eventually("a renewal", || (life.states("work").len() == 3).then_some(()));
     gate.open();

@@ -191,7 +191,7 @@ fn an_outcome_that_the_remote_never_got_is_kept_and_landed_by_retry() {
     )]);
     net.event("work", "build", "");
     let a = net.machine("a");
-    let mut tick = a.aynig(&["tick", "--remote", "origin", "--lease", "2s", "--json", "work"]);
+    let mut tick = a.aynig(&["tick", "--remote", "origin", "--lease", "4s", "--json", "work"]);
     let done = support::life::done(tick.env("ORIGIN", net.origin()).output().unwrap());
     assert_eq!((done.code, done.json()["result"].as_str()), (Some(75), Some("failed")), "{done:?}");
     assert!(done.json()["notes"].to_string().contains("refs/aynig/attempts/"), "{done:?}");
@@ -277,7 +277,7 @@ fn a_lease_on_a_remote_is_renewed_and_lost() {
     net.event("work", "build", "");
     let a = net.machine("a");
     let gate = net.life.gate("gate");
-    let tick = a.start_tick(&["--lease", "2s", "--json", "work"]);
+    let tick = a.start_tick(&["--lease", "10s", "--json", "work"]);
     net.life.hear("up");
     eventually("two renewals", || (net.states("work").len() >= 4).then_some(()));
     net.machine("b").tick(&["work"]).expect(3);

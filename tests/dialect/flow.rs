@@ -54,7 +54,7 @@ fn heartbeats_are_forwarded_as_they_come_and_plain_commits_travel_below() {
          beat; read x <\"$T/b\"; plain plain-2; whole; read x <\"$T/c\"; echo two >>file; git commit -qam plain-3; state done",
     );
     let (mut a, mut b, mut c) = (life.gate("a"), life.gate("b"), life.gate("c"));
-    let tick = life.start_tick(&["--json", "--lease", "2s", "work"]);
+    let tick = life.start_tick(&["--json", "--lease", "10s", "work"]);
     life.hear("up");
     let lease = life.rev("work");
     a.open();
