@@ -10,7 +10,7 @@ use super::{output, render, trust};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::report::{Report, Skip, Verdict, worst};
-use crate::runner::select::{Pass, Selection, advanced, evaluate};
+use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
 use crate::store::checkout::{self, Finished};
 use crate::supervisor::background::leave_caller;
@@ -200,19 +200,10 @@ impl Calling<'_> {
         failed.iter().for_each(told);
         let jobs = self.settings.jobs;
         if branches.len() <= 1 || jobs == 1 {
-            for branch in branches {
-                loop {
-                    let report = runner.tick(&branch, self.dry);
-                    told(&report);
-                    let again = chain && !self.dry && advanced(&report) && self.interrupt.signal().is_none();
-                    if !again {
-                        break;
-                    }
-                }
-            }
+            branches.iter().for_each(|branch| runner.keep_ticking(branch, self.dry, chain, &told));
         } else {
             drop(runner);
-            evaluate(branches, jobs, self.dry, chain && !self.dry, make, told)?;
+            evaluate(branches, jobs, self.dry, chain, make, told)?;
         }
         self.take_on_pending()?;
         Ok(pass.into_inner().unwrap_or_else(PoisonError::into_inner))

@@ -8,7 +8,7 @@ use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::Idle;
-use crate::store::{RefName, StoreError, children, locks};
+use crate::store::{RefName, children, locks};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -91,6 +91,18 @@ impl Runner<'_> {
         Ok((branches, failed.collect()))
     }
 
+    /// Evaluates one branch; with `chain` again for as long as it advances and nobody interrupts.
+    pub fn keep_ticking(&self, branch: &RefName, dry: bool, chain: bool, told: &impl Fn(&Report)) {
+        loop {
+            let report = self.tick(branch, dry);
+            told(&report);
+            let again = chain && !dry && advanced(&report) && self.interrupt.signal().is_none();
+            if !again {
+                return;
+            }
+        }
+    }
+
     /// True where `aynig.branches` lets a branch be ticked.
     pub fn may_tick(&self, branch: &RefName) -> bool {
         self.settings.branches.is_empty() || crate::store::pattern::any(&self.settings.branches, branch)
@@ -118,14 +130,7 @@ where
         loop {
             let next = queue.lock().ok().and_then(|mut q| q.pop_front());
             let Some(branch) = next else { return Ok(()) };
-            loop {
-                let report = runner.tick(&branch, dry);
-                told(&report);
-                let again = chain && advanced(&report) && runner.interrupt.signal().is_none();
-                if !again {
-                    break;
-                }
-            }
+            runner.keep_ticking(&branch, dry, chain, &told);
         }
     };
     if workers == 1 {
@@ -143,7 +148,7 @@ where
 }
 
 /// True where the branch has a new head that may be actionable.
-pub fn advanced(report: &Report) -> bool {
+fn advanced(report: &Report) -> bool {
     match &report.verdict {
         Verdict::Ran(ran) => match &ran.outcome {
             super::report::Outcome::Advanced { .. }
@@ -166,13 +171,4 @@ pub fn advanced(report: &Report) -> bool {
         | Verdict::WouldRecover
         | Verdict::Failed(_) => false,
     }
-}
-
-/// The branch that HEAD names where we stand.
-pub fn current_branch(runner: &Runner<'_>) -> Result<Option<RefName>, StoreError> {
-    if runner.repo.reftable {
-        return runner.repo.git.symbolic_head(&runner.repo.git_dir);
-    }
-    let raw = std::fs::read(runner.repo.git_dir.join("HEAD")).unwrap_or_default();
-    Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
 }

@@ -45,6 +45,7 @@ pub use disk::{is_plain, read_plain, remove_tree, write_aside};
 use disk::{make_readable, sync_file_system, sync_folder};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError};
+pub use network::tracking;
 
 use crate::protocol::id::ObjectId;
 pub use crate::protocol::swap::Swap;

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 /// Longest fetch: the first one of a large repository.
 const FETCH_MAX: Duration = Duration::from_secs(1800);
+
 /// One remote of one repository.
 #[derive(Debug, Clone)]
 pub(super) struct Remote {
@@ -38,10 +39,15 @@ pub(super) enum Pushed {
     Failed(RemoteFailure, String),
 }
 
+/// The folder of refs that hold what was last heard of a remote's branches.
+pub fn tracking(remote: &str) -> String {
+    format!("refs/aynig/remote/{remote}/")
+}
+
 impl Remote {
-    /// The folder of refs that hold what was last heard of its branches.
+    /// [`tracking`] of this one.
     pub fn tracking(&self) -> String {
-        format!("refs/aynig/remote/{}/", self.name)
+        tracking(&self.name)
     }
 
     pub(super) fn command(&self) -> GitCommand {

@@ -7,7 +7,7 @@
 use super::git_calls::RepoGit;
 use super::git_command::Git;
 use super::gix_store::{Backend, GixStore, Options, backend_for};
-use super::{Store, StoreError};
+use super::{RefName, Store, StoreError};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::interrupt::Insistence;
 use std::path::{Path, PathBuf};
@@ -157,6 +157,15 @@ impl Repository {
     /// What was last heard of the branches of a remote, which is not asked.
     pub fn recall_remote(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(false)?)?.offline()))
+    }
+
+    /// The branch that HEAD names where we stand.
+    pub fn current_branch(&self) -> Result<Option<RefName>, StoreError> {
+        if self.reftable {
+            return self.git.symbolic_head(&self.git_dir);
+        }
+        let raw = std::fs::read(self.git_dir.join("HEAD")).unwrap_or_default();
+        Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
     }
 
     /// True for a remote that the configuration has an address for.

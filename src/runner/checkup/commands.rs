@@ -4,7 +4,6 @@ use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, shell_word};
-use crate::runner::select::current_branch;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
 use crate::store::command_tree::{self, Entry, FOLDER};
@@ -29,7 +28,7 @@ impl Runner<'_> {
                     let text = format!("'{}', where commands come from, does not exist", name(source));
                     // A commit makes it only where it is the branch that is checked out, and has none yet.
                     let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists())
-                        && current_branch(self)?.as_ref() == Some(source);
+                        && self.repo.current_branch()?.as_ref() == Some(source);
                     let mend =
                         if here { "git add .aynig && git commit" } else { "git aynig trust --ref <branch>" };
                     found.push(Finding::new(Error, "trust", text).hint(mend));
