@@ -93,13 +93,14 @@ fn push(session: &Session, written: &Written) -> Result<(), Failure> {
         Failure::fatal(format!("'{shown}' is written here, but has no remote to push to"))
             .hint(format!("git push -u <remote> {word}"))
     })?;
+    let (there, at) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
     match push_branch(&session.repo, &remote, branch, written.commit)? {
         Swap::Won => Ok(()),
         Swap::Lost { .. } | Swap::Unknown { .. } => Err(Failure {
             code: 3,
-            ..Failure::fatal(format!("'{shown}' is written here, but '{remote}' has other commits on it"))
+            ..Failure::fatal(format!("'{shown}' is written here, but '{there}' has other commits on it"))
         }
-        .hint(format!("git pull --rebase {remote} {word} && git push {remote} {word}"))),
+        .hint(format!("git pull --rebase {at} {word} && git push {at} {word}"))),
     }
 }
 

@@ -8,11 +8,11 @@ use super::args::Doctor;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::checkup::{Finding, Level};
 use crate::runner::settings::CommandsFrom;
-use crate::store::RefName;
 use crate::store::git_command::Git;
+use crate::store::{RefName, tracking};
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::json;
 
@@ -54,14 +54,14 @@ fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
     };
     found.push(git(&session));
     for key in &session.config.ignored {
-        let key = escape(key.as_bytes());
-        let text = format!("'{key}' in the repository's own configuration does not count");
+        let (shown, word) = (escape(key.as_bytes()), shell_word(key.as_bytes()));
+        let text = format!("'{shown}' in the repository's own configuration does not count");
         let instead = match key.as_str() {
             // For this repository alone.
             "aynig.commandsfrom" => "git aynig trust --ref <branch>".to_owned(),
-            _ => format!("git config --global {key} <value>"),
+            _ => format!("git config --global {word} <value>"),
         };
-        let hint = format!("git config --local --unset-all {key}; {instead}");
+        let hint = format!("git config --local --unset-all {word}; {instead}");
         found.push(Finding::new(Level::Warning, "configuration", text).hint(hint));
     }
     let checked = || -> Result<Vec<Finding>, Failure> {
@@ -97,11 +97,6 @@ fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
         Ok(more) => found.extend(more),
         Err(failure) => found.push(failed("configuration", &failure, "git config --list --show-origin")),
     }
-}
-
-/// Where a remote's branches are, as they were last heard of.
-fn tracking(remote: &str) -> String {
-    format!("refs/aynig/remote/{remote}/")
 }
 
 /// With a remote, the ref that commands come from is the remote's (K33): here, as it was last fetched.

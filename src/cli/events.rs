@@ -4,6 +4,7 @@
 
 use super::args::Events;
 use super::fail::Failure;
+use super::hints::Addressed;
 use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
@@ -35,9 +36,8 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     let runner = session.reader(&settings, &interrupt)?;
     let branch = session.branch_or_current(args.branch.as_deref())?;
     let Some(head) = runner.store.tip(&branch)? else {
-        let shown = escape(branch.short());
-        return Err(Failure::fatal(format!("branch '{shown}' does not exist"))
-            .hint(format!("git aynig set-state <state> -b {shown}")));
+        let at = Addressed::new(&branch, settings.remote.as_deref());
+        return Err(Failure::fatal(format!("branch '{}' does not exist", at.shown)).hint(at.set("<state>")));
     };
     if args.follow {
         return follow(&runner, &branch, head, args);

@@ -5,6 +5,7 @@
 
 use super::args::Logs;
 use super::fail::Failure;
+use super::hints::Addressed;
 use super::output::{self, Tame};
 use super::session::{Global, Session};
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
@@ -79,9 +80,8 @@ fn wanted(
     match runner.store.tip(&branch)? {
         Some(head) => of_branch(session, runner, branch, head),
         None => {
-            let shown = escape(branch.short());
-            Err(Failure::fatal(format!("branch '{shown}' does not exist"))
-                .hint(format!("git aynig set-state <state> -b {shown}")))
+            let at = Addressed::new(&branch, None);
+            Err(Failure::fatal(format!("branch '{}' does not exist", at.shown)).hint(at.set("<state>")))
         }
     }
 }
@@ -109,11 +109,10 @@ fn of_branch(
         }
         found.is_none()
     })?;
-    let shown = escape(branch.short());
+    let at = Addressed::new(&branch, None);
     match found {
         Some(found) => Ok(Wanted { branch: Some(branch), ..found }),
-        None => Err(Failure::fatal(format!("no command ran on '{shown}' yet"))
-            .hint(format!("git aynig status {shown}"))),
+        None => Err(Failure::fatal(format!("no command ran on '{}' yet", at.shown)).hint(at.call("status"))),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::fail::Failure;
 use super::output;
 use super::settings::{Config, Flags};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Inside;
 use crate::runner::clock::SystemClock;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -102,10 +102,8 @@ impl Session {
             && !settings.remote_named
         {
             if !self.quiet {
-                let shown = escape(remote.as_bytes());
-                output::note(&format!(
-                    "not trusted: remote '{shown}' is not asked; --remote {shown} asks it"
-                ));
+                let (shown, word) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
+                output::note(&format!("not trusted: remote '{shown}' is not asked; --remote {word} asks it"));
             }
             runner.store = self.repo.recall_remote(remote)?;
         }
@@ -150,11 +148,7 @@ impl Session {
 
     /// The branch that HEAD names where we stand.
     pub fn current_branch(&self) -> Result<Option<RefName>, Failure> {
-        if self.repo.reftable {
-            return Ok(self.repo.git.symbolic_head(&self.repo.git_dir)?);
-        }
-        let raw = std::fs::read(self.repo.git_dir.join("HEAD")).unwrap_or_default();
-        Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
+        Ok(self.repo.current_branch()?)
     }
 
     /// The run that we are inside of, if it is one of this repository's.
@@ -210,7 +204,7 @@ impl Session {
         if std::env::var_os("HOME").is_none() && std::env::var_os("GIT_CONFIG_GLOBAL").is_none() {
             // A branch by its name: what is pushed to another one brings no commands of its own.
             let source = self.current_branch().ok().flatten();
-            let source = source.map_or_else(|| "<ref>".to_owned(), |branch| escape(branch.as_bytes()));
+            let source = source.map_or_else(|| "<ref>".to_owned(), |branch| shell_word(branch.as_bytes()));
             return refusal.hint(format!("git -C {place} -c aynig.commandsFrom={source} aynig tick"));
         }
         // Where no branch is current there is none to take commands from by default.

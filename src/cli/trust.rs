@@ -6,7 +6,7 @@ use super::args::Trust;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::settings::CommandsFrom;
 use crate::store::{RefName, command_tree, config};
 use std::io::{BufRead, Write};
@@ -48,7 +48,7 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
     {
         let name = escape(name.as_bytes());
         output::note(&format!("warning: '{name}' does not exist here yet; until it does, nothing runs"));
-        output::note("hint: git push it, or git aynig trust --ref <branch>");
+        output::note("hint: git aynig trust --ref <branch>");
     }
     Ok(0)
 }
@@ -85,18 +85,23 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
             (name, meaning)
         }
     };
+    let otherwise = || {
+        let source = shell_word(value.as_bytes());
+        format!("git -C {} -c aynig.commandsFrom={source} aynig tick", session.place())
+    };
     if let Some(place) = std::env::var_os("GIT_CONFIG_GLOBAL").map(PathBuf::from)
         && std::fs::metadata(&place).is_ok_and(|m| !m.is_file())
     {
         // Git would put a file in its place.
         let shown = escape(place.as_os_str().as_bytes());
-        return Err(Failure::fatal(format!("GIT_CONFIG_GLOBAL is '{shown}', which is no file"))
-            .hint(format!("git -C {} -c aynig.commandsFrom={value} aynig tick", session.place())));
+        return Err(
+            Failure::fatal(format!("GIT_CONFIG_GLOBAL is '{shown}', which is no file")).hint(otherwise())
+        );
     }
     let output = session.repo.git.set_global(&key(session), Some(&value))?;
     if !output.status.success() {
         return Err(Failure::fatal(format!("cannot write the global configuration: {}", output.message))
-            .hint(format!("git -C {} -c aynig.commandsFrom={value} aynig tick", session.place())));
+            .hint(otherwise()));
     }
     output::note(&format!("trusted: {meaning}"));
     Ok(())

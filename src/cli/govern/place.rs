@@ -14,7 +14,7 @@ use super::args::Where;
 use super::next::Next;
 use crate::governed::{Config, Context, GovernedError, Root, State, load_context};
 use crate::protocol::declaration::Declaration;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Written;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, Silent};
@@ -94,10 +94,7 @@ pub fn change_or_begin(
 impl Where {
     /// The same failure, with hints that mean the same place when they are pasted.
     pub fn there(&self, mut failed: Failure) -> Failure {
-        let quoted = |flag: &str, value: &OsStr| {
-            let shown = escape(value.as_bytes());
-            format!(" {flag} {}", shlex::try_quote(&shown).map_or_else(|_| shown.clone(), |q| q.into_owned()))
-        };
+        let quoted = |flag: &str, value: &OsStr| format!(" {flag} {}", shell_word(value.as_bytes()));
         let flags: String = [
             self.branch.as_deref().map(|branch| quoted("-b", branch)),
             self.root.as_deref().map(|root| quoted("--root", root.as_os_str())),
@@ -179,7 +176,7 @@ pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Roo
     let shown = escape(from.short());
     let bytes = runner.trusted_file(branch, PROJECT)?.ok_or_else(|| {
         Failure::refused(format!("'{shown}' has no {PROJECT}: workers and hooks are taken from there"))
-            .hint(format!("git switch {shown} && git add {PROJECT} && git commit"))
+            .hint(format!("git switch {} && git add {PROJECT} && git commit", shell_word(from.short())))
     })?;
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot write a copy of {PROJECT}: {e}"));
     let aside = runner.repo.aynig_dir().join("runs").join(format!("config-{}", uuid::Uuid::new_v4()));

@@ -14,7 +14,7 @@ use super::place::{self, Done};
 use super::turn::begun;
 use crate::governed::{Config, GovernedError, Root, load_state};
 use crate::protocol::name::StateName;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, Silent, Tip};
 use crate::store::RefName;
@@ -85,7 +85,7 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
     ));
     let is_here = session.current_branch()?.as_ref() == Some(from);
     let Some(dir) = session.repo.work_dir.as_deref().filter(|_| is_here) else {
-        return Err(failed.hint(format!("git switch {shown} && git aynig govern start")));
+        return Err(failed.hint(format!("git switch {} && git aynig govern start", shell_word(from.short()))));
     };
     for role in &missing {
         write_new(&dir.join(".aynig/command/turn").join(role), COMMAND, 0o777)?;
@@ -93,7 +93,7 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
     if !place.json {
         output::line("Wrote .aynig/command/turn/ for them");
     }
-    let branch = place.branch.as_deref().map(|b| format!(" -b {}", escape(b.as_encoded_bytes())));
+    let branch = place.branch.as_deref().map(|b| format!(" -b {}", shell_word(b.as_encoded_bytes())));
     Err(failed.hint(format!(
         "git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start{}",
         branch.unwrap_or_default()

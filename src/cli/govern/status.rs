@@ -8,7 +8,7 @@ use super::args::Look;
 use super::next::Next;
 use super::place::{PROJECT, failure};
 use crate::governed::{Config, GovernedError, Root, State, get_active_turns, load_context, load_state};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::store::{RefName, Store};
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn show(state: &State, config: &Config, branch: Option<&RefName>, as_json: bool)
 
 /// What goes on from here, as a command where it is a person's.
 fn hint(next: &Next, state: &State, branch: Option<&RefName>) -> String {
-    let place = branch.map(|b| format!(" -b {}", escape(b.short()))).unwrap_or_default();
+    let place = branch.map(|b| format!(" -b {}", shell_word(b.short()))).unwrap_or_default();
     match next {
         Next::Turn(role) => format!("a turn of {role}"),
         Next::Waiting(role) => format!("{role}'s worker, then: git aynig govern accept{place} -F <result>"),

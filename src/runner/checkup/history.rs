@@ -6,7 +6,7 @@ use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::invariants::{Logged, Recorded, Violation, check_line, check_log, line};
 use crate::protocol::message::Message;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::{Runner, RunnerError, finish};
 use crate::store::{RefName, StoreError};
 use std::collections::{HashMap, HashSet};
@@ -63,7 +63,8 @@ impl Runner<'_> {
             };
             let shown = short(name, prefix);
             for violation in violations.iter().take(SHOWN) {
-                let hint = format!("git aynig events --history {shown}");
+                let word = shell_word(bare(name, prefix));
+                let hint = format!("git aynig events --history {word}");
                 found.push(Finding::new(Error, "history", format!("{shown}: {violation}")).hint(hint));
             }
             if let Some(more) = violations.len().checked_sub(SHOWN).filter(|more| *more > 0) {
@@ -134,5 +135,9 @@ impl Runner<'_> {
 }
 
 fn short(name: &RefName, prefix: &str) -> String {
-    escape(name.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or(name.as_bytes()))
+    escape(bare(name, prefix))
+}
+
+fn bare<'a>(name: &'a RefName, prefix: &str) -> &'a [u8] {
+    name.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or(name.as_bytes())
 }

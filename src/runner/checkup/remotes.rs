@@ -2,7 +2,7 @@
 
 use super::Level::{Error, Ok as Fine};
 use super::{Finding, Findings};
-use crate::protocol::text::{escape, shown_url};
+use crate::protocol::text::{escape, shell_word, shown_url};
 use crate::runner::{Runner, RunnerError, finish};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Runner<'_> {
 
     fn check_remote(&self, remote: &str, network: bool, found: &mut Findings) -> Result<(), RunnerError> {
         let shown = escape(remote.as_bytes());
-        let word = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), |q| q.into_owned());
+        let word = shell_word(remote.as_bytes());
         let url = if self.repo.has_remote(remote) { self.repo.git.remote_url(remote)? } else { None };
         let Some(url) = url else {
             let text = format!("'{shown}', which aynig.remote names, is no remote here");
