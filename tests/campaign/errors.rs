@@ -31,24 +31,16 @@ fn errors(point: &Point, object: &str) -> Vec<Fault> {
     all.iter().copied().chain(opens).map(Fault::Error).collect()
 }
 
-fn run(sweep: Sweep, plan: &Plan) {
-    if let Some(why) = points::unable() {
-        return sweep.skip(why);
-    }
-    points::sweep(&sweep, plan);
-    sweep.end();
-}
-
 #[test]
 fn local() {
     let what = "ENOSPC, EIO, EMFILE, EINTR at each mutating call of a local tick";
     let sweep = Sweep::begin("errors-local", what, ">= 300 points, 0 silent, 0 wrong verdicts");
-    run(sweep, &Plan { scenes: LOCAL, sample: 4, whole: 60, faults: errors });
+    points::go_through(sweep, &Plan { scenes: LOCAL, sample: 4, whole: 60, faults: errors });
 }
 
 #[test]
 fn remote() {
     let what = "ENOSPC, EIO, EMFILE, EINTR at each mutating call of a remote tick";
     let sweep = Sweep::begin("errors-remote", what, ">= 300 points, 0 silent, 0 wrong verdicts");
-    run(sweep, &Plan { scenes: REMOTE, sample: 3, whole: 90, faults: errors });
+    points::go_through(sweep, &Plan { scenes: REMOTE, sample: 3, whole: 90, faults: errors });
 }

@@ -13,24 +13,16 @@ fn kill(point: &Point, _: &str) -> Vec<Fault> {
     if point.call == "read" { Vec::new() } else { vec![Fault::Kill] }
 }
 
-fn run(sweep: Sweep, plan: &Plan) {
-    if let Some(why) = points::unable() {
-        return sweep.skip(why);
-    }
-    points::sweep(&sweep, plan);
-    sweep.end();
-}
-
 #[test]
 fn local() {
     let what = "SIGKILL before each mutating call of a local tick: runner, guardian, git children";
     let sweep = Sweep::begin("kill-local", what, ">= 500 points, 0 violations");
-    run(sweep, &Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill });
+    points::go_through(sweep, &Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill });
 }
 
 #[test]
 fn remote() {
     let what = "SIGKILL before each mutating call of a remote tick, those on the remote included";
     let sweep = Sweep::begin("kill-remote", what, ">= 500 points, 0 violations");
-    run(sweep, &Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill });
+    points::go_through(sweep, &Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill });
 }

@@ -35,8 +35,17 @@ pub fn name_of(fault: Fault) -> String {
     }
 }
 
+/// The whole sweep, or why it can't run here.
+pub fn go_through(sweep: Sweep, plan: &Plan) {
+    if let Some(why) = trace::unable() {
+        return sweep.skip(why);
+    }
+    every_point(&sweep, plan);
+    sweep.end();
+}
+
 /// Runs all of it on two threads, and notes what is wrong.
-pub fn sweep(sweep: &Sweep, plan: &Plan) {
+fn every_point(sweep: &Sweep, plan: &Plan) {
     let only = std::env::var("AYNIG_POINT").ok();
     let parts = if (full() || every()) && only.is_none() { 2 } else { 1 };
     let jobs: Vec<(usize, usize)> =
@@ -161,9 +170,4 @@ fn said(world: &World) -> String {
     let text = text.replace(&*world.base().to_string_lossy(), "");
     text.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'))
         .fold(text.clone(), |text, word| if word.len() >= 20 { text.replace(word, "<id>") } else { text })
-}
-
-/// Why this can't run here.
-pub fn unable() -> Option<&'static str> {
-    trace::unable()
 }

@@ -8,27 +8,10 @@ mod places;
 mod support;
 
 use std::path::{Path, PathBuf};
-use support::flow::{FILES, Place};
+use support::flow::{FILES, Place, head, repo};
 use support::world::{Said, World, now};
 
-/// A trusted repository with the usual command and these others: (state, script).
-fn repo(world: &World, commands: &[(&str, &str)]) -> PathBuf {
-    let dir = world.init("repo");
-    Place::new(world, &dir).seed();
-    for (state, script) in commands {
-        let path = format!(".aynig/command/{state}");
-        world.commit_files(&dir, "main", &[(&path, &format!("#!/bin/sh\n{script}\n"))], state);
-    }
-    world.git(&dir, &["reset", "-q", "--hard"]);
-    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
-    dir
-}
-
 const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
-
-fn head(world: &World, dir: &Path, branch: &str) -> String {
-    world.git(dir, &["rev-parse", &format!("refs/heads/{branch}")])
-}
 
 fn log_of(dir: &Path, trigger: &str, kind: &str) -> String {
     let path = dir.join(format!(".aynig/logs/{trigger}.{kind}.log"));

@@ -18,32 +18,15 @@ mod terminal;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use support::flow::Place;
+use support::flow::{Place, head, repo};
 use support::world::{Said, World};
 
 const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
-
-/// A trusted repository with the usual command and these others: (state, script).
-fn repo(world: &World, commands: &[(&str, &str)]) -> PathBuf {
-    let dir = world.init("repo");
-    Place::new(world, &dir).seed();
-    for (state, script) in commands {
-        let path = format!(".aynig/command/{state}");
-        world.commit_files(&dir, "main", &[(&path, &format!("#!/bin/sh\n{script}\n"))], state);
-    }
-    world.git(&dir, &["reset", "-q", "--hard"]);
-    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
-    dir
-}
 
 /// Sets a state on a branch and ticks it.
 fn tick(world: &World, dir: &Path, state: &str, branch: &str) -> Said {
     world.aynig(dir, &["set-state", state, "-b", branch]).expect(0);
     world.aynig(dir, &["tick", branch])
-}
-
-fn head(world: &World, dir: &Path, branch: &str) -> String {
-    world.git(dir, &["rev-parse", &format!("refs/heads/{branch}")])
 }
 
 fn global(world: &World, args: &[&str]) {

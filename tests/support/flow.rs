@@ -28,6 +28,24 @@ echo 'SET_STATE {"state":"review","subject":"build: done"}'
 pub const FILES: &[(&str, &str)] =
     &[(".aynig/command/build", BUILD), ("file.txt", "one\n"), ("sub/other.txt", "other\n")];
 
+/// A trusted repository with the usual command and these others: (state, script).
+pub fn repo(world: &World, commands: &[(&str, &str)]) -> PathBuf {
+    let dir = world.init("repo");
+    Place::new(world, &dir).seed();
+    for (state, script) in commands {
+        let path = format!(".aynig/command/{state}");
+        world.commit_files(&dir, "main", &[(&path, &format!("#!/bin/sh\n{script}\n"))], state);
+    }
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    dir
+}
+
+/// The commit that a branch is at.
+pub fn head(world: &World, dir: &Path, branch: &str) -> String {
+    world.git(dir, &["rev-parse", &format!("refs/heads/{branch}")])
+}
+
 /// A repository, and how `git aynig` is called on it.
 pub struct Place<'a> {
     pub world: &'a World,
