@@ -98,7 +98,11 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
         let _ = super::remove_tree(&aside);
     }
     written?;
-    if fs::rename(&aside, place).is_err() {
+    if let Err(source) = fs::rename(&aside, place) {
+        if place.symlink_metadata().is_err() {
+            let _ = super::remove_tree(&aside);
+            return Err(io_error("create", place)(source));
+        }
         // Somebody else's copy, which may be a good one by now, or what was put in its place.
         if is_same(repo, store, tree, place, &mut Vec::new())? {
             let _ = super::remove_tree(&aside);

@@ -11,6 +11,7 @@
 
 use super::files::{FilesRefs, Policy, Shared};
 use super::git_command::Git;
+use super::gix_report::{gix_error, gix_write_error};
 use super::reflog::LogRefs;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, bulk, commit, io_error,
@@ -265,27 +266,6 @@ impl Store for GixStore {
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         self.write_object(Kind::Commit, &commit::encode(new)?)
-    }
-}
-
-/// Wraps gix's report: its whole chain of causes, on one line.
-pub(super) fn gix_error<E: std::fmt::Display>(what: &'static str) -> impl FnOnce(E) -> StoreError {
-    move |error| {
-        let message = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-        StoreError::Gix { what, message }
-    }
-}
-
-/// The same for something that writes below a folder: a full disk is an error of its own.
-pub(super) fn gix_write_error<E: std::fmt::Display>(
-    what: &'static str,
-    place: &Path,
-) -> impl FnOnce(E) -> StoreError {
-    move |error| match gix_error(what)(error) {
-        StoreError::Gix { what, message } => {
-            super::disk::full(what, place, &message).unwrap_or(StoreError::Gix { what, message })
-        }
-        other => other,
     }
 }
 

@@ -20,6 +20,7 @@ pub mod git_calls;
 pub mod git_command;
 mod git_merge;
 pub mod git_pins;
+mod gix_report;
 pub mod gix_store;
 pub mod glance;
 mod half_done;

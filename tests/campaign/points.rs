@@ -142,6 +142,10 @@ fn disturb(world: &World, point: &Point, fault: Fault, part: &mut Part) {
     let mut wrong = wrong_with(&trace);
     wrong.extend(judge::truthful(world, trace.code));
     let said = said(world);
+    // How a library takes the system's words apart for programmers.
+    if said.contains("Os {") {
+        wrong.push(format!("nobody can read this: {said}"));
+    }
     wrong.extend(judge::settle(world));
     part.said.push(format!("{:?} {} {said}", trace.code, name_of(fault)));
     let base = world.base().to_string_lossy().into_owned();

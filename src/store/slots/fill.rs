@@ -6,10 +6,13 @@
 //! monitor, and on a server no filter. Implements K14.
 
 use super::super::StoreError;
+use super::super::gix_report::gix_write_error;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
 use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -127,14 +130,7 @@ impl Slot {
 
     /// Writes all files of a tree into the empty slot, in process.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &std::path::Path) -> Result<(), StoreError> {
-        let refused = |message: String| {
-            let what = "check out the slot";
-            let full = super::super::disk::full("check out to", &self.dir, &message);
-            let message = format!("'{}': {message}", self.dir.display());
-            full.unwrap_or(StoreError::Gix { what, message })
-        };
-        let failed =
-            |e: gix::Error| refused(format!("{e:#}").split_whitespace().collect::<Vec<_>>().join(" "));
+        let failed = |e: gix::Error| gix_write_error("check out to", &self.dir)(e);
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         let mut index = gix.index_from_tree(&id).map_err(failed)?;
@@ -167,11 +163,14 @@ impl Slot {
             options,
         )
         .map_err(failed)?;
-        if let Some(first) = outcome.errors.first() {
-            return Err(refused(format!("'{}': {}", first.path, first.error)));
+        if let Some(first) = outcome.errors.into_iter().next() {
+            let path = self.dir.join(OsStr::from_bytes(&first.path));
+            return Err(gix_write_error("check out", &path)(first.error));
         }
         if let Some(first) = outcome.collisions.first() {
-            return Err(refused(format!("'{}' collides with another file", first.path)));
+            let path = self.dir.join(OsStr::from_bytes(&first.path));
+            let message = format!("'{}' collides with another file", path.display());
+            return Err(StoreError::Gix { what: "check out the slot", message });
         }
         index.set_path(path);
         index.write(Default::default()).map_err(failed)
