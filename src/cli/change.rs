@@ -71,7 +71,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         DialectArg::Aynig => Dialect::Aynig,
     });
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
-        let branch = session.branch_or_current(args.branch.as_deref())?;
+        let branch = session.branch_or_current(args.branch.as_deref(), "set-state <state> -b <branch>")?;
         let written = runner.set_state(&branch, &declaration, asked, inside);
         let written = written.map_err(|e| failed(runner, e))?;
         if args.push && runner.settings.remote.is_none() {
@@ -108,7 +108,7 @@ fn push(session: &Session, written: &Written) -> Result<(), Failure> {
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
     let flags = Flags { lease: args.lease.clone(), remote: args.remote.clone(), ..Flags::default() };
     change(global, &flags, (args.json, false), |session, runner, inside| {
-        let branch = session.branch_or_current(args.branch.as_deref())?;
+        let branch = session.branch_or_current(args.branch.as_deref(), "set-working -b <branch>")?;
         runner.set_working(&branch, inside).map_err(|e| failed(runner, e))
     })
 }

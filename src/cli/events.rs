@@ -34,7 +34,7 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
-    let branch = session.branch_or_current(args.branch.as_deref())?;
+    let branch = session.branch_or_current(args.branch.as_deref(), "events <branch>")?;
     let Some(head) = runner.store.tip(&branch)? else {
         let at = Addressed::new(&branch, settings.remote.as_deref());
         return Err(Failure::fatal(format!("branch '{}' does not exist", at.shown)).hint(at.set("<state>")));

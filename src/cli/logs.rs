@@ -76,7 +76,7 @@ fn wanted(
         }
         return of_commit(session, runner, what, follow);
     }
-    let branch = session.branch_or_current(None)?;
+    let branch = session.branch_or_current(None, "logs <branch>")?;
     match runner.store.tip(&branch)? {
         Some(head) => of_branch(session, runner, branch, head),
         None => {

@@ -166,8 +166,9 @@ impl Session {
         })
     }
 
-    /// The branch that a verb is about: named, or the run's own, or the current one.
-    pub fn branch_or_current(&self, arg: Option<&OsStr>) -> Result<RefName, Failure> {
+    /// The branch that a verb is about: named, or the run's own, or the current one. `naming` is how that verb
+    /// takes a name.
+    pub fn branch_or_current(&self, arg: Option<&OsStr>, naming: &str) -> Result<RefName, Failure> {
         if let Some(arg) = arg {
             return self.branch(arg);
         }
@@ -175,7 +176,7 @@ impl Session {
             return Ok(inside.branch);
         }
         self.current_branch()?.ok_or_else(|| {
-            Failure::usage("HEAD is detached: name the branch").hint("git aynig <verb> -b <branch>")
+            Failure::usage("HEAD is detached: name the branch").hint(format!("git aynig {naming}"))
         })
     }
 

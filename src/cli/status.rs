@@ -11,6 +11,7 @@ use super::session::{Global, Session};
 use super::settings::Flags;
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::message::Message;
+use crate::protocol::name::STALLED;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -115,6 +116,11 @@ fn field(event: Option<&Event>, key: Key) -> Option<String> {
     event.and_then(|e| e.text(key)).map(|v| escape(v.as_bytes()))
 }
 
+/// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.
+fn by_a_run(stalled: &Event) -> bool {
+    stalled.trigger().is_some() || stalled.text(STALLED_RUN).is_some()
+}
+
 /// The run that the head is about: a lease's own, or the one that it ended.
 fn run_of(status: &BranchStatus) -> Option<&str> {
     let event = status.tip.event.as_ref()?;
@@ -130,7 +136,7 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
     let mut words = match &status.standing {
         Standing::NoState => "no state event".to_owned(),
         Standing::InvalidState(_, why) => format!("unusable state: {why}"),
-        Standing::Waits if state(status) == crate::protocol::name::STALLED => {
+        Standing::Waits if state(status) == STALLED && event.is_some_and(by_a_run) => {
             let what = field(event, ORIGIN_STATE).map(|s| format!("{s} ")).unwrap_or_default();
             let run = run_of(status).map(|r| format!("in run {}", short(r))).unwrap_or_default();
             format!("{what}{run}; waits for {}", Addressed::new(&status.branch, remote).call("retry"))

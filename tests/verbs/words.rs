@@ -47,6 +47,10 @@ fn a_branch_is_one_word_of_a_command_whatever_its_name() {
 fn a_stalled_branch_says_how_it_is_asked_again() {
     let rig = Rig::new();
     rig.set("work", "fail");
+    rig.aynig(&["set-state", "stalled", "-b", "work"]).expect(0);
+    let status = rig.aynig(&["status", "work"]).expect(0).out;
+    assert!(status.contains("waits for a person"), "nothing to ask for again: {status}");
+    rig.set("work", "fail");
     rig.aynig(&["tick", "work"]).expect(1);
     let body = rig.git(&["log", "-1", "--format=%b", "work"]);
     assert!(body.contains("\ngit aynig retry work asks for it again.\n"), "{body}");
@@ -102,6 +106,10 @@ fn what_a_tick_can_make_nothing_of_names_the_command_that_mends_it() {
     let said = rig.aynig(&["set-state", "ok", "-b", "one/two"]).expect(128);
     assert_eq!(hints(&said), ["another name, or first: git branch -m one <new name>"]);
     rig.git(&["checkout", "-q", "--detach"]);
+    for (verb, naming) in [("events", "events"), ("logs", "logs"), ("set-working", "set-working -b")] {
+        let hint = format!("git aynig {naming} <branch>");
+        assert_eq!(hints(&rig.aynig(&[verb]).expect(129)), [hint]);
+    }
     let said = rig.aynig(&["tick", "--current-branch", "only"]).expect(0);
     assert_eq!(said.err, "HEAD is detached: no branch is the current one\nhint: git switch <branch>\n");
 }

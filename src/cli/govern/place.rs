@@ -138,7 +138,7 @@ fn acted(
     let settings = session.settings(&flags)?;
     session.require_trust(&settings)?;
     let runner = session.runner(&settings, &interrupt, &Silent)?;
-    let branch = session.branch_or_current(place.branch.as_deref())?;
+    let branch = session.branch_or_current(place.branch.as_deref(), "govern <verb> -b <branch>")?;
     let mut kept: Option<(Done, Next)> = None;
     let written = runner.edit(&branch, may_create, |dir| {
         let (root, config) = project(&runner, &branch, dir)?;

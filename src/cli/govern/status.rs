@@ -29,7 +29,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     let settings = session.settings(&Flags { remote: args.place.remote.clone(), ..Flags::default() })?;
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
-    let branch = session.branch_or_current(args.place.branch.as_deref())?;
+    let branch = session.branch_or_current(args.place.branch.as_deref(), "govern status -b <branch>")?;
     let tip = runner.fresh_tip(&branch)?.ok_or_else(|| {
         Failure::fatal(format!("branch '{}' does not exist", escape(branch.short()))).hint("git aynig status")
     })?;
