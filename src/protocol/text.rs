@@ -101,6 +101,16 @@ mod tests {
 
     /// K36.
     #[test]
+    fn a_name_is_one_word_of_a_command() {
+        assert_eq!(shell_word(b"plain/one"), "plain/one");
+        assert_eq!(shell_word(b"a;touch b"), "'a;touch b'");
+        assert_eq!(retry_call(b"a;b", None), "git aynig retry 'a;b'");
+        assert_eq!(retry_call(b"work", Some(".")), "git aynig retry work");
+        assert_eq!(retry_call(b"work", Some("my origin")), "git aynig retry --remote 'my origin' work");
+    }
+
+    /// K36.
+    #[test]
     fn no_control_byte_gets_through() {
         let all: Vec<u8> = (0..=255).collect();
         assert!(escape(&all).bytes().all(|b| b >= 0x20 && b != 0x7f));
