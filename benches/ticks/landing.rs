@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Commits that are no state event, with the hook and without, in two repositories that are alike.
+/// Commits that are no state event, with the hook and without, in two repositories that are alike. And with one
+/// that does nothing: what Git and the shell take for any hook.
 pub fn commits(place: &Place, rows: &mut Vec<Row>) {
     let (with, without) = (place.repository("hooked", 10), place.repository("plain", 10));
     place.time(&with, &place.bin, &["hooks", "install"], 0);
@@ -17,6 +18,18 @@ pub fn commits(place: &Place, rows: &mut Vec<Row>) {
         Limit::More(3.0),
         rounds() * 5,
         |_| commit(&with),
+        |_| commit(&without),
+    ));
+    let empty = place.repository("empty hook", 10);
+    let hook = empty.join(".git/hooks/post-commit");
+    std::fs::write(&hook, "#!/bin/sh\nexit 0\n").expect("hook");
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+    rows.extend(measure(
+        "commit with a hook that does nothing",
+        "the same commit without it",
+        Limit::None,
+        rounds() * 5,
+        |_| commit(&empty),
         |_| commit(&without),
     ));
 }

@@ -7,6 +7,7 @@
 
 mod landing;
 mod many;
+mod profile;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -336,8 +337,11 @@ fn main() {
     landing::commits(&place, &mut rows);
     landing::remotes(&place, &mut rows);
     landing::pushes(&place, &mut rows);
-    let _ = std::fs::remove_dir_all(&root);
     print_table(&rows);
+    if std::env::var_os("AYNIG_BENCH_ROWS").is_none() {
+        profile::print(&place);
+    }
+    let _ = std::fs::remove_dir_all(&root);
 }
 
 fn print_table(rows: &[Row]) {

@@ -1,0 +1,126 @@
+//! Why a row costs what it does: what it starts, and how long the disk is waited for.
+//!
+//! Told by strace, which makes everything but the disk slower: so the waits are from there, and no whole time is.
+
+use super::{Place, median};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often each process is looked at.
+const ROUNDS: usize = 11;
+
+/// What one process did, with everything that it started.
+#[derive(Default)]
+struct Seen {
+    programs: Vec<usize>,
+    syncs: Vec<usize>,
+    /// While at least one sync was not over.
+    waiting: Vec<Duration>,
+}
+
+/// Prints the table, below that of the rows.
+pub fn print(place: &Place) {
+    println!("\n## Where the time goes\n");
+    if !std::process::Command::new("strace").arg("-V").output().is_ok_and(|o| o.status.success()) {
+        println!("Not told: strace is missing.");
+        return;
+    }
+    println!(
+        "Medians of {ROUNDS} calls under strace, which slows everything but the disk. A durable tick moves the ref \
+         twice, and each time syncs the commit, the ref, and the folders that name them (K42); the yardstick \
+         moves it once and syncs no folder: after a power cut its commit may be gone. The rest of a tick is \
+         the programs that it starts: itself, the guardian, the command with its interpreter.\n"
+    );
+    println!("| process | programs started | syncs | ms waiting for the disk |");
+    println!("| --- | --- | --- | --- |");
+    let dir = place.repository("profile", 10);
+    let mut count = 0;
+    let commit = ["commit", "-q", "--allow-empty", "-m", "x"];
+    for (durable, kind) in [(true, "durable"), (false, "aynig.fsync=false")] {
+        place.git(&dir, &["config", "aynig.fsync", if durable { "true" } else { "false" }]);
+        show(
+            place,
+            &format!("tick, 10 files, reused slot, {kind}"),
+            &dir,
+            &place.bin,
+            &["tick", "work"],
+            || {
+                count += 1;
+                place.trigger(&dir, count);
+            },
+        );
+    }
+    let durable = [&["-c", "core.fsync=committed"], &commit[..]].concat();
+    show(place, &format!("git {}", durable[..durable.len() - 2].join(" ")), &dir, git(), &durable, || ());
+    show(place, "git commit -q --allow-empty", &dir, git(), &commit, || ());
+    place.time(&dir, &place.bin, &["hooks", "install"], 0);
+    show(place, "the same with the hook, no state event", &dir, git(), &commit, || ());
+}
+
+fn git() -> &'static Path {
+    Path::new("git")
+}
+
+fn show(place: &Place, name: &str, dir: &Path, program: &Path, args: &[&str], mut before: impl FnMut()) {
+    let mut seen = Seen::default();
+    for round in 0..ROUNDS + 2 {
+        before();
+        let folder = place.root.join("traces");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("folder");
+        let status = place
+            .command(Path::new("strace"), dir)
+            .args(["-ff", "-ttt", "-T", "-qq", "-e", "trace=execve,fsync,fdatasync", "-o"])
+            .arg(folder.join("t"))
+            .arg(program)
+            .args(args)
+            .status();
+        assert!(status.expect("strace runs").success(), "{name}");
+        if round >= 2 {
+            seen.take(&folder);
+        }
+    }
+    let middle = |all: &[usize]| {
+        let mut all = all.to_vec();
+        all.sort_unstable();
+        all[all.len() / 2]
+    };
+    let (programs, syncs) = (middle(&seen.programs), middle(&seen.syncs));
+    println!("| `{name}` | {programs} | {syncs} | {:.2} |", median(&seen.waiting));
+}
+
+impl Seen {
+    /// Reads one trace: a file for each thread, a line for each call.
+    fn take(&mut self, folder: &Path) {
+        let (mut programs, mut waits) = (0, Vec::new());
+        for file in std::fs::read_dir(folder).expect("folder").flatten() {
+            let text = std::fs::read(file.path()).expect("trace");
+            for line in String::from_utf8_lossy(&text).lines() {
+                let Some((at, call)) = line.split_once(' ') else { continue };
+                if call.starts_with("execve(") {
+                    // A search in PATH fails until it finds.
+                    programs += usize::from(call.contains(" = 0"));
+                } else if call.starts_with("fsync(") || call.starts_with("fdatasync(") {
+                    let took = call.rsplit_once('<').and_then(|(_, t)| t.strip_suffix('>'));
+                    let number = |text: &str| text.parse::<f64>().ok();
+                    let (Some(at), Some(took)) = (number(at), took.and_then(number)) else { continue };
+                    waits.push((at, at + took));
+                }
+            }
+        }
+        self.programs.push(programs);
+        self.syncs.push(waits.len());
+        self.waiting.push(Duration::from_secs_f64(covered(waits)));
+    }
+}
+
+/// How long at least one of these was not over, in seconds.
+fn covered(mut spans: Vec<(f64, f64)>) -> f64 {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut total, mut until) = (0.0, f64::MIN);
+    for (from, to) in spans {
+        total += (to - from.max(until)).max(0.0);
+        until = until.max(to);
+    }
+    total
+}
