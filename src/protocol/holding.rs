@@ -152,6 +152,10 @@ pub fn whose<E>(
     if (own_lease || is_own_event(head.event, run_id)) && ask(Fact::StandsOnLease)? {
         return Ok(if own_lease { Whose::OtherLease } else { Whose::OwnEvent });
     }
+    if own_lease {
+        // An older one of this run, which the slot may still stand on: somebody took the newer one away.
+        return Ok(Whose::Other);
+    }
     if ask(Fact::IsSlotHead)? {
         return Ok(Whose::SlotHead);
     }
