@@ -11,13 +11,15 @@ use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};
 use super::{output, render};
 use crate::protocol::decide::Idle;
+use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
 use crate::runner::pending::{self, Woken, note_wake};
-use crate::runner::report::{Report, Verdict};
+use crate::runner::report::{Report, Skip, Verdict};
 use crate::runner::select::{Pass, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::RefName;
+use crate::store::checkout::{self, Finished};
 use crate::store::git_pins::is_passed_on;
 use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
@@ -49,9 +51,12 @@ pub fn detach(session: &Session, args: &[OsString]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a background process keeps of the environment: nothing of the hook's Git, nothing of a run.
+/// What a background process keeps of the environment: nothing of the hook's Git, nothing of a run; and what
+/// the caller said with `git -c`, without which it would run under another policy.
 fn is_kept(name: &OsStr) -> bool {
-    is_passed_on(name) && !name.as_bytes().starts_with(b"AYNIG_")
+    let said = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+    let is_said = said.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()));
+    (is_passed_on(name) || is_said) && !name.as_bytes().starts_with(b"AYNIG_")
 }
 
 /// Starts a chain for these branches, as a hook does.
@@ -79,7 +84,8 @@ pub fn left_to_the_runner(session: &Session, branch: &RefName) -> bool {
         pending::note(&session.repo, branch).map_err(|e| with_causes(&e))
     };
     if let Err(error) = noted {
-        output::note(&format!("warning: cannot note '{branch}' for the runner: {error}"));
+        let shown = escape(branch.short());
+        output::note(&format!("warning: cannot note '{shown}' for the runner: {error}"));
     }
     true
 }
@@ -166,12 +172,16 @@ pub fn go_on(
     let display = Display::for_pusher(stream);
     let make = || session.runner(&settings, &interrupt, &display);
     let runner = make()?;
+    // Where hooks are all there is, nobody else does.
+    runner.remove_dead_locks();
+    finish_checkouts(session, &runner)?;
     let (mut queue, pass) = (branches, Mutex::new(Pass::default()));
     let code = || pass.lock().unwrap_or_else(PoisonError::into_inner).code;
     loop {
         let waits = Mutex::new(Vec::new());
         let told = |report: &Report| {
-            if matches!(report.verdict, Verdict::NoSlot) {
+            // Who ends us early leaves them to whoever comes next.
+            if matches!(report.verdict, Verdict::NoSlot | Verdict::Skipped(Skip::Interrupted)) {
                 waits.lock().unwrap_or_else(PoisonError::into_inner).push(report.branch.clone());
             } else {
                 show(report);
@@ -179,7 +189,12 @@ pub fn go_on(
             let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
             pass.count(report, false);
         };
-        evaluate(std::mem::take(&mut queue), settings.jobs, false, true, make, told)?;
+        if let Err(error) = evaluate(queue.clone(), settings.jobs, false, true, make, told) {
+            for branch in &queue {
+                pending::note(&session.repo, branch)?;
+            }
+            return Err(error.into());
+        }
         for branch in waits.into_inner().unwrap_or_else(PoisonError::into_inner) {
             pending::note(&session.repo, &branch)?;
         }
@@ -193,6 +208,19 @@ pub fn go_on(
     }
     recover_others(&runner)?;
     Ok(code())
+}
+
+/// Finishes checkouts that an earlier tick or chain noted and did not do.
+pub fn finish_checkouts(session: &Session, runner: &Runner<'_>) -> Result<(), Failure> {
+    for done in checkout::finish_all(&session.repo, &|name| runner.store.tip(name))? {
+        if let Finished::Blocked(dir, words) = done {
+            let words = escape(words.as_bytes());
+            let dir = escape(dir.as_os_str().as_encoded_bytes());
+            output::note(&format!("warning: '{dir}' cannot follow its branch: {words}"));
+            output::note("hint: commit or stash, then git aynig tick");
+        }
+    }
+    Ok(())
 }
 
 fn show(report: &Report) {

@@ -4,9 +4,9 @@ use super::args::{DialectArg, OneBranch, SetState, SetWorking};
 use super::chain;
 use super::fail::Failure;
 use super::output;
-use super::render;
 use super::session::{Global, Session};
 use super::settings::Flags;
+use super::written;
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
@@ -73,18 +73,20 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     let write = |session: &Session, runner: &crate::runner::Runner<'_>, inside: Option<&Inside>| {
         let branch = session.branch_or_current(args.branch.as_deref(), "set-state <state> -b <branch>")?;
         let written = runner.set_state(&branch, &declaration, asked, inside);
-        let written = written.map_err(|e| failed(runner, e))?;
+        written.map_err(|e| failed(runner, e))
+    };
+    let then = |session: &Session, runner: &crate::runner::Runner<'_>, written: &Written| {
         if args.push && runner.settings.remote.is_none() {
-            push(session, &written)?;
+            return push(session, runner, written);
         }
-        Ok(written)
+        Ok(())
     };
     let flags = Flags { remote: args.remote.clone(), ..Flags::default() };
-    change(global, &flags, (args.json, !args.no_tick), write)
+    change_then(global, &flags, (args.json, !args.no_tick), write, then)
 }
 
 /// Brings what was written to the branch's remote. The event is on the local branch whatever comes of it.
-fn push(session: &Session, written: &Written) -> Result<(), Failure> {
+fn push(session: &Session, runner: &crate::runner::Runner<'_>, written: &Written) -> Result<(), Failure> {
     let branch = &written.branch;
     let (shown, word) = (escape(branch.short()), shell_word(branch.short()));
     let remote = session.repo.git.push_remote(branch)?;
@@ -94,9 +96,17 @@ fn push(session: &Session, written: &Written) -> Result<(), Failure> {
             .hint(format!("git push -u <remote> {word}"))
     })?;
     let (there, at) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
-    match push_branch(&session.repo, &remote, branch, written.commit)? {
+    match push_branch(&session.repo, &remote, branch, written.commit, &runner.signature())? {
         Swap::Won => Ok(()),
-        Swap::Lost { .. } | Swap::Unknown { .. } => Err(Failure {
+        Swap::Unknown { cause } => Err(Failure {
+            code: 75,
+            ..Failure::fatal(format!(
+                "'{shown}' is written here; whether '{there}' has it is not known: {}",
+                escape(cause.as_bytes())
+            ))
+        }
+        .hint(format!("git push {at} {word}"))),
+        Swap::Lost { .. } => Err(Failure {
             code: 3,
             ..Failure::fatal(format!("'{shown}' is written here, but '{there}' has other commits on it"))
         }
@@ -143,8 +153,19 @@ fn failed(runner: &crate::runner::Runner<'_>, error: ChangeError) -> Failure {
 fn change(
     global: &Global,
     flags: &Flags,
+    ways: (bool, bool),
+    write: impl Fn(&Session, &crate::runner::Runner<'_>, Option<&Inside>) -> Result<Written, Failure>,
+) -> Result<i32, Failure> {
+    change_then(global, flags, ways, write, |_, _, _| Ok(()))
+}
+
+/// Writes, and then does more about it; whatever comes of that, the event is on its branch and is answered.
+fn change_then(
+    global: &Global,
+    flags: &Flags,
     (json, tick): (bool, bool),
     write: impl Fn(&Session, &crate::runner::Runner<'_>, Option<&Inside>) -> Result<Written, Failure>,
+    then: impl Fn(&Session, &crate::runner::Runner<'_>, &Written) -> Result<(), Failure>,
 ) -> Result<i32, Failure> {
     let session = Session::open(global)?;
     let inside = session.inside();
@@ -152,12 +173,17 @@ fn change(
     let remote =
         flags.remote.clone().or_else(|| inside.as_ref().map(|i| i.remote.clone().unwrap_or(".".into())));
     let settings = session.settings(&Flags { remote, ..flags.clone() })?;
+    if settings.remote.is_some() && !settings.remote_named {
+        // How that remote is reached, and with which programs, is what the repository's own configuration says.
+        session.require_trust(&settings)?;
+    }
     let interrupt = Interrupt::never()?;
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let written = write(&session, &runner, inside.as_ref())?;
-    render::print_written(&written, json, global.quiet);
+    written::print(&written, json, global.quiet);
+    let more = then(&session, &runner, &written);
     if tick {
         chain::as_the_hook_would(&session, &settings, &written.branch)?;
     }
-    Ok(0)
+    more.map(|()| 0)
 }

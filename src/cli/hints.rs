@@ -7,7 +7,7 @@
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::report::{Report, is_full};
-use crate::store::{RefName, RemoteFailure, StoreError};
+use crate::store::{RefName, RemoteFailure, StoreError, tracking};
 use std::error::Error;
 use std::path::Path;
 
@@ -19,13 +19,18 @@ pub struct Addressed {
     pub word: String,
     /// The remote that it is a branch of, for a shell.
     remote: Option<String>,
+    /// The ref that holds its head in this repository, for a shell.
+    pub here: String,
 }
 
 impl Addressed {
     /// A branch of this repository, or of a remote.
     pub fn new(branch: &RefName, remote: Option<&str>) -> Self {
-        let remote = remote.filter(|name| *name != ".").map(|name| shell_word(name.as_bytes()));
-        Self { shown: escape(branch.short()), word: shell_word(branch.short()), remote }
+        let remote = remote.filter(|name| *name != ".");
+        let prefix = remote.map(tracking).unwrap_or_default();
+        let here = shell_word(&[prefix.as_bytes(), branch.short()].concat());
+        let remote = remote.map(|name| shell_word(name.as_bytes()));
+        Self { shown: escape(branch.short()), word: shell_word(branch.short()), remote, here }
     }
     /// The branch of a report, where it was evaluated.
     pub fn of(report: &Report) -> Self {

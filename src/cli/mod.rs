@@ -30,6 +30,7 @@ mod settings;
 mod status;
 mod tick;
 mod trust;
+mod written;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, FromArgMatches};

@@ -9,17 +9,15 @@ use super::ran;
 use crate::protocol::decide::Idle;
 use crate::protocol::name::STALLED;
 use crate::protocol::text::{escape, shell_word};
+use crate::runner::RunnerError;
 use crate::runner::finish::with_causes;
 use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
-use crate::runner::{RunnerError, change::Written};
 use crate::store::RefName;
 use crate::store::command_tree::NOT_EXECUTABLE;
 use serde_json::{Map, Value, json};
 
 /// The schema of a report.
 pub const TICK_SCHEMA: &str = "aynig.tick/1";
-/// The schema of what a verb wrote.
-pub const CHANGE_SCHEMA: &str = "aynig.change/1";
 
 fn shown(branch: &RefName) -> String {
     escape(branch.short())
@@ -91,7 +89,8 @@ pub fn text(report: &Report, named: bool) -> Text {
         }
         Verdict::Skipped(Skip::Missing) => {
             notes.push(format!("hint: {}", at.set("<state>")));
-            Some(format!("{branch}: no such branch"))
+            let of = report.remote.as_deref().map(|remote| format!(" on '{}'", escape(remote.as_bytes())));
+            Some(format!("{branch}: no such branch{}", of.unwrap_or_default()))
         }
         Verdict::Skipped(Skip::Busy(busy, dir)) => {
             let dir_word = shell_word(dir.as_os_str().as_encoded_bytes());
@@ -160,7 +159,7 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
         Refusal::NotTrusted => Some("hint: git aynig trust".to_owned()),
         Refusal::Branch => Some(format!("hint: git config --global --add aynig.branches {}", at.word)),
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
-        Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.word)),
+        Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here)),
         Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
     }
 }
@@ -238,9 +237,11 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let hint = at.push(&full(name)).map(|push| format!("\nhint: {push}")).unwrap_or_default();
             format!("its work is kept here alone, in {}: {}{hint}", full(name), escape(why.as_bytes()))
         }
-        Note::SlotRetired(dir) => {
-            format!("a worktree could not be cleared and was given up: '{}'", place(dir))
-        }
+        Note::SlotLeft(dir, why) => format!(
+            "the worktree '{}' could not be made ready for another run: {}\nhint: git aynig gc",
+            place(dir),
+            escape(why.as_bytes())
+        ),
         Note::MalformedLease => {
             "its lease has an unusable date or length and is judged by observation".to_owned()
         }
@@ -361,38 +362,4 @@ pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
     if !quiet || failed {
         text.notes.iter().for_each(|n| output::note(n));
     }
-}
-
-/// Prints what a verb wrote.
-pub fn print_written(written: &Written, as_json: bool, quiet: bool) {
-    let at = Addressed::new(&written.branch, None);
-    let branch = &at.shown;
-    if as_json {
-        let object = json!({
-            "schema": CHANGE_SCHEMA,
-            "branch": String::from_utf8_lossy(written.branch.short()),
-            "state": written.state.as_str(),
-            "commit": written.commit.to_string(),
-            "run_id": written.run_id,
-            "created": written.created,
-            "overruled": written.overruled,
-            "notes": written.notes.iter().filter_map(|n| note(&at, n)).collect::<Vec<_>>(),
-        });
-        output::line(&output::json(&object));
-        return;
-    }
-    let new = if written.created { " (new branch)" } else { "" };
-    output::line(&format!("{branch}: {} ({}){new}", written.state, written.commit.short(8)));
-    if quiet {
-        return;
-    }
-    for path in &written.overruled {
-        let (shown, file) = (escape(path.as_bytes()), shell_word(path.as_bytes()));
-        let word = &at.word;
-        output::note(&format!(
-            "warning: both sides changed the same lines of '{shown}': the run's version was taken\n\
-             hint: git diff {word}~ {word} -- {file}"
-        ));
-    }
-    written.notes.iter().filter_map(|n| note(&at, n)).for_each(|n| output::note(&n));
 }

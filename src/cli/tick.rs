@@ -8,11 +8,9 @@ use super::session::{Global, Session};
 use super::settings::{Flags, duration};
 use super::{output, render, trust};
 use crate::protocol::decide::Idle;
-use crate::protocol::text::escape;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
-use crate::store::checkout::{self, Finished};
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
@@ -68,7 +66,7 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     }
     let mut session = Session::open(global)?;
     if args.detach {
-        return detach(&session);
+        return detach(&session, &args.ticking);
     }
     let (settings, selection) = prepare(&session, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
@@ -99,7 +97,16 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     loop {
         let mut last;
         loop {
-            let pass = calling.pass(true)?;
+            let pass = match calling.pass(true) {
+                Ok(pass) => pass,
+                // Who polls outlives a network that is away.
+                Err(failure) if every.is_some() && failure.code == 75 => {
+                    output::error(&failure.render());
+                    code = failure.code;
+                    break;
+                }
+                Err(failure) => return Err(failure),
+            };
             last = pass.code;
             // What stalled on the way counts even where a handler went on from it.
             code = if every.is_some() { last } else { worst(code, last) };
@@ -143,6 +150,8 @@ fn prepare(session: &Session, args: &Ticking) -> Result<(Settings, Selection), F
     let mut settings = session.settings(&args.flags())?;
     if settings.commands_from == CommandsFrom::Nowhere {
         let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.json;
+        // With a remote they would be the remote's commands, and those are not shown.
+        let asks = asks && settings.remote.is_none();
         if !(asks && trust::ask(session)?) {
             return Err(session.not_trusted());
         }
@@ -181,7 +190,7 @@ impl Calling<'_> {
             runner.remove_dead_locks();
         }
         if !self.dry && self.settings.remote.is_none() {
-            self.finish_checkouts(&runner)?;
+            chain::finish_checkouts(self.session, &runner)?;
         }
         let (branches, failed) = runner.select(&self.selection)?;
         if self.selection.current_branch == CurrentBranch::Only
@@ -215,19 +224,6 @@ impl Calling<'_> {
         if waits { chain::start(self.session, &[], &[]) } else { Ok(()) }
     }
 
-    /// Finishes checkouts that an earlier tick noted and did not do.
-    fn finish_checkouts(&self, runner: &crate::runner::Runner<'_>) -> Result<(), Failure> {
-        for done in checkout::finish_all(&self.session.repo, &|name| runner.store.tip(name))? {
-            if let Finished::Blocked(dir, words) = done {
-                let words = escape(words.as_bytes());
-                let dir = escape(dir.as_os_str().as_encoded_bytes());
-                output::note(&format!("warning: '{dir}' cannot follow its branch: {words}"));
-                output::note("hint: commit or stash, then git aynig tick");
-            }
-        }
-        Ok(())
-    }
-
     fn show(&self, report: &Report) {
         self.display.clear();
         let named =
@@ -247,10 +243,11 @@ impl Calling<'_> {
     }
 }
 
-/// Starts the same tick in the background and returns.
-fn detach(session: &Session) -> Result<i32, Failure> {
-    let settings = session.settings(&Flags::default())?;
+/// Starts the same tick in the background and returns. What is wrong with its arguments is said here.
+fn detach(session: &Session, args: &Ticking) -> Result<i32, Failure> {
+    let settings = session.settings(&args.flags())?;
     session.require_trust(&settings)?;
+    args.selection(session)?;
     chain::detach(session, &without_places(std::env::args_os().skip(1)))?;
     Ok(0)
 }

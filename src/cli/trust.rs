@@ -81,7 +81,8 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
         CommandsFrom::Branch => ("branch".to_owned(), "a branch's own .aynig/ is run for it".to_owned()),
         CommandsFrom::Ref(name) => {
             let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
-            let meaning = format!("commands come from {name}, whatever another branch holds");
+            let shown = escape(name.as_bytes());
+            let meaning = format!("commands come from {shown}, whatever another branch holds");
             (name, meaning)
         }
     };

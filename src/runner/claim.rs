@@ -135,26 +135,38 @@ impl Runner<'_> {
             None => Patience::Tries,
         };
         let mut tries = 0;
-        // What moves no file is one small object: a call that takes long for it hangs.
-        let small = self.settings.remote.is_some()
-            && self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
         loop {
-            let by = self.signature();
-            let left = until.saturating_sub(self.clock.elapsed());
-            self.store.set_patience(if small { left.min(CALL) } else { left });
-            let verdict = swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log);
+            let verdict = self.advance_once(branch, old, new, log, until);
             let may_pass = match &verdict {
                 Ok(Swap::Unknown { .. }) => true,
                 Ok(Swap::Won | Swap::Lost { .. }) => false,
-                Err(StoreError::Remote { failure, .. }) => failure.may_pass(),
+                Err(RunnerError::Store(StoreError::Remote { failure, .. })) => failure.may_pass(),
                 Err(_) => false,
             };
             let Some(wait) = try_again(patience, tries, self.clock.elapsed()).filter(|_| may_pass) else {
-                return Ok(verdict?);
+                return verdict;
             };
             tries += 1;
             self.interrupt.pause(wait);
         }
+    }
+
+    /// One attempt at it, no call of which outlasts that moment.
+    pub(super) fn advance_once(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+        log: &str,
+        until: Duration,
+    ) -> Result<Swap, RunnerError> {
+        // What moves no file is one small object: a call that takes long for it hangs.
+        let small = self.settings.remote.is_some()
+            && self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
+        let left = until.saturating_sub(self.clock.elapsed());
+        self.store.set_patience(if small { left.min(CALL) } else { left });
+        let by = self.signature();
+        Ok(swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log)?)
     }
 
     /// Points the run's own ref at its lease, so that no `gc` takes it. Best effort: the branch holds it too.

@@ -169,8 +169,11 @@ impl Runner<'_> {
         };
         match landed {
             Landed::Won(commit) => {
-                self.drop_outcome(kept, commit)?;
-                self.release(live)?;
+                // The branch has it: what can't be cleaned up is no failure of the run.
+                if let Err(error) = self.drop_outcome(kept, commit).and_then(|()| self.release(live)) {
+                    let dir = live.slot.dir().to_owned();
+                    report.notes.push(Note::SlotLeft(dir, with_causes(&error)));
+                }
                 let outcome = Outcome::Advanced { state: next.state, commit };
                 Ok(Some(ran(live, Some(exit), outcome, None)))
             }

@@ -111,7 +111,13 @@ impl Runner<'_> {
         live.slot.sync(self.repo)?;
         self.note_outcome(branch, live, &tip)?;
         let log = format!("aynig: forward {}", live.claimed.run.state);
-        match self.move_branch(branch, live.claimed.lease.id, tip.id(), &log, live.lease_ends())? {
+        match self.move_branch(
+            branch,
+            live.claimed.lease.id,
+            tip.id(),
+            &log,
+            live.lease_ends().max(self.soon()),
+        )? {
             Moved::Won(finished) => {
                 report.notes.extend(blocked_notes(finished));
                 self.holds_now(live, &tip);

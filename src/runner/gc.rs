@@ -148,14 +148,19 @@ impl<'a> Collector<'a> {
             }
             let dir = slot.dir().to_owned();
             if self.dry {
-                if !runner.is_taken(&slot)? {
+                if runner.is_taken(&slot).is_ok_and(|taken| !taken) {
                     self.out.removed(Kind::Slot, dir);
                 }
                 continue;
             }
             let mut report = Report::new(&RefName::branch("slot"));
-            if !runner.settle(&mut slot, &mut report)? {
-                continue;
+            match runner.settle(&mut slot, &mut report) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => {
+                    self.out.failed.push(error);
+                    continue;
+                }
             }
             let kept = report
                 .notes
@@ -178,6 +183,9 @@ impl<'a> Collector<'a> {
             leased.runs.extend(event.run_id().map(str::to_owned));
             leased.triggers.extend(event.trigger().map(|id| id.to_string()));
         }
+        // Runs on a remote's branches are on no head here.
+        let pool = self.runner.pool()?;
+        leased.runs.extend(pool.known().into_iter().filter_map(|n| pool.peek(n).run).map(|run| run.run_id));
         Ok(leased)
     }
 
@@ -309,7 +317,7 @@ fn is_leftover(name: &str) -> bool {
     // A lock of a copy that only one process ever used is as dead as the copy.
     let whole = name.strip_suffix(".lock").unwrap_or(name);
     let by_a_process = |stem: &str| whole.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
-    let begins = [".new-", ".retired-", ".runner-", "merge-"].iter().any(|p| name.starts_with(p));
+    let begins = [".new-", ".old-", ".retired-", ".runner-", "merge-"].iter().any(|p| name.starts_with(p));
     begins || by_a_process(".staging-") || by_a_process(".json.")
 }
 
@@ -343,7 +351,8 @@ impl Runner<'_> {
         for number in pool.known() {
             match pool.lock(number)? {
                 None => return Ok(true),
-                Some(slot) if self.is_taken(&slot)? => return Ok(true),
+                // What can't be judged may live.
+                Some(slot) if self.is_taken(&slot).unwrap_or(true) => return Ok(true),
                 Some(_) => {}
             }
         }

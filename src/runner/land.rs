@@ -78,8 +78,14 @@ impl Runner<'_> {
         let verdict = self.advance_until(branch, old, new, log, until);
         match verdict.map(after_end) {
             Ok(AfterEnd::Written) => {
-                let mut done: Vec<_> =
-                    noted.into_iter().map(|n| n.finish(self.repo)).collect::<Result<_, _>>()?;
+                // The move is made: a working tree that can't follow now is noted, and only said.
+                let finish = |noted: Noted| {
+                    let dir = noted.dir();
+                    noted.finish(self.repo).unwrap_or_else(|error| {
+                        Finished::Blocked(dir, with_causes(&RunnerError::from(error)))
+                    })
+                };
+                let mut done: Vec<_> = noted.into_iter().map(finish).collect();
                 if !same && self.settings.remote.is_none() {
                     done.extend(self.bring_to_late(branch, &known, old, new));
                 }

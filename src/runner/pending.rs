@@ -9,6 +9,7 @@ use crate::store::repository::Repository;
 use crate::store::{RefName, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg};
 use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -24,14 +25,20 @@ pub struct Woken {
 
 /// Most that is believed of what a run noted, in bytes.
 const WAKE_MAX: u64 = 1 << 20;
-/// Longest name that is noted: file names end at 255 bytes, and each byte is two there.
-const NAME_MAX: usize = 120;
+/// How much of a name is in its note's: file names end at 255 bytes, and each byte is two there.
+const NAME_MAX: usize = 100;
 
 /// Notes that a branch waits for a slot, or for whoever looks next.
 pub fn note(repo: &Repository, branch: &RefName) -> Result<(), RunnerError> {
     let folder = repo.aynig_dir().join("pending");
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
-    let name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
+    let mut name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
+    if let Some(rest) = branch.as_bytes().get(NAME_MAX..).filter(|rest| !rest.is_empty()) {
+        // Names may differ in their ends alone.
+        let mut hasher = std::hash::DefaultHasher::new();
+        rest.hash(&mut hasher);
+        name += &format!("-{:016x}", hasher.finish());
+    }
     Ok(write_aside(&folder.join(name), branch.as_bytes())?)
 }
 
@@ -61,7 +68,7 @@ impl Runner<'_> {
         let pool = self.pool()?;
         for number in 0..self.settings.jobs {
             if let Some(slot) = pool.lock(number)?
-                && !self.is_taken(&slot)?
+                && self.is_taken(&slot).is_ok_and(|taken| !taken)
             {
                 return Ok(true);
             }

@@ -68,6 +68,12 @@ impl Runner<'_> {
             }
             let seen = self.first_seen(&branch, tip.id());
             let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
+            if let Decision::Leased { observed: Some(_), .. } = decision
+                && seen.is_none()
+            {
+                // Where nobody else looks, the wait begins with this look.
+                self.note_seen(&branch, tip.id())?;
+            }
             if let Decision::Expired { since, .. } = decision {
                 let mut report = Report::new(&branch);
                 // It waits for `retry`, whoever would answer `stalled`.

@@ -99,10 +99,12 @@ impl Runner<'_> {
     /// The commits below a head along first parents, newest first, down to one of `stop` or not far.
     pub(super) fn below(&self, tip: &super::Tip, stop: &[ObjectId]) -> Result<Vec<super::Tip>, StoreError> {
         let mut found = Vec::new();
-        let mut next = tip.commit.parents.first().copied();
+        let ends = self.store.history_ends_at(tip.id())?;
+        let mut next = tip.commit.parents.first().copied().filter(|_| !ends);
         while let Some(id) = next.filter(|id| !stop.contains(id) && found.len() < DEPTH) {
             let below: super::Tip = self.store.read_commit(id)?.into();
-            next = below.commit.parents.first().copied();
+            // Below the boundary of a shallow clone there is nothing to read.
+            next = if self.store.history_ends_at(id)? { None } else { below.commit.parents.first().copied() };
             found.push(below);
         }
         Ok(found)
@@ -121,7 +123,8 @@ impl Runner<'_> {
                     {
                         return Ok(false);
                     }
-                    next = commit.parents.first().copied();
+                    let ends = self.store.history_ends_at(id)?;
+                    next = commit.parents.first().copied().filter(|_| !ends);
                 }
                 None => return Ok(false),
             }

@@ -219,8 +219,8 @@ pub enum Note {
     RenewalFailed(String),
     /// Work of a run that could not be kept, and why: it is still in its slot.
     WorkNotKept(String),
-    /// A slot that could not be cleared was given up.
-    SlotRetired(PathBuf),
+    /// A slot that could not be made ready was passed over, and why.
+    SlotLeft(PathBuf, String),
     /// A lease whose date or length is not believed.
     MalformedLease,
     /// An outcome that could not be brought to the remote, and where it is kept.
@@ -274,7 +274,14 @@ impl Report {
         let own = match &self.verdict {
             Verdict::Idle(_) | Verdict::WouldRun { .. } | Verdict::WouldRecover => 0,
             Verdict::Unusable { .. } => 2,
-            Verdict::Skipped(Skip::Missing) => 128,
+            // Gone since it was found, or gone on its remote: only who names it waits for it.
+            Verdict::Skipped(Skip::Missing) => {
+                if named {
+                    128
+                } else {
+                    0
+                }
+            }
             Verdict::Skipped(Skip::Busy(..)) => {
                 if named {
                     3

@@ -4,7 +4,9 @@
 //! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's.
 //! Implements K14, K21, K26.
 
+use super::finish::with_causes;
 use super::report::{Note, Report};
+use super::supervise::note_once;
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
@@ -12,7 +14,7 @@ use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::slots::{Occupant, Pool, Slot};
-use crate::store::{NewCommit, RefName, StoreError, swap};
+use crate::store::{NewCommit, RefName, StoreError, Swap, swap};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::time::{Duration, Instant};
@@ -54,12 +56,22 @@ impl Runner<'_> {
         let pool = self.pool()?;
         let mut told = false;
         loop {
+            let mut unsettled = None;
             for number in pool.order(tip.commit.tree) {
-                if let Some(mut slot) = pool.lock(number)?
-                    && self.settle(&mut slot, report)?
-                {
-                    return Ok(Some(slot));
+                let Some(mut slot) = pool.lock(number)? else { continue };
+                match self.settle(&mut slot, report) {
+                    Ok(true) => return Ok(Some(slot)),
+                    Ok(false) => {}
+                    // One that can't be made ready keeps what is in it, and stands in no other's way.
+                    Err(error) => {
+                        let words = with_causes(&error);
+                        note_once(report, Note::SlotLeft(slot.dir().to_owned(), words));
+                        unsettled = unsettled.or(Some(error));
+                    }
                 }
+            }
+            if let Some(error) = unsettled {
+                return Err(error);
             }
             if !self.settings.wait_for_slot {
                 return Ok(None);
@@ -203,7 +215,14 @@ impl Runner<'_> {
 
     /// Points an attempt's ref at a commit.
     pub(super) fn keep(&self, name: &RefName, commit: ObjectId) -> Result<(), RunnerError> {
-        swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")?;
-        Ok(())
+        match swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")? {
+            Swap::Won => Ok(()),
+            // Whoever goes on from here frees the slot: nothing less than a ref keeps what is in it.
+            Swap::Lost { .. } => {
+                let cause = "another process moves it".to_owned();
+                Err(RunnerError::Unknown { branch: name.clone(), cause })
+            }
+            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: name.clone(), cause }),
+        }
     }
 }

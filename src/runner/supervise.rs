@@ -193,7 +193,12 @@ impl Runner<'_> {
                 Wake::Event(event) => self.note_event(branch, live, event, report),
                 Wake::Interrupted => {
                     live.interrupted = self.interrupt.signal();
-                    guardian.stop(moments.kill_after(self.clock.elapsed(), self.settings.kill_grace));
+                    let patience = self.settings.kill_grace;
+                    guardian.stop(match live.own_event {
+                        // Its outcome is written: there is no lease to give up in time.
+                        Some(_) => patience,
+                        None => moments.kill_after(self.clock.elapsed(), patience),
+                    });
                     stopped.get_or_insert(Exit::Interrupted);
                 }
                 Wake::Deadline => {}
@@ -281,7 +286,8 @@ impl Runner<'_> {
         let until = self.moments(claimed).give_up;
         let born = self.clock.elapsed();
         let commit = self.write(claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
-        match after_renewal(self.advance_until(branch, claimed.lease.id, commit, "aynig: renew", until)?) {
+        // Once: the command, and whoever ends us, are heard between two attempts.
+        match after_renewal(self.advance_once(branch, claimed.lease.id, commit, "aynig: renew", until)?) {
             AfterRenewal::Held => {
                 claimed.lease = Lease { id: commit, message: claimed.lease.message.clone(), born };
                 self.follow(&claimed.run.id, commit);
@@ -342,10 +348,15 @@ impl Runner<'_> {
     }
 }
 
-/// What is tried again and again is said once.
+/// What is tried again and again is said once, in its last words: those of a lock that stands hold its age.
 pub(super) fn note_once(report: &mut Report, note: Note) {
-    if !report.notes.contains(&note) {
-        report.notes.push(note);
+    let is_again = |other: &Note| match (other, &note) {
+        (Note::RenewalFailed(_), Note::RenewalFailed(_)) => true,
+        (other, note) => other == note,
+    };
+    match report.notes.iter_mut().find(|other| is_again(other)) {
+        Some(other) => *other = note,
+        None => report.notes.push(note),
     }
 }
 

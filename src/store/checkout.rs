@@ -221,6 +221,11 @@ impl Noted {
         Ok(finished)
     }
 
+    /// The working tree.
+    pub fn dir(&self) -> PathBuf {
+        PathBuf::from(std::ffi::OsString::from_vec(self.note.dir.clone()))
+    }
+
     /// Forgets the note: the swap did not happen.
     pub fn drop_note(self) {
         let _ = std::fs::remove_file(self.path);

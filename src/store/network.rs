@@ -68,7 +68,12 @@ impl Remote {
         StoreError::Remote { remote: self.name.clone(), what, failure, message }
     }
 
-    fn fetch(&self, refspecs: &[OsString], prune: bool) -> Result<(), StoreError> {
+    fn fetch(
+        &self,
+        refspecs: &[OsString],
+        prune: bool,
+        patience: Option<Duration>,
+    ) -> Result<(), StoreError> {
         let mut command = self.command().verb("fetch").args([
             "--quiet",
             "--no-tags",
@@ -85,7 +90,7 @@ impl Remote {
         let ours = MayLock::refs(&self.git.common_dir, [self.git.common_dir.join("refs/aynig")]);
         command = command.may_lock(ours);
         let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
-        let output = command.args(refspecs).within(FETCH_MAX).output()?;
+        let output = command.args(refspecs).within(patience.unwrap_or(FETCH_MAX)).output()?;
         if !output.status.success() {
             return Err(self.failed("fetch from", &output));
         }
@@ -102,22 +107,22 @@ impl Remote {
         if let Some(turn) = &mut turn {
             turn.begin();
         }
-        self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true)?;
+        self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true, None)?;
         if let Some(turn) = &mut turn {
             turn.done();
         }
         Ok(())
     }
 
-    /// Fetches one ref's objects, without a ref of ours.
-    pub fn fetch_objects(&self, name: &RefName) -> Result<(), StoreError> {
-        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], false)
+    /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
+    pub fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
+        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], false, patience)
     }
 
     /// Fetches one ref into the same name here.
     pub fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
         let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
-        self.fetch(&[OsString::from_vec(spec)], false)
+        self.fetch(&[OsString::from_vec(spec)], false, None)
     }
 
     /// What a ref holds there now.

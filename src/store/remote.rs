@@ -7,6 +7,7 @@
 
 use super::network::{Pushed, Remote};
 use super::repository::Repository;
+use super::swap::compare_and_swap;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, RemoteFailure, Scan, Signature, Store, StoreError, Swap,
     TreeEntry,
@@ -28,7 +29,8 @@ pub struct RemoteStore {
     local: Box<dyn Store>,
     remote: Remote,
     known: RefCell<HashMap<RefName, Option<ObjectId>>>,
-    patience: Cell<Duration>,
+    /// How long a call may take; `None` where nobody said so.
+    patience: Cell<Option<Duration>>,
     /// Asks nobody: what was last heard counts.
     offline: bool,
 }
@@ -49,7 +51,7 @@ impl RemoteStore {
         }
         let home = repo.work_dir.clone().unwrap_or_else(|| repo.common_dir.clone());
         let remote = Remote { git: repo.git.clone(), name: name.to_owned(), home };
-        Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(PATIENCE), offline: false })
+        Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(None), offline: false })
     }
 
     /// The same, asking nobody.
@@ -64,6 +66,10 @@ impl RemoteStore {
 
     fn tracking(&self, name: &RefName) -> RefName {
         RefName::new([self.remote.tracking().as_bytes(), name.short()].concat())
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience.get().unwrap_or(PATIENCE)
     }
 
     fn learn(&self, name: &RefName, tip: Option<ObjectId>) {
@@ -82,12 +88,13 @@ impl RemoteStore {
 }
 
 /// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is
-/// below it; anything else there is [`Swap::Lost`].
+/// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11).
 pub fn push_branch(
     repo: &Repository,
     remote: &str,
     branch: &RefName,
     new: ObjectId,
+    by: &Signature,
 ) -> Result<Swap, StoreError> {
     let store = RemoteStore::open(repo, remote, repo.open_store(repo.durable)?)?;
     let tip = store.remote.ask(branch, PATIENCE)?;
@@ -96,16 +103,8 @@ pub fn push_branch(
         Some(id) if store.has(id) && repo.git.is_ancestor(id, new)? => Expected::At(id),
         Some(_) => return Ok(Swap::Lost { tip }),
     };
-    match store.remote.push(branch, expected, new, PUSH_MAX)? {
-        Pushed::Done => Ok(Swap::Won),
-        Pushed::Stale => Ok(Swap::Lost { tip: store.tip(branch)? }),
-        Pushed::Failed(failure, message) => match store.tip(branch) {
-            Ok(tip) if tip == Some(new) => Ok(Swap::Won),
-            Ok(_) | Err(_) => {
-                Err(StoreError::Remote { remote: remote.to_owned(), what: "push to", failure, message })
-            }
-        },
-    }
+    store.set_patience(PUSH_MAX);
+    compare_and_swap(&store, branch, expected, new, by, "")
 }
 
 fn is_branch(name: &RefName) -> bool {
@@ -121,13 +120,13 @@ impl Store for RemoteStore {
             return self.tracked(name);
         }
         for _ in 0..TRIES {
-            let tip = self.remote.ask(name, self.patience.get())?;
+            let tip = self.remote.ask(name, self.patience())?;
             let here = tip.is_none_or(|id| self.has(id));
             if !here {
-                match self.remote.fetch_objects(name) {
+                match self.remote.fetch_objects(name, self.patience.get()) {
                     Ok(()) => {}
                     // Deleted between the two calls: asking again says so.
-                    Err(_) if self.remote.ask(name, self.patience.get())? != tip => continue,
+                    Err(_) if self.remote.ask(name, self.patience())? != tip => continue,
                     Err(error) => return Err(error),
                 }
             }
@@ -164,7 +163,7 @@ impl Store for RemoteStore {
     }
 
     fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
-        self.remote.put(name, commit, self.patience.get())
+        self.remote.put(name, commit, self.patience())
     }
 
     fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
@@ -172,14 +171,14 @@ impl Store for RemoteStore {
         if here.is_some() || self.offline {
             return Ok(here);
         }
-        if self.remote.ask(name, self.patience.get())?.is_some() {
+        if self.remote.ask(name, self.patience())?.is_some() {
             self.remote.fetch_same(name)?;
         }
         self.local.tip(name)
     }
 
     fn set_patience(&self, patience: Duration) {
-        self.patience.set(patience.clamp(Duration::from_millis(200), Duration::from_secs(3600)));
+        self.patience.set(Some(patience.clamp(Duration::from_millis(200), PUSH_MAX)));
     }
 
     fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
@@ -223,7 +222,7 @@ impl Store for RemoteStore {
         {
             return Err(StoreError::RefusedCommit { cause: "it does not stand on what it replaces" });
         }
-        match self.remote.push(name, expected, new, self.patience.get())? {
+        match self.remote.push(name, expected, new, self.patience())? {
             Pushed::Done => {
                 self.learn(name, Some(new));
                 Ok(())

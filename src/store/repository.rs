@@ -56,6 +56,17 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
+impl OpenError {
+    /// True where Git sees no repository here, rather than one that it refuses or that is broken.
+    pub fn is_nowhere(&self) -> bool {
+        match self {
+            Self::NotFound { .. } => true,
+            Self::Refused { message } => message.starts_with("not a git repository (or any"),
+            Self::Store(_) => false,
+        }
+    }
+}
+
 impl Repository {
     /// Finds the repository that `from` is in, or the one that `GIT_DIR` names.
     pub fn discover(from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {

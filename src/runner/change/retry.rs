@@ -51,6 +51,9 @@ impl Runner<'_> {
                 Some(_) => break,
                 None => {}
             }
+            if self.store.history_ends_at(tip.id())? {
+                break;
+            }
             let Some(parent) = tip.commit.parents.first().copied() else { break };
             tip = self.store.read_commit(parent)?.into();
         }
@@ -104,7 +107,8 @@ impl Runner<'_> {
                 let notes = blocked_notes(finished);
                 let run_id = stalled.event.as_ref().and_then(recover::stalled_run);
                 if let Some(name) = run_id.and_then(attempt_ref) {
-                    swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature())?;
+                    // It is on the branch; a ref too many goes with its age.
+                    let _ = swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature());
                 }
                 Ok(Written { notes, overruled, ..written(branch, commit, &state) })
             }

@@ -1,0 +1,118 @@
+//! Remotes that are gone, away, or not to be asked: what that does to everything else. Implements the proof of
+//! K14, K30, K34 and K44 where a remote is not there.
+
+mod support;
+
+use support::life::{eventually, lives};
+use support::net::Net;
+
+const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
+/// Ends, and leaves a process that has the slot until it is let go.
+const LINGERS: &str = "(exec sh -c 'echo $$ >\"$T/pid\"; read x <\"$T/gate\"') >/dev/null 2>&1 &\nexit 0";
+
+/// K14, K43: a slot that can't be made ready stands in no other's way, and keeps what it has.
+#[test]
+fn a_slot_of_a_run_on_a_remote_that_is_gone_is_passed_over() {
+    let net = Net::new(&[("build", LINGERS), ("quick", DONE)]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    let gate = net.life.gate("gate");
+    let report = a.tick(&["--jobs", "1", "--json", "work"]).expect(0).json();
+    assert_eq!(report["result"].as_str(), Some("lease-kept"), "{report}");
+    let pid = net.life.hear("pid");
+    // K44: its run is on no branch here, and lives.
+    let run = a.git(&["for-each-ref", "--format=%(objectname)", "refs/aynig/run"]);
+    a.run(&["gc"]).expect(0);
+    assert_eq!(a.git(&["for-each-ref", "--format=%(objectname)", "refs/aynig/run"]), run);
+    assert!(!run.is_empty() && lives(&pid));
+    a.git(&["remote", "rename", "origin", "elsewhere"]);
+    a.git(&["branch", "local", "main"]);
+    a.run(&["set-state", "quick", "-b", "local"]).expect(0);
+    // The only slot: the error says why.
+    let said = a.run(&["tick", "--jobs", "1", "local"]).expect(128);
+    assert!(said.stderr.contains("'origin'"), "{said:?}");
+    let said = a.run(&["tick", "--jobs", "2", "local"]).expect(0);
+    assert!(said.stdout.contains("local: quick -> done"), "{said:?}");
+    assert!(said.stderr.contains("could not be made ready for another run"), "{said:?}");
+    assert!(lives(&pid));
+    let said = a.run(&["gc"]);
+    assert!(said.code == Some(128) && lives(&pid), "{said:?}");
+    drop(gate);
+}
+
+/// Exit codes: only a branch that somebody named is missed.
+#[test]
+fn a_branch_whose_remote_branch_is_gone_fails_no_tick() {
+    let net = Net::new(&[("build", DONE)]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    a.tick(&["work"]).expect(0);
+    a.git(&["fetch", "-q"]);
+    a.git(&["branch", "-q", "work", "origin/work"]);
+    a.git(&["branch", "-q", "other", "origin/main"]);
+    a.run(&["set-state", "build", "-b", "other"]).expect(0);
+    net.git(&["update-ref", "-d", "refs/heads/work"]);
+    let said = a.run(&["tick"]).expect(0);
+    assert!(said.stdout.contains("other: build -> done"), "{said:?}");
+    let said = a.run(&["tick", "work"]).expect(128);
+    assert!(said.stdout.contains("work: no such branch on 'origin'"), "{said:?}");
+}
+
+/// K34: which programs reach a remote is what the repository's own configuration says.
+#[test]
+fn verbs_that_write_ask_no_remote_of_an_untrusted_repository() {
+    let net = Net::new(&[("build", DONE)]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    net.life.config("aynig.commandsFrom", "none");
+    a.git(&["config", "aynig.remote", "origin"]);
+    let program = a.dir.join("pack");
+    std::fs::write(&program, "#!/bin/sh\ntouch \"$T/asked\"\nexec git-upload-pack \"$@\"\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    a.git(&["config", "remote.origin.uploadpack", &format!("'{}'", program.display())]);
+    for args in [
+        &["set-state", "build", "-b", "work"][..],
+        &["set-working", "-b", "work"],
+        &["cancel", "work"],
+        &["retry", "work"],
+    ] {
+        let said = a.run(args).expect(2);
+        assert!(said.stderr.contains("not trusted"), "{said:?}");
+    }
+    assert!(!net.life.shared().join("asked").exists());
+    // Whoever names it asks it.
+    a.run(&["set-state", "build", "-b", "work", "--remote", "origin"]).expect(0);
+    assert!(net.life.shared().join("asked").exists());
+}
+
+/// K11: a push whose answer was lost, and which others went on from, has arrived.
+#[test]
+fn an_event_that_was_pushed_and_taken_at_once_is_no_failure() {
+    let net = Net::new(&[]);
+    let a = net.machine("a");
+    net.hook(
+        "post-receive",
+        "read old new ref\nc=$(git -c user.name=x -c user.email=x@y commit-tree -p $new -m over $new^{tree})\n\
+         git update-ref $ref $c\nkill -9 $PPID",
+    );
+    a.run(&["set-state", "build", "-b", "work", "--push"]).expect(0);
+    assert_eq!(net.rev("work~1"), a.git(&["rev-parse", "work"]));
+}
+
+/// Section 13: whoever looks again and again outlives a network that is away.
+#[test]
+fn polling_goes_on_while_the_remote_is_away() {
+    let net = Net::new(&[("build", DONE)]);
+    let a = net.machine("a");
+    let away = net.origin().with_extension("away");
+    std::fs::rename(net.origin(), &away).unwrap();
+    let said = net.life.shared().join("said");
+    let command = a.aynig(&["run", "--remote", "origin", "--every", "200ms"]);
+    let run = support::life::Running::saying(command, &said);
+    eventually("a look that failed", || std::fs::read_to_string(&said).ok().filter(|s| s.contains("error:")));
+    std::fs::rename(&away, net.origin()).unwrap();
+    net.event("work", "build", "");
+    eventually("an answer", || (net.states("work")[0] == "done").then_some(()));
+    run.signal(nix::sys::signal::Signal::SIGINT);
+    run.done().expect(130);
+}
