@@ -360,3 +360,100 @@ fn a_folder_in_an_untrusted_repository_is_not_acted_on() {
     // It can be looked at.
     assert!(govern(&life, &["status", "--root", "."]).stderr.contains("govern start"));
 }
+
+/// K33: what can't be opened as a repository is not taken for a plain folder.
+#[test]
+fn a_repository_that_cannot_be_opened_is_not_acted_on() {
+    let life = life(|_| {});
+    worker(&life, "echo ran >\"$T/ran\"");
+    life.git(&["config", "aynig.fsync", "maybe"]);
+    for args in [&["start", "--root", "."][..], &["loop"], &["turn", "--root", "."]] {
+        let said = govern(&life, args).expect(128);
+        assert!(said.stderr.contains("aynig.fsync"), "{said:?}");
+    }
+    assert!(!life.shared().join("ran").exists() && !life.path(".agentxchain/state.json").exists());
+}
+
+/// A hook of this phase, in the worktree, that answers so.
+fn hooked(phase: &str, answer: &str) -> Life {
+    let life = life(|config| {
+        let hook = json!({
+            "name": "guard", "type": "process", "mode": "blocking", "timeout_ms": 5000, "command": ["hooks/guard.sh"],
+        });
+        config["hooks"] = json!({ phase: [hook] });
+    });
+    life.write("hooks/guard.sh", &format!("#!/bin/sh\ncat >>\"$T/told\"\necho '{answer}'\n"));
+    std::fs::set_permissions(life.path("hooks/guard.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+    life.git(&["add", "hooks"]);
+    life.git(&["commit", "-qm", "hook"]);
+    life
+}
+
+/// G5, G7: a no to an assignment, or to a dispatch, is a no until somebody acts.
+#[test]
+fn a_hook_that_says_no_blocks_the_run_and_is_asked_once() {
+    for phase in ["before_assignment", "after_dispatch"] {
+        let life = hooked(phase, "{\"verdict\":\"block\",\"message\":\"not today\"}");
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["run", "work"]).expect(0);
+        assert_eq!(
+            (life.state("work").as_str(), state(&life)["status"].as_str()),
+            ("blocked", Some("blocked"))
+        );
+        assert_eq!(state(&life)["blocked_on"], format!("hook:{phase}:guard"));
+        let told = lines(&life.said("told"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0]["hook_phase"], phase, "{told:?}");
+        assert_eq!(lines(&show(&life, ".agentxchain/hook-audit.jsonl")).len(), 1);
+        // It can be looked at, and goes on.
+        let said = govern(&life, &["status", "-b", "work"]).expect(0);
+        assert!(said.stdout.contains("git aynig govern unblock -b work"), "{said:?}");
+        govern(&life, &["unblock", "-b", "work"]).expect(0);
+        assert_eq!(life.state("work"), "turn/pm");
+    }
+}
+
+/// G5: the dispatch's hook is given the bundle, and lets it go on.
+#[test]
+fn a_hook_sees_each_bundle_before_its_worker_does() {
+    let life = hooked("after_dispatch", "{\"verdict\":\"allow\"}");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let told = &lines(&life.said("told"))[0]["payload"];
+    assert_eq!(told["role_id"], "pm", "{told}");
+    assert_eq!(told["bundle_files"], json!(["ASSIGNMENT.json", "CONTEXT.md", "PROMPT.md"]), "{told}");
+    assert_eq!(life.state("work"), "gate");
+}
+
+/// G8: what a pushed branch plants in its own files reaches nothing else of the account's.
+#[test]
+fn a_branch_writes_to_its_own_files_alone() {
+    let life = life(|_| {});
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let target = life.shared().join("profile");
+    std::fs::write(&target, "kept\n").unwrap();
+    let journal = json!({
+        "transaction_id": "txn_1", "kind": "x", "prepared_at": "2026-01-01T00:00:00.000Z",
+        "appends": [{ "file": target, "at": 5, "text": "echo owned\n" }],
+    });
+    life.git(&["checkout", "-q", "work"]);
+    life.write(".agentxchain/transactions/lifecycle/txn_1.json", &journal.to_string());
+    life.git(&["add", "-f", ".agentxchain"]);
+    life.git(&["commit", "-qm", "mine"]);
+    life.git(&["checkout", "-q", "main"]);
+    let said = govern(&life, &["block", "-b", "work", "-m", "stop"]);
+    assert!(said.code == Some(128) && said.stderr.contains("txn_1.json"), "{said:?}");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept\n");
+    // A link where a file of the run is.
+    life.git(&["checkout", "-q", "work"]);
+    life.git(&["rm", "-qf", ".agentxchain/transactions/lifecycle/txn_1.json"]);
+    std::os::unix::fs::symlink(&target, life.path(".agentxchain/events.jsonl.link")).unwrap();
+    std::fs::rename(life.path(".agentxchain/events.jsonl.link"), life.path(".agentxchain/events.jsonl"))
+        .unwrap();
+    life.git(&["add", "-f", ".agentxchain"]);
+    life.git(&["commit", "-qm", "link"]);
+    life.git(&["checkout", "-q", "main"]);
+    let said = govern(&life, &["block", "-b", "work", "-m", "stop"]);
+    assert!(said.code != Some(0) && said.stderr.contains("events.jsonl"), "{said:?}");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept\n");
+}

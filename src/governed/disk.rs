@@ -9,7 +9,7 @@ use super::root::Root;
 use super::{GovernedError, io};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Where journals are, and what is being written.
 pub(super) const TRANSACTIONS: &str = ".agentxchain/transactions";
@@ -23,13 +23,42 @@ fn step() {
     super::crash::step();
 }
 
+/// Refuses a path that is not below the root or leads through a symbolic link. Who pushes a branch decides
+/// what its files hold and where its links lead: nothing else of the account is theirs to write.
+pub(super) fn within(root: &Root, path: &Path) -> Result<(), GovernedError> {
+    let outside = || GovernedError::Outside { path: path.to_owned() };
+    let below = path.strip_prefix(root.folder()).map_err(|_| outside())?;
+    let mut place = root.folder().to_owned();
+    for part in below.components() {
+        let Component::Normal(name) = part else { return Err(outside()) };
+        place.push(name);
+        if place.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+            return Err(outside());
+        }
+    }
+    Ok(())
+}
+
+/// The same for what is replaced or removed as a whole: it may be a link itself.
+fn within_folder(root: &Root, path: &Path) -> Result<(), GovernedError> {
+    match path.parent() {
+        Some(folder) if path.file_name().is_some() => within(root, folder),
+        Some(_) | None => Err(GovernedError::Outside { path: path.to_owned() }),
+    }
+}
+
 /// Creates the folders of a path, and syncs them into their parents.
 pub(super) fn make_dirs(root: &Root, folder: &Path) -> Result<(), GovernedError> {
+    within(root, folder)?;
+    make_all(root, folder)
+}
+
+fn make_all(root: &Root, folder: &Path) -> Result<(), GovernedError> {
     if folder.is_dir() {
         return Ok(());
     }
     if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_dirs(root, parent)?;
+        make_all(root, parent)?;
     }
     step();
     match fs::create_dir(folder) {
@@ -82,6 +111,7 @@ pub(super) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), 
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(ASIDE);
     let aside = transactions.join(name);
+    within(root, &aside)?;
     step();
     let mut file = File::create(&aside).map_err(io("create", &aside))?;
     write(&mut file, &aside, bytes)?;
@@ -93,6 +123,7 @@ pub(super) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), 
 
 /// Writes a whole file that needs no renaming: nobody reads it before its folder is complete.
 pub(super) fn write_new(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
+    within(root, path)?;
     step();
     let mut file = File::create(path).map_err(io("create", path))?;
     write(&mut file, path, bytes)?;
@@ -112,6 +143,7 @@ pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
 
 /// Appends to a file, creating it where there is none.
 pub(super) fn append(root: &Root, path: &Path, text: &str) -> Result<(), GovernedError> {
+    within(root, path)?;
     let is_new = !path.exists();
     if is_new && let Some(folder) = path.parent() {
         make_dirs(root, folder)?;
@@ -125,6 +157,7 @@ pub(super) fn append(root: &Root, path: &Path, text: &str) -> Result<(), Governe
 
 /// Cuts a file to a length.
 pub(super) fn cut(root: &Root, path: &Path, length: u64) -> Result<(), GovernedError> {
+    within(root, path)?;
     let file = OpenOptions::new().write(true).open(path).map_err(io("open", path))?;
     step();
     file.set_len(length).map_err(io("cut", path))?;
@@ -187,6 +220,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, GovernedError> {
 
 /// Moves a file; done already where the source is gone.
 pub(super) fn rename(root: &Root, from: &Path, to: &Path) -> Result<(), GovernedError> {
+    within_folder(root, from)?;
     if let Some(folder) = to.parent() {
         make_dirs(root, folder)?;
     }
@@ -199,7 +233,12 @@ pub(super) fn rename(root: &Root, from: &Path, to: &Path) -> Result<(), Governed
 }
 
 /// Removes a file; done already where there is none.
-pub(super) fn remove_file(path: &Path) -> Result<(), GovernedError> {
+pub(super) fn remove_file(root: &Root, path: &Path) -> Result<(), GovernedError> {
+    within_folder(root, path)?;
+    unlink(path)
+}
+
+fn unlink(path: &Path) -> Result<(), GovernedError> {
     step();
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
@@ -211,13 +250,14 @@ pub(super) fn remove_file(path: &Path) -> Result<(), GovernedError> {
 /// Removes a file, or a folder with everything in it; a symbolic link itself, never what it names.
 pub(super) fn remove_tree(root: &Root, path: &Path) -> Result<(), GovernedError> {
     let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
+    within_folder(root, path)?;
     remove_below(path, meta.is_dir())?;
     sync_parent(root, path)
 }
 
 fn remove_below(path: &Path, is_dir: bool) -> Result<(), GovernedError> {
     if !is_dir {
-        return remove_file(path);
+        return unlink(path);
     }
     for entry in fs::read_dir(path).map_err(io("list", path))? {
         let entry = entry.map_err(io("list", path))?;

@@ -162,6 +162,12 @@ pub enum GovernedError {
         /// The name.
         event: String,
     },
+    /// What is to be written is not the project's own.
+    #[error("cannot change '{}': it is not in the project, or a symbolic link leads there", path.display())]
+    Outside {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// A file operation failed.
     #[error("cannot {what} '{}'", path.display())]
     Io {
@@ -206,6 +212,7 @@ impl GovernedError {
             | Self::InvalidResult(_)
             | Self::NoSuchRole { .. }
             | Self::UnknownNotification { .. }
+            | Self::Outside { .. }
             | Self::Io { .. }
             | Self::Workspace { .. } => None,
         }

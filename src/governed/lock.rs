@@ -113,6 +113,7 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
         if let Some(folder) = path.parent() {
             disk::make_dirs(root, folder)?;
         }
+        disk::within(root, path)?;
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(io("open", path))?;
         let mut file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {

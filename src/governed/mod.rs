@@ -40,10 +40,12 @@ mod policy;
 mod prompt;
 mod redo;
 mod root;
+mod staging;
 pub(crate) mod state;
 mod time;
 
 pub use bundle::{Bundle, BundleOptions, write_dispatch_bundle};
+pub(crate) use config::context_of;
 pub use config::{Config, Context, get_max_concurrent_turns, load_context};
 pub use error::GovernedError;
 pub use gate::{GateAction, GateKind, GateResult};
@@ -59,6 +61,7 @@ pub use ops::init::{Initialized, Reactivated, Reactivation, init_run, reactivate
 pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};
 pub use root::Root;
+pub(crate) use staging::{make_staging, stage_result};
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
     get_turn_staging_result_path, load_state,

@@ -41,12 +41,14 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
 pub(super) fn redo(root: &Root, journal: &Object, path: &Path) -> Result<(), GovernedError> {
     let key = json::object(journal, "history_entry");
     for (file, at, text) in appends(journal) {
+        local(root, &file, path)?;
         append_once(root, &file, at, &text, key.filter(|_| file == HISTORY))?;
     }
     write_state(root, journal)?;
     for append in json::list(journal, "later_appends").iter().filter_map(Value::as_object) {
         let (file, text) = (json::text(append, "file"), json::text(append, "text"));
         if let (Some(file), Some(text)) = (file, text) {
+            local(root, file, path)?;
             append_once(root, file, json::count(append, "at").unwrap_or(0), text, None)?;
         }
     }
@@ -68,7 +70,7 @@ pub(super) fn redo(root: &Root, journal: &Object, path: &Path) -> Result<(), Gov
     for removal in removals(journal) {
         disk::remove_tree(root, &local(root, &removal, path)?)?;
     }
-    disk::remove_file(path)?;
+    disk::remove_file(root, path)?;
     disk::sync_parent(root, path)
 }
 
@@ -284,9 +286,28 @@ mod tests {
         put(&root, "victim.txt", "kept");
         put(&root, ".agentxchain/transactions/lifecycle/txn_1.json", "{ half");
         assert!(matches!(acquire_lock(&root), Err(GovernedError::UnreadableJournal { .. })));
-        let wicked = json!({ "kind": "x", "removals": ["a/../../victim.txt"], "appends": [] });
-        put(&root, ".agentxchain/transactions/lifecycle/txn_1.json", &wicked.to_string());
-        assert!(acquire_lock(&root).is_err());
-        assert_eq!(text(&root, "victim.txt"), "kept");
+        let outside = tempfile::tempdir().unwrap();
+        let target = outside.path().join("profile");
+        std::fs::write(&target, "kept").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("link")).unwrap();
+        std::os::unix::fs::symlink(&target, root.join("TALK.md")).unwrap();
+        let far = target.to_str().unwrap();
+        let append = |file: &str| json!([{ "file": file, "at": 4, "text": "echo owned\n" }]);
+        for wicked in [
+            json!({ "kind": "x", "removals": ["a/../../victim.txt"], "appends": [] }),
+            json!({ "kind": "x", "appends": append(far) }),
+            json!({ "kind": "x", "appends": append("../victim.txt") }),
+            json!({ "kind": "x", "appends": append("link/profile") }),
+            json!({ "kind": "x", "appends": append("TALK.md") }),
+            json!({ "kind": "x", "appends": [], "later_appends": append(far) }),
+            json!({ "kind": "x", "appends": [], "writes": [{ "file": "link/profile", "text": "owned" }] }),
+            json!({ "kind": "x", "appends": [], "moves": [{ "from": "victim.txt", "to": "link/profile" }] }),
+            json!({ "kind": "x", "appends": [], "removals": ["link/profile"] }),
+        ] {
+            put(&root, ".agentxchain/transactions/lifecycle/txn_1.json", &wicked.to_string());
+            assert!(acquire_lock(&root).is_err(), "{wicked}");
+            assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept", "{wicked}");
+            assert_eq!(text(&root, "victim.txt"), "kept", "{wicked}");
+        }
     }
 }

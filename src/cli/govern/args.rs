@@ -45,7 +45,7 @@ pub enum GovernVerb {
 }
 
 /// Where the run is.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct Where {
     /// The run's branch [default: the current one]
     #[arg(short, long, value_name = "BRANCH", conflicts_with = "root")]

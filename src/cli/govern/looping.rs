@@ -5,10 +5,11 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
 use super::args::Loop;
+use super::dispatch;
 use super::next::role_after;
 use super::place::folder;
 use super::worker::Worker;
-use crate::governed::{Config, GateKind, State};
+use crate::governed::{Config, GateKind, State, make_staging};
 use crate::protocol::text::escape;
 use crate::run_loop::{self, Callbacks, Dispatch, Dispatched, LoopEvent, LoopOptions, run_loop};
 use serde_json::json;
@@ -32,11 +33,12 @@ impl Callbacks for Answers<'_> {
         let Some(worker) = worker else {
             return Ok(Dispatched::Blocked(format!("{role} has a worker of its own")));
         };
-        let staged = dispatch.root.folder().join(&dispatch.staging_path);
-        if let Some(folder) = staged.parent() {
-            std::fs::create_dir_all(folder)?;
+        let (root, config, turn) = (dispatch.root, dispatch.config, dispatch.turn);
+        let run_id = dispatch.state.run_id();
+        if let Some(stop) = dispatch::stopped(root, config, run_id, turn, dispatch.bundle_path)? {
+            return Ok(Dispatched::Blocked(format!("hook '{}' said no: {}", stop.hook_name, stop.message)));
         }
-        let _ = std::fs::remove_file(&staged);
+        let staged = make_staging(dispatch.root, dispatch.turn.id())?;
         let ended =
             worker.run(dispatch.root, dispatch.state, dispatch.turn, &prompt).map_err(|f| f.message)?;
         Ok(match (ended.success(), staged.exists()) {
@@ -86,7 +88,7 @@ pub fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
             "errors": report.errors,
             "run": report.state.as_ref().map(State::to_value),
         });
-        output::line(&object.to_string());
+        output::line(&output::json(&object));
     } else {
         for error in &report.errors {
             output::note(&format!("error: {}", escape(error.as_bytes())));

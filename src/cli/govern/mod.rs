@@ -5,6 +5,7 @@
 //! it is followed by, `worker` who does the work of a turn. Implements G6-G10.
 
 pub mod args;
+mod dispatch;
 mod looping;
 mod next;
 mod people;

@@ -3,11 +3,12 @@
 use super::super::fail::Failure;
 use super::super::session::Global;
 use super::args::{Accept, Assign, Block, Escalate, Look, Reject, Unblock};
+use super::dispatch;
 use super::next::role_after;
 use super::place::{Done, change};
 use crate::governed::{
-    self, AcceptOptions, BundleOptions, Config, GovernedError, Reactivation, Rejection, Resolution, Root,
-    get_active_turn, get_turn_staging_result_path, load_state, write_dispatch_bundle,
+    self, AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Reactivation, Rejection,
+    Resolution, Root, get_active_turn, get_turn_staging_result_path, load_state, write_dispatch_bundle,
 };
 use serde_json::{Value, json};
 use std::io::Read;
@@ -21,6 +22,11 @@ pub fn assign(global: &Global, args: &Assign) -> Result<i32, Failure> {
         let options =
             BundleOptions { turn_id: Some(assigned.turn.id().to_owned()), warnings: assigned.warnings };
         let bundle = write_dispatch_bundle(root, &assigned.state, config, &options)?;
+        let run_id = assigned.state.run_id();
+        if let Some(stop) = dispatch::stopped(root, config, run_id, &bundle.turn, &bundle.path)? {
+            let phase = HookPhase::AfterDispatch;
+            return dispatch::blocked_by(root, config, phase, &stop, Some(&bundle.turn));
+        }
         let state = load_state(root, config)?;
         let mut done = Done::new(state, format!("{role}: turn {} assigned", assigned.turn.id()));
         done.facts = json!({
@@ -59,15 +65,12 @@ pub fn accepted_as(accepted: governed::Accepted) -> Done {
 /// Puts a result where its turn's is staged.
 ///
 /// # Errors
-/// Without one active turn and none named; a folder that can't be written.
+/// A turn whose id is no file name; a folder that can't be written.
 pub fn stage(root: &Root, config: &Config, turn: Option<&str>, result: &[u8]) -> Result<(), GovernedError> {
     let state = load_state(root, config)?;
     let id = turn.map(str::to_owned).or_else(|| get_active_turn(&state).map(|turn| turn.id().to_owned()));
     let Some(id) = id.filter(|id| state.turn(id).is_some()) else { return Ok(()) };
-    let path = root.folder().join(get_turn_staging_result_path(&id));
-    let io = |source| GovernedError::Io { what: "write", path: path.clone(), source };
-    std::fs::create_dir_all(path.parent().unwrap_or(root.folder())).map_err(io)?;
-    std::fs::write(&path, result).map_err(io)
+    governed::stage_result(root, &id, result)
 }
 
 fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {

@@ -12,16 +12,18 @@ use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::Where;
 use super::next::Next;
-use crate::governed::{Config, Context, GovernedError, Root, State, load_context};
+use crate::governed::{Config, Context, GovernedError, Root, State, context_of, load_context};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Written;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, Silent};
 use crate::store::RefName;
+use crate::store::repository::Repository;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -64,10 +66,12 @@ pub type Act = Result<Done, Failure>;
 /// A governed project in a plain folder. In a repository its hooks and workers are executed only where that is
 /// trusted, as commands are; inside a run it is.
 pub fn folder(root: &Path) -> Result<Context, Failure> {
-    if let Ok(session) = Session::open_at(root, None, true)
-        && session.inside().is_none()
-    {
-        session.require_trust(&session.settings(&Flags::default())?)?;
+    // Only where there is none: a repository that can't be opened is not trusted.
+    if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {
+        let session = Session::open_at(root, None, true)?;
+        if session.inside().is_none() {
+            session.require_trust(&session.settings(&Flags::default())?)?;
+        }
     }
     load_context(&Root::new(root)).map_err(|e| failure(&e))
 }
@@ -92,17 +96,22 @@ pub fn change_or_begin(
 }
 
 impl Where {
-    /// The same failure, with hints that mean the same place when they are pasted.
-    pub fn there(&self, mut failed: Failure) -> Failure {
+    /// The flags that name this place, for a command to paste.
+    pub fn flags(&self) -> String {
         let quoted = |flag: &str, value: &OsStr| format!(" {flag} {}", shell_word(value.as_bytes()));
-        let flags: String = [
+        [
             self.branch.as_deref().map(|branch| quoted("-b", branch)),
             self.root.as_deref().map(|root| quoted("--root", root.as_os_str())),
             self.remote.as_deref().map(|remote| quoted("--remote", OsStr::new(remote))),
         ]
         .into_iter()
         .flatten()
-        .collect();
+        .collect()
+    }
+
+    /// The same failure, with hints that mean the same place when they are pasted.
+    pub fn there(&self, mut failed: Failure) -> Failure {
+        let flags = self.flags();
         const VERB: &str = "git aynig govern ";
         for hint in failed.hints.iter_mut().filter(|hint| !hint.contains(" -b ")) {
             let mut parts = hint.split(VERB).map(str::to_owned);
@@ -148,28 +157,30 @@ fn acted(
         kept = Some((done, next));
         declared
     })??;
-    if let Some((done, next)) = kept {
-        show(global, place.json, &done, &next, Some(&written));
-        if let Some(failure) = done.failure {
-            return Err(failure);
-        }
-    }
     if !place.no_tick {
         chain::as_the_hook_would(&session, &settings, &branch)?;
     }
-    Ok(0)
+    let Some((done, next)) = kept else { return Ok(0) };
+    show(global, place.json, &done, &next, Some(&written));
+    done.failure.map_or(Ok(0), Err)
 }
 
 /// The project in a checkout of a branch, with the configuration that may be acted on.
 ///
 /// # Errors
-/// No or an unusable configuration on the trusted ref; a folder that can't be written.
+/// No or an unusable configuration on the trusted ref.
 pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Root, Config), Failure> {
     let root = Root::new(dir);
     let from = match &runner.settings.commands_from {
         CommandsFrom::Ref(from) => from,
         CommandsFrom::Branch | CommandsFrom::Nowhere => {
-            let context = load_context(&root).map_err(|e| failure(&e))?;
+            // The branch's own, and no other that a folder above may have.
+            let path = dir.join(PROJECT);
+            let bytes = std::fs::read(&path).map_err(|e| match e.kind() {
+                ErrorKind::NotFound => failure(&GovernedError::NoProject { folder: dir.to_owned() }),
+                _ => Failure::fatal(format!("cannot read '{}': {e}", path.display())),
+            })?;
+            let context = context_of(&root, &bytes, Path::new(PROJECT)).map_err(|e| failure(&e))?;
             return Ok((context.root, context.config));
         }
     };
@@ -178,20 +189,18 @@ pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Roo
         Failure::refused(format!("'{shown}' has no {PROJECT}: workers and hooks are taken from there"))
             .hint(format!("git switch {} && git add {PROJECT} && git commit", shell_word(from.short())))
     })?;
-    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write a copy of {PROJECT}: {e}"));
-    let aside = runner.repo.aynig_dir().join("runs").join(format!("config-{}", uuid::Uuid::new_v4()));
-    std::fs::create_dir_all(&aside).map_err(failed)?;
-    let loaded = std::fs::write(aside.join(PROJECT), bytes)
-        .map_err(failed)
-        .and_then(|()| load_context(&Root::new(&aside)).map_err(|e| failure(&e)));
-    let _ = std::fs::remove_dir_all(&aside);
-    Ok((root, loaded?.config))
+    let from = format!("{shown}:{PROJECT}");
+    let context = context_of(&root, &bytes, Path::new(&from)).map_err(|e| failure(&e))?;
+    Ok((root, context.config))
 }
 
 /// An act that failed but was written down, as a change; any other failure changed nothing.
 pub fn settled(acted: Result<Done, GovernedError>) -> Act {
     acted.or_else(|error| {
-        let (GovernedError::Hook { state, .. } | GovernedError::Conflict { state, .. }) = &error else {
+        let (GovernedError::Hook { state, .. }
+        | GovernedError::Conflict { state, .. }
+        | GovernedError::PolicyViolation { escalated: Some(state), .. }) = &error
+        else {
             return Err(failure(&error));
         };
         let state = (**state).clone();
@@ -219,7 +228,7 @@ fn show(global: &Global, as_json: bool, done: &Done, next: &Next, written: Optio
             "facts": done.facts,
             "run": done.state.to_value(),
         });
-        output::line(&object.to_string());
+        output::line(&output::json(&object));
     } else if !global.quiet {
         let place = match written {
             Some(w) => format!("{}: {state} ({}): ", escape(w.branch.short()), w.commit.short(8)),
@@ -253,6 +262,7 @@ pub fn failure(error: &GovernedError) -> Failure {
         | GovernedError::UnreadableJournal { .. }
         | GovernedError::UnsafeTurnId { .. }
         | GovernedError::UnknownNotification { .. }
+        | GovernedError::Outside { .. }
         | GovernedError::Io { .. }
         | GovernedError::Workspace { .. } => 128,
     };
@@ -299,5 +309,6 @@ fn hint(error: &GovernedError) -> Option<&'static str> {
         | GovernedError::NoSuchRole { .. }
         | GovernedError::Io { .. }
         | GovernedError::Workspace { .. } => None,
+        GovernedError::Outside { .. } => Some("git log --stat -- .agentxchain"),
     }
 }

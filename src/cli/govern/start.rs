@@ -37,7 +37,7 @@ pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     if args.place.root.is_some() {
         return place::change(global, &args.place, |root, config| begin(root, config, args.role.as_deref()));
     }
-    prepare(global, &args.place)?;
+    prepare(global, &args.place).map_err(|failed| args.place.there(failed))?;
     place::change_or_begin(global, &args.place, true, |root, config| {
         scaffold(root.folder(), config)?;
         begin(root, config, args.role.as_deref())
@@ -93,11 +93,8 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
     if !place.json {
         output::line("Wrote .aynig/command/turn/ for them");
     }
-    let branch = place.branch.as_deref().map(|b| format!(" -b {}", shell_word(b.as_encoded_bytes())));
-    Err(failed.hint(format!(
-        "git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start{}",
-        branch.unwrap_or_default()
-    )))
+    Err(failed
+        .hint("git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start"))
 }
 
 /// The roles that no command on the trusted ref answers.

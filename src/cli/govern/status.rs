@@ -4,14 +4,20 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::{Global, Session};
 use super::super::settings::Flags;
-use super::args::Look;
+use super::args::{Look, Where};
 use super::next::Next;
 use super::place::{PROJECT, failure};
-use crate::governed::{Config, GovernedError, Root, State, get_active_turns, load_context, load_state};
-use crate::protocol::text::{escape, shell_word};
+use crate::governed::{
+    Config, GovernedError, Root, State, context_of, get_active_turns, load_context, load_state,
+};
+use crate::protocol::id::ObjectId;
+use crate::protocol::text::escape;
 use crate::store::{RefName, Store};
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// `git aynig govern status`.
 pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
@@ -22,7 +28,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     if let Some(folder) = &args.place.root {
         let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
         let state = load_state(&context.root, &context.config).map_err(|e| failure(&e))?;
-        show(&state, &context.config, None, args.place.json);
+        show(&state, &context.config, None, &args.place);
         return Ok(0);
     }
     let session = Session::open(global)?;
@@ -34,12 +40,17 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
         Failure::fatal(format!("branch '{}' does not exist", escape(branch.short()))).hint("git aynig status")
     })?;
     let aside = tempfile(&session)?;
-    let found = copy(&*runner.store, tip.commit.tree, &aside).and_then(|()| {
-        let context = load_context(&Root::new(&aside)).map_err(|e| failure(&e))?;
+    let shown = escape(branch.short());
+    let found = copy(&*runner.store, tip.commit.tree, &aside).and_then(|config| {
+        let config = config.ok_or_else(|| {
+            Failure::fatal(format!("branch '{shown}' has no {PROJECT}: it is no governed project"))
+                .hint("git aynig install <repository of a pack> # or write agentxchain.json")
+        })?;
+        let from = format!("{shown}:{PROJECT}");
+        let context = context_of(&Root::new(&aside), &config, Path::new(&from)).map_err(|e| failure(&e))?;
         let state = load_state(&context.root, &context.config).map_err(|error| match error {
             GovernedError::NoState { .. } => {
-                Failure::fatal(format!("branch '{}' holds no run", escape(branch.short())))
-                    .hint("git aynig govern start -b <branch>")
+                Failure::fatal(format!("branch '{shown}' holds no run")).hint("git aynig govern start")
             }
             error => failure(&error),
         })?;
@@ -47,7 +58,9 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     });
     let _ = std::fs::remove_dir_all(&aside);
     let (state, config) = found?;
-    show(&state, &config, Some(&branch), args.place.json);
+    // Named, also where it is the current one: the hint may be pasted elsewhere.
+    let place = Where { branch: Some(OsStr::from_bytes(branch.short()).to_owned()), ..args.place.clone() };
+    show(&state, &config, Some(&branch), &place);
     Ok(0)
 }
 
@@ -68,12 +81,13 @@ fn tempfile(session: &Session) -> Result<std::path::PathBuf, Failure> {
     Err(Failure::fatal(format!("cannot make a temporary folder: {why}")))
 }
 
-/// The two files that say where a run is.
-fn copy(store: &dyn Store, tree: crate::protocol::id::ObjectId, to: &std::path::Path) -> Result<(), Failure> {
+/// The two files that say where a run is: the configuration's bytes, and a copy of the state.
+fn copy(store: &dyn Store, tree: ObjectId, to: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    let mut config = None;
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot write '{}': {e}", to.display()));
     for entry in store.read_tree(tree)? {
         if entry.name == PROJECT.as_bytes() {
-            std::fs::write(to.join(PROJECT), store.read_blob(entry.id)?).map_err(failed)?;
+            config = Some(store.read_blob(entry.id)?);
         }
         if entry.name == b".agentxchain" {
             let state = store.read_tree(entry.id)?.into_iter().find(|e| e.name == b"state.json");
@@ -83,20 +97,20 @@ fn copy(store: &dyn Store, tree: crate::protocol::id::ObjectId, to: &std::path::
             std::fs::write(to.join(".agentxchain/state.json"), bytes).map_err(failed)?;
         }
     }
-    Ok(())
+    Ok(config)
 }
 
-fn show(state: &State, config: &Config, branch: Option<&RefName>, as_json: bool) {
+fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where) {
     let next = Next::of(state, config);
     let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
-    if as_json {
+    if place.json {
         let object = json!({
             "schema": "aynig.govern/1",
             "branch": branch.map(|b| String::from_utf8_lossy(b.short()).into_owned()),
             "state": name,
             "run": state.to_value(),
         });
-        output::line(&object.to_string());
+        output::line(&output::json(&object));
         return;
     }
     let say = |what: &str, value: &str| {
@@ -117,20 +131,22 @@ fn show(state: &State, config: &Config, branch: Option<&RefName>, as_json: bool)
     let detail = state.blocked_reason().and_then(|reason| reason.get("recovery")?.get("detail")?.as_str());
     say("blocked", state.blocked_on().unwrap_or_default());
     say("detail", detail.unwrap_or_default());
-    say("next", &hint(&next, state, branch));
+    say("next", &hint(&next, state, &place.flags()));
 }
 
 /// What goes on from here, as a command where it is a person's.
-fn hint(next: &Next, state: &State, branch: Option<&RefName>) -> String {
-    let place = branch.map(|b| format!(" -b {}", shell_word(b.short()))).unwrap_or_default();
+fn hint(next: &Next, state: &State, place: &str) -> String {
     match next {
         Next::Turn(role) => format!("a turn of {role}"),
         Next::Waiting(role) => format!("{role}'s worker, then: git aynig govern accept{place} -F <result>"),
-        Next::Gate if state.pending_phase_transition().is_some() => {
+        // A run that is blocked at a gate goes on through the gate.
+        Next::Gate | Next::Blocked if state.pending_phase_transition().is_some() => {
             format!("a person: git aynig govern approve-phase{place}")
         }
-        Next::Gate => format!("a person: git aynig govern approve-completion{place}"),
-        Next::Blocked => format!("a person; then: git aynig govern unblock{place}"),
+        Next::Blocked if state.pending_run_completion().is_none() => {
+            format!("a person; then: git aynig govern unblock{place}")
+        }
+        Next::Gate | Next::Blocked => format!("a person: git aynig govern approve-completion{place}"),
         Next::Done => "nothing: the run is over".to_owned(),
     }
 }

@@ -11,13 +11,14 @@ use super::super::output;
 use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::Turn as Args;
+use super::dispatch;
 use super::next::{Next, TURN, is_dispatchable};
 use super::people::accepted_as;
 use super::place::{self, Act, Done, failure, settled};
 use super::worker::{self, Worker};
 use crate::governed::{
-    self, AcceptOptions, BundleOptions, Config, GovernedError, Rejection, Root, State, Turn, accept_turn,
-    assign_turn, get_active_turns, get_turn_staging_result_path, init_run, load_state, mark_run_blocked,
+    self, AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Rejection, Root, State, Turn,
+    accept_turn, assign_turn, get_active_turns, init_run, load_state, make_staging, mark_run_blocked,
     reject_turn, write_dispatch_bundle,
 };
 use crate::protocol::declaration::LINE_PREFIX;
@@ -85,13 +86,19 @@ impl Turning<'_> {
             Some(turn) if is_dispatchable(&turn) => turn,
             Some(_) | None => match assign_turn(self.root, self.config, self.role) {
                 Ok(assigned) => assigned.turn,
-                Err(error) => return settled(Err(error)),
+                Err(error) => return self.not_assigned(error),
             },
         };
         let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
         let options = BundleOptions { turn_id: Some(turn.id().to_owned()), warnings: Vec::new() };
         let bundle =
             write_dispatch_bundle(self.root, &state, self.config, &options).map_err(|e| failure(&e))?;
+        let asked = dispatch::stopped(self.root, self.config, state.run_id(), &turn, &bundle.path);
+        if let Some(stop) = asked.map_err(|e| failure(&e))? {
+            let phase = HookPhase::AfterDispatch;
+            let blocked = dispatch::blocked_by(self.root, self.config, phase, &stop, Some(&turn));
+            return blocked.map_err(|e| failure(&e));
+        }
         let prompt = std::fs::read_to_string(worker::bundle(self.root, &turn).join("PROMPT.md"));
         let prompt = prompt.map_err(|e| Failure::fatal(format!("cannot read the turn's prompt: {e}")))?;
         let Some(worker) = Worker::of(self.worker, self.config, self.role, &prompt)? else {
@@ -101,15 +108,23 @@ impl Turning<'_> {
             done.next = Some(Next::Waiting(self.role.to_owned()));
             return Ok(done);
         };
-        let staged = self.root.folder().join(get_turn_staging_result_path(turn.id()));
-        // A result of an earlier attempt is none of this one.
-        let _ = std::fs::remove_file(&staged);
-        if let Some(folder) = staged.parent() {
-            std::fs::create_dir_all(folder)
-                .map_err(|e| Failure::fatal(format!("cannot write '{}': {e}", folder.display())))?;
-        }
+        let staged = make_staging(self.root, turn.id()).map_err(|e| failure(&e))?;
         let ended = worker.run(self.root, &state, &bundle.turn, &prompt)?;
         settled(self.judge(&turn, ended, staged.exists()))
+    }
+
+    /// A hook that said no to the assignment leaves the run as it was, and would be asked again at once.
+    fn not_assigned(&self, error: GovernedError) -> Act {
+        let GovernedError::Hook { report, .. } = &error else { return settled(Err(error)) };
+        let stop = report.stop.clone();
+        let done = settled(Err(error))?;
+        match (stop, done.next(self.config)) {
+            (Some(stop), Next::Turn(_)) => {
+                let phase = HookPhase::BeforeAssignment;
+                dispatch::blocked_by(self.root, self.config, phase, &stop, None).map_err(|e| failure(&e))
+            }
+            _ => Ok(done),
+        }
     }
 
     /// What becomes of the turn whose worker has ended.

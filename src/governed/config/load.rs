@@ -4,6 +4,7 @@ use super::super::root::Root;
 use super::super::{GovernedError, disk};
 use super::{Config, Object, check, json};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 const FILE: &str = "agentxchain.json";
 
@@ -31,19 +32,32 @@ pub fn load_context(start: &Root) -> Result<Context, GovernedError> {
     let folder = std::fs::canonicalize(start.folder()).map_err(super::super::io("find", start.folder()))?;
     for folder in folder.ancestors() {
         let path = folder.join(FILE);
-        let Some(bytes) = disk::read(&path)? else { continue };
-        let raw: Value = serde_json::from_slice(&bytes)
-            .map_err(|source| GovernedError::UnreadableConfig { path: path.clone(), source })?;
-        let errors: Vec<String> =
-            check::problems(&raw, Some(folder)).iter().map(ToString::to_string).collect();
-        let Value::Object(object) = &raw else { return Err(GovernedError::InvalidConfig { path, errors }) };
-        if !errors.is_empty() {
-            return Err(GovernedError::InvalidConfig { path, errors });
+        if let Some(bytes) = disk::read(&path)? {
+            return checked(&bytes, path, Some(folder), start.at(folder));
         }
-        let config = Config(normalized(object));
-        return Ok(Context { root: start.at(folder), config, raw_config: raw, version: 4 });
     }
     Err(GovernedError::NoProject { folder })
+}
+
+/// The project in a folder whose configuration comes from elsewhere: what its hooks name is looked for when they
+/// run. `from` is what the configuration is called where it is wrong.
+///
+/// # Errors
+/// [`GovernedError::UnreadableConfig`] and [`GovernedError::InvalidConfig`].
+pub fn context_of(root: &Root, bytes: &[u8], from: &Path) -> Result<Context, GovernedError> {
+    checked(bytes, from.to_owned(), None, root.clone())
+}
+
+fn checked(bytes: &[u8], path: PathBuf, folder: Option<&Path>, root: Root) -> Result<Context, GovernedError> {
+    let raw: Value = serde_json::from_slice(bytes)
+        .map_err(|source| GovernedError::UnreadableConfig { path: path.clone(), source })?;
+    let errors: Vec<String> = check::problems(&raw, folder).iter().map(ToString::to_string).collect();
+    let Value::Object(object) = &raw else { return Err(GovernedError::InvalidConfig { path, errors }) };
+    if !errors.is_empty() {
+        return Err(GovernedError::InvalidConfig { path, errors });
+    }
+    let config = Config(normalized(object));
+    Ok(Context { root, config, raw_config: raw, version: 4 })
 }
 
 /// The form that operations receive: defaults filled in, a role's runtime resolved, nothing dropped.

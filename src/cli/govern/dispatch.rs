@@ -1,0 +1,70 @@
+//! What is asked once a turn's bundle is written and before its worker starts: the hooks of `after_dispatch`.
+//!
+//! They are whoever dispatches to ask, and no operation of the boundary does. Implements G5.
+
+use super::place::Done;
+use crate::governed::{
+    Block, Config, GovernedError, HookOptions, HookPhase, HookStop, Root, Turn, mark_run_blocked, run_hooks,
+};
+use serde_json::json;
+use std::path::Path;
+
+/// Asks the hooks; who of them stopped the dispatch.
+///
+/// # Errors
+/// Those of [`run_hooks`]; a bundle that can't be listed.
+pub fn stopped(
+    root: &Root,
+    config: &Config,
+    run_id: Option<&str>,
+    turn: &Turn,
+    bundle: &Path,
+) -> Result<Option<HookStop>, GovernedError> {
+    let failed = |source| GovernedError::Io { what: "list", path: bundle.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(bundle).map_err(failed)? {
+        files.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+    }
+    files.sort();
+    let folder = format!(".agentxchain/dispatch/turns/{}", turn.id());
+    let options = HookOptions {
+        run_id: run_id.map(str::to_owned),
+        turn_id: Some(turn.id().to_owned()),
+        protected_paths: files.iter().map(|file| Path::new(&folder).join(file)).collect(),
+        ..HookOptions::default()
+    };
+    let payload = json!({
+        "turn_id": turn.id(),
+        "role_id": turn.role(),
+        "bundle_path": folder,
+        "bundle_files": files,
+    });
+    let report = run_hooks(root, config.get("hooks"), HookPhase::AfterDispatch, &payload, &options)?;
+    Ok(report.stop.filter(|_| !report.ok))
+}
+
+/// Blocks the run for a hook that stopped what would else be asked again at once.
+///
+/// # Errors
+/// Those of [`mark_run_blocked`].
+pub fn blocked_by(
+    root: &Root,
+    config: &Config,
+    phase: HookPhase,
+    stop: &HookStop,
+    turn: Option<&Turn>,
+) -> Result<Done, GovernedError> {
+    let on = format!("hook:{}:{}", phase.name(), stop.hook_name);
+    let details = Block {
+        blocked_on: &on,
+        category: if stop.tamper.is_some() { "hook_tamper" } else { "hook_block" },
+        turn_id: turn.map(Turn::id),
+        config: Some(config),
+        ..Block::default()
+    };
+    let blocked = mark_run_blocked(root, &details)?;
+    let mut done =
+        Done::new(blocked.state, format!("hook '{}' of '{}' said no", stop.hook_name, phase.name()));
+    done.body = stop.message.clone();
+    Ok(done)
+}

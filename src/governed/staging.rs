@@ -1,0 +1,35 @@
+//! Where a turn's worker leaves its result, and who else puts one there.
+
+use super::GovernedError;
+use super::disk;
+use super::root::Root;
+use super::state::{get_turn_staging_result_path, is_safe_id};
+use std::path::PathBuf;
+
+/// Makes the folder for a turn's result, without a result of an earlier attempt; returns the result's path.
+///
+/// # Errors
+/// A turn whose id is no file name; a folder that can't be written, or that is not the project's own.
+pub fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError> {
+    let path = place(root, turn_id)?;
+    if let Some(folder) = path.parent() {
+        disk::make_dirs(root, folder)?;
+    }
+    disk::remove_tree(root, &path)?;
+    Ok(path)
+}
+
+/// Puts a result where its turn's is looked for.
+///
+/// # Errors
+/// As [`make_staging`].
+pub fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), GovernedError> {
+    disk::write_whole(root, &place(root, turn_id)?, result)
+}
+
+fn place(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError> {
+    if !is_safe_id(turn_id) {
+        return Err(GovernedError::UnsafeTurnId { turn_id: turn_id.to_owned() });
+    }
+    Ok(root.join(get_turn_staging_result_path(turn_id)))
+}
