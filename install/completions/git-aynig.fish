@@ -59,7 +59,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l current-bra
 include\t'Treat it as any other'
 only\t'Take no other'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0; 30s in the aynig dialect]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'How long after its end a lease still counts [default: 0; 30s with a remote, and in the aynig dialect]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l log-level -d 'The LOG_LEVEL that commands are given' -r
@@ -80,7 +80,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l current-bran
 include\t'Treat it as any other'
 only\t'Take no other'"
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l lease -d 'How long a lease holds without renewal [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0; 30s in the aynig dialect]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l grace -d 'How long after its end a lease still counts [default: 0; 30s with a remote, and in the aynig dialect]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l log-level -d 'The LOG_LEVEL that commands are given' -r

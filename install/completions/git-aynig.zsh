@@ -55,7 +55,7 @@ _arguments "${_arguments_options[@]}" : \
 include\:"Treat it as any other"
 only\:"Take no other"))' \
 '--lease=[How long a lease holds without renewal \[default\: 5m\]]:DURATION:_default' \
-'--grace=[How long after its end a lease still counts \[default\: 0; 30s in the aynig dialect\]]:DURATION:_default' \
+'--grace=[How long after its end a lease still counts \[default\: 0; 30s with a remote, and in the aynig dialect\]]:DURATION:_default' \
 '--timeout=[End a command that runs longer]:DURATION:_default' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
@@ -86,7 +86,7 @@ _arguments "${_arguments_options[@]}" : \
 include\:"Treat it as any other"
 only\:"Take no other"))' \
 '--lease=[How long a lease holds without renewal \[default\: 5m\]]:DURATION:_default' \
-'--grace=[How long after its end a lease still counts \[default\: 0; 30s in the aynig dialect\]]:DURATION:_default' \
+'--grace=[How long after its end a lease still counts \[default\: 0; 30s with a remote, and in the aynig dialect\]]:DURATION:_default' \
 '--timeout=[End a command that runs longer]:DURATION:_default' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \

@@ -126,7 +126,7 @@ pub struct Ticking {
     /// How long a lease holds without renewal [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub lease: Option<String>,
-    /// How long after its end a lease still counts [default: 0; 30s in the aynig dialect]
+    /// How long after its end a lease still counts [default: 0; 30s with a remote, and in the aynig dialect]
     #[arg(long, value_name = "DURATION")]
     pub grace: Option<String>,
     /// End a command that runs longer

@@ -101,8 +101,8 @@ fn acts(command: &Command) -> Roff {
         roff.text(head);
         let about = act.get_about().map(ToString::to_string).unwrap_or_default();
         let flags: Vec<String> = act
-            .get_opts()
-            .filter(|arg| !arg.is_hide_set() && arg.get_help_heading().is_none())
+            .get_arguments()
+            .filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_none())
             .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
             .filter(|flag| !["--help", "--version"].contains(&flag.as_str()))
             .collect();

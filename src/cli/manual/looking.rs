@@ -40,6 +40,7 @@ run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, tru
 
 Exit status:
   0    shown
+  75   the remote cannot be reached
   128  a branch asked for does not exist, or something cannot be read
 
 Examples:
@@ -62,8 +63,9 @@ body, run_id, runner_id, trigger, origin_state, hop, dialect, parents, trailers 
 
 Exit status:
   0    shown, or nobody reads it any more
+  75   the remote cannot be reached
   128  no such branch, or something cannot be read
-  130  ended by an interrupt while following
+  130  ended by an interrupt while following; 143 by SIGTERM
 
 Examples:
   git aynig events job
@@ -82,7 +84,7 @@ pub const LOGS_MORE: &str = "\
 Exit status:
   0    shown, or nobody reads it any more
   128  no such branch or commit, or no log of it is here
-  130  ended by an interrupt while following
+  130  ended by an interrupt while following; 143 by SIGTERM
 
 Configuration:
   aynig.logMaxBytes  most bytes of each log (64m); beyond it head and tail are kept

@@ -50,7 +50,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   branches*          patterns of branches that may be ticked; several; default all
   requireSignature*  dispatch only heads that 'git verify-commit' accepts, and sign what is written (false)
   exec*              what every command is started with, such as a sandbox
-  passEnv*           names or patterns of environment variables that commands inherit; default all
+  passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all
   worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig)
   leaseDuration      how long a lease holds without renewal (5m)
   remote             the remote whose branches are meant (none)
@@ -98,6 +98,7 @@ pub const INIT_MORE: &str = "\
 Exit status:
   0    written, or there already
   128  no working tree, or it cannot be written
+  129  with --trust: HEAD is detached; the files were written
 
 Examples:
   git aynig init --trust
@@ -197,6 +198,7 @@ pub const SET_STATE_MORE: &str = "\
 Exit status:
   0    written
   1    local changes in a working tree that has the branch checked out are in the way
+  2    declined by the remote, or it cannot be signed
   3    the branch is leased, or was moved by somebody else
   75   try again later
   128  fatal
@@ -226,6 +228,7 @@ Nobody renews a lease that was taken so. When it ends without an outcome, the ne
 pub const SET_WORKING_MORE: &str = "\
 Exit status:
   0    taken or renewed
+  2    declined by the remote, or it cannot be signed
   3    the branch is leased, or was moved by somebody else
   75   try again later
   128  the branch does not exist, or its head names no state
@@ -249,6 +252,7 @@ command had done by then is kept under refs/aynig/attempts/.";
 pub const CANCEL_MORE: &str = "\
 Exit status:
   0    canceled
+  2    declined by the remote, or it cannot be signed
   3    the branch kept moving
   75   try again later
   128  the branch does not exist or is not leased
@@ -274,6 +278,7 @@ pub const RETRY_MORE: &str = "\
 Exit status:
   0    written
   1    local changes are still in the way
+  2    declined by the remote, or it cannot be signed
   3    the branch was moved by somebody else
   75   try again later
   128  the branch does not exist, is not stalled, or what it answered cannot be found
@@ -298,6 +303,7 @@ it.";
 pub const TRUST_MORE: &str = "\
 Exit status:
   0    written, removed or listed
+  2    with --revoke: a setting for more than this repository still trusts it
   128  the global configuration cannot be written
   129  HEAD is detached and no flag says which ref
 
