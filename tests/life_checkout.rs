@@ -217,9 +217,15 @@ fn a_checkout_that_was_noted_and_not_done_is_finished_by_the_next_tick() {
     let json =
         format!(r#"{{"dir":{dir},"git_dir":{git_dir},"branch":{branch},"old":"{old}","new":"{new}"}}"#);
     fs::write(&note, json).unwrap();
+    // And half a one, of somebody who was killed while writing it.
+    let half = folder.join("1.json.99");
+    fs::write(&half, "{").unwrap();
     let old_enough = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-    fs::File::options().write(true).open(&note).unwrap().set_modified(old_enough).unwrap();
+    for file in [&note, &half] {
+        fs::File::options().write(true).open(file).unwrap().set_modified(old_enough).unwrap();
+    }
     life.tick(&[]).expect(0);
+    assert!(!half.exists());
     assert_eq!(life.git(&["status", "--porcelain"]), "?? mine");
     assert_eq!((life.read("file"), note.exists()), ("one\nrun\n".into(), false));
 }
@@ -242,11 +248,16 @@ fn a_runner_killed_around_the_swap_leaves_nothing_half_done() {
             (life.state("work") != "working").then_some(())
         });
         // A note counts once it is 2 s old: it may belong to a swap under way.
-        eventually("the checkout to be finished", || {
-            life.tick(&["work"]);
-            let left = fs::read_dir(life.path(".git/aynig/checkouts")).map_or(0, Iterator::count);
-            (left == 0).then_some(())
-        });
+        let mut last = String::new();
+        let finished = || {
+            let said = life.tick(&["work"]);
+            let left = fs::read_dir(life.path(".git/aynig/checkouts"));
+            let left: Vec<_> = left.into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+            last = format!("{left:?} {said:?}");
+            left.is_empty().then_some(())
+        };
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| eventually("an end", finished)));
+        assert!(ended.is_ok(), "the checkout was not finished in round {n}: {last}");
         assert_eq!(life.git(&["status", "--porcelain"]), "", "round {n}");
         assert!(["stalled", "next"].contains(&&*life.state("work")) && life.rev("work") != trigger);
     }

@@ -251,7 +251,12 @@ pub fn finish_all(
     let mut done = Vec::new();
     for entry in entries.flatten() {
         let path = entry.path();
-        if path.extension().is_none_or(|e| e != "json") || !is_old(&entry) {
+        if !is_old(&entry) {
+            continue;
+        }
+        if path.extension().is_none_or(|e| e != "json") {
+            // What somebody was writing who was killed there: no swap had begun.
+            let _ = std::fs::remove_file(path);
             continue;
         }
         let Some(note) = std::fs::read(&path).ok().and_then(|raw| serde_json::from_slice::<Note>(&raw).ok())
