@@ -75,6 +75,9 @@ impl Runner<'_> {
                     let Some(Lookup::Found(command)) = found else {
                         return Ok(Verdict::Idle(crate::protocol::decide::Idle::NoCommand { state }));
                     };
+                    if let Some(verdict) = self.in_the_way(branch, &tip)? {
+                        return Ok(verdict);
+                    }
                     if dry {
                         return Ok(Verdict::WouldRun { state, command: command.path });
                     }
@@ -195,12 +198,6 @@ impl Runner<'_> {
         command: Command,
         report: &mut Report,
     ) -> Result<Option<Verdict>, RunnerError> {
-        if self.settings.require_signature && !self.repo.git.verify_commit(tip.id())? {
-            return Ok(Some(Verdict::Refused(Refusal::Unsigned)));
-        }
-        if let Some((busy, dir)) = self.busy_worktree(branch)? {
-            return Ok(Some(Verdict::Skipped(Skip::Busy(busy, dir))));
-        }
         let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
             return self.no_slot(branch, &tip);
@@ -215,6 +212,15 @@ impl Runner<'_> {
         report.claimed = Some(claimed.run.id.clone());
         let program = Program { command, place };
         Ok(Some(Verdict::Ran(self.run(branch, claimed, slot, &program, report)?)))
+    }
+
+    /// What keeps a head with a command from being dispatched.
+    fn in_the_way(&self, branch: &RefName, tip: &Tip) -> Result<Option<Verdict>, RunnerError> {
+        if self.settings.require_signature && !self.repo.git.verify_commit(tip.id())? {
+            return Ok(Some(Verdict::Refused(Refusal::Unsigned)));
+        }
+        let busy = self.busy_worktree(branch)?;
+        Ok(busy.map(|(busy, dir)| Verdict::Skipped(Skip::Busy(busy, dir))))
     }
 
     /// Why no slot was taken: the head moved (judge again), or all are busy and nobody waits.

@@ -111,8 +111,10 @@ fn where_signatures_are_asked_for_only_signed_heads_are_dispatched_and_ours_are_
         let key = signing(&world);
         global(&world, &["aynig.requireSignature", "true"]);
         let before = head(&world, &dir, "work");
-        let said = world.aynig(&dir, &["tick", "work"]).expect(2);
-        assert!(said.out.contains("no signature"), "{}", said.out);
+        for args in [&["tick", "--dry-run", "work"][..], &["tick", "work"]] {
+            let said = world.aynig(&dir, args).expect(2);
+            assert!(said.out.contains("no signature"), "{}", said.out);
+        }
         assert_eq!(head(&world, &dir, "work"), before, "nothing is claimed");
         world.git(&dir, &["checkout", "-q", "-b", "good"]);
         let message = "go\n\ndwp-state: build";
