@@ -150,6 +150,10 @@ impl Git {
     }
 }
 
+/// From SIGTERM to SIGKILL for who talks to a remote. Where that is a path of this machine its other end is one of
+/// ours: killed outright, it would leave a lock there that nobody may remove.
+const LETS_GO: Duration = Duration::from_secs(30);
+
 /// One `git` child to be.
 #[derive(Debug)]
 pub struct GitCommand {
@@ -303,6 +307,9 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.stderr = Output::Capture(SAID_MAX);
     child.interrupt = Some(&asked);
     child.deadline = command.deadline;
+    if command.deadline.is_some() {
+        child.term_grace = LETS_GO;
+    }
     if let Some(input) = command.stdin {
         child.input = Input::Bytes(input);
     }
