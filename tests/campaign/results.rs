@@ -48,6 +48,15 @@ fn write() {
         )
         .unwrap();
     }
+    let missing = missing(&rows);
+    if !missing.is_empty() {
+        writeln!(
+            page,
+            "\nNot in this table, because they were not run to their end: {}.",
+            missing.join(", ")
+        )
+        .unwrap();
+    }
     page += "\nReplay one sweep:\n\n```\n";
     for row in rows.iter().filter(|row| row["skipped"].is_null()) {
         writeln!(page, "{}", row["replay"].as_str().unwrap()).unwrap();
@@ -61,4 +70,15 @@ fn write() {
     }
     let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/campaign/RESULTS.md");
     std::fs::write(to, page).unwrap();
+}
+
+/// The sweeps that left no row.
+fn missing(rows: &[Value]) -> Vec<String> {
+    let listed = Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let ran = |name: &str| {
+        rows.iter().any(|row| row["replay"].as_str().is_some_and(|r| r.ends_with(&format!(" {name}"))))
+    };
+    let sweeps = listed.lines().filter_map(|line| line.strip_suffix(": test"));
+    sweeps.filter(|name| *name != "results::write" && !ran(name)).map(|name| format!("`{name}`")).collect()
 }
