@@ -59,3 +59,19 @@ fn no_branch_is_called_head() {
     assert!(said.err.contains("'HEAD' is no valid branch name"), "{}", said.err);
     assert_eq!(rig.git(&["for-each-ref", "refs/heads/HEAD"]), "");
 }
+
+/// K33, K40: what goes on in the background does so under what the caller said.
+#[test]
+fn the_background_keeps_what_the_call_said() {
+    let rig = Rig::untrusted();
+    rig.set("work", "ok");
+    rig.aynig(&["tick", "--detach", "work"]).expect(2);
+    let said = ["-c", "aynig.commandsFrom=refs/heads/main", "aynig", "tick", "--detach", "work"];
+    rig.world.run("git", &rig.dir, &said).expect(0);
+    let state = || rig.git(&["log", "-1", "--format=%(trailers:key=dwp-state,valueonly)", "work"]);
+    crate::support::life::eventually("an answer", || (state().trim() == "done").then_some(()));
+    // What is wrong with the call is said here, not in the background's log.
+    let wrong =
+        ["-c", "aynig.commandsFrom=refs/heads/main", "aynig", "tick", "--detach", "--lease", "nonsense"];
+    rig.world.run("git", &rig.dir, &wrong).expect(129);
+}
