@@ -421,6 +421,8 @@ fn a_hook_sees_each_bundle_before_its_worker_does() {
     life.run(&["tick", "work"]).expect(0);
     let told = &lines(&life.said("told"))[0]["payload"];
     assert_eq!(told["role_id"], "pm", "{told}");
+    let folder = format!(".agentxchain/dispatch/turns/{}", told["turn_id"].as_str().unwrap());
+    assert_eq!(told["bundle_path"], folder, "{told}");
     assert_eq!(told["bundle_files"], json!(["ASSIGNMENT.json", "CONTEXT.md", "PROMPT.md"]), "{told}");
     assert_eq!(life.state("work"), "gate");
 }

@@ -26,17 +26,17 @@ pub fn stopped(
         files.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
     }
     files.sort();
-    let folder = format!(".agentxchain/dispatch/turns/{}", turn.id());
+    let folder = bundle.strip_prefix(root.folder()).unwrap_or(bundle);
     let options = HookOptions {
         run_id: run_id.map(str::to_owned),
         turn_id: Some(turn.id().to_owned()),
-        protected_paths: files.iter().map(|file| Path::new(&folder).join(file)).collect(),
+        protected_paths: files.iter().map(|file| folder.join(file)).collect(),
         ..HookOptions::default()
     };
     let payload = json!({
         "turn_id": turn.id(),
         "role_id": turn.role(),
-        "bundle_path": folder,
+        "bundle_path": folder.to_string_lossy(),
         "bundle_files": files,
     });
     let report = run_hooks(root, config.get("hooks"), HookPhase::AfterDispatch, &payload, &options)?;
