@@ -2,6 +2,7 @@
 
 use super::row;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +31,9 @@ fn write() {
         let output = Command::new(program).args(args).output().unwrap();
         writeln!(page, "- {what}: {}", String::from_utf8_lossy(&output.stdout).trim()).unwrap();
     }
+    if let Some(whole) = whole(&rows, &folder) {
+        writeln!(page, "- run: {whole}").unwrap();
+    }
     page += "\n| sweep | what | figure to reach | counted | violations | seconds | commit |\n| --- | --- | --- | --- | --- | --- | --- |\n";
     for row in &rows {
         let text = |key: &str| row[key].as_str().unwrap_or_default().replace('|', "\\|");
@@ -57,6 +61,9 @@ fn write() {
         )
         .unwrap();
     }
+    for line in since(&rows) {
+        writeln!(page, "\n{line}").unwrap();
+    }
     page += "\nReplay one sweep:\n\n```\n";
     for row in rows.iter().filter(|row| row["skipped"].is_null()) {
         writeln!(page, "{}", row["replay"].as_str().unwrap()).unwrap();
@@ -70,6 +77,35 @@ fn write() {
     }
     let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/campaign/RESULTS.md");
     std::fs::write(to, page).unwrap();
+}
+
+/// Of a run from start to end, which `tests/campaign/run` noted when it began: nothing of what came later is another's.
+fn whole(rows: &[Value], folder: &Path) -> Option<String> {
+    let noted = std::fs::read_to_string(folder.join("whole")).ok()?;
+    let [date, commit, jobs] = noted.lines().collect::<Vec<_>>()[..] else { return None };
+    let all = missing(rows).is_empty() && rows.iter().all(|row| row["commit"].as_str() == Some(commit));
+    all.then(|| format!("every sweep, from start to end, begun {date} on {commit}, {jobs} at a time"))
+}
+
+/// What differs in the program between the commits of the rows and this one.
+fn since(rows: &[Value]) -> Vec<String> {
+    let commits: BTreeSet<&str> = rows.iter().filter_map(|row| row["commit"].as_str()).collect();
+    let program = ["src", "hooks", "Cargo.toml", "Cargo.lock"];
+    let differs = |commit: &str| {
+        let range = [commit.trim_end_matches("-dirty"), "HEAD"];
+        let output =
+            Command::new("git").args(["diff", "--name-only"]).args(range).arg("--").args(program).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let paths = String::from_utf8(output.stdout).unwrap();
+        match &*paths.lines().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ") {
+            "" => format!("Between {commit} and the commit above the program is the same, file by file."),
+            paths => {
+                format!("Between {commit} and the commit above these files of the program differ: {paths}.")
+            }
+        }
+    };
+    commits.into_iter().map(differs).collect()
 }
 
 /// The sweeps that left no row.
