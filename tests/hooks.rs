@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use support::Repo;
-use support::life::{BIN, Life, done, eventually};
+use support::life::{BIN, Life, done, eventually, now};
 
 /// Three states in a row; each run is noted.
 const STEPS: [(&str, &str); 4] = [
@@ -272,6 +272,31 @@ fn what_a_run_set_elsewhere_goes_on_when_it_is_over() {
     life.tick(&["work"]).expect(0);
     done_on(&life, "other");
     assert_eq!(runs(&life, "build other"), 1);
+}
+
+/// K7, K8, K40: where chains are all that looks, a lease that nobody can believe ends all the same.
+#[test]
+fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
+    let life = life();
+    let message = "aynig: working\n\ndwp-state: working\ndwp-origin-state: build\n\
+        dwp-run-id: 11111111-1111-4111-8111-111111111111\ndwp-runner-id: elsewhere-1\ndwp-lease-seconds: 120\n";
+    let lease = life.event_at("held", message, Some(now() + 1_000_000));
+    let seen: String = b"refs/heads/held".iter().map(|b| format!("{b:02x}")).collect();
+    let seen = life.repo.git_dir().join("aynig/seen").join(seen);
+    life.git(&["switch", "-q", "-c", "first"]);
+    commit(&life, "build");
+    done_on(&life, "first");
+    let note = eventually("a note of the first look", || std::fs::read(&seen).ok());
+    assert_eq!(life.rev("held"), lease);
+    // Two minutes, and one of grace, pass.
+    let mut note: serde_json::Value = serde_json::from_slice(&note).unwrap();
+    note["at"] = (note["at"].as_u64().unwrap() - 181).into();
+    std::fs::write(&seen, note.to_string()).unwrap();
+    life.git(&["switch", "-q", "-c", "second"]);
+    commit(&life, "build");
+    done_on(&life, "second");
+    eventually("a recovery", || (life.state("held") == "stalled").then_some(()));
+    assert_eq!(life.rev("held^"), lease);
 }
 
 /// K41: hooks of others keep working, and are as before when ours are gone.

@@ -1,0 +1,192 @@
+//! What a swap meets where names, locks and other programs stand in its way, and what is left then.
+//! Implements the proof of K11, K30, K43.
+
+mod support;
+
+use aynig::protocol::id::ObjectId;
+use aynig::store::git_command::Git;
+use aynig::store::gix_store::{GixStore, Options};
+use aynig::store::memory::MemoryStore;
+use aynig::store::repository::Repository;
+use aynig::store::swap::{compare_and_swap, create_ref, delete_ref};
+use aynig::store::{
+    Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
+};
+use std::cell::Cell;
+use std::time::Duration;
+use support::Repo;
+use support::net::Net;
+
+fn by() -> Signature {
+    Signature { name: "Ada".into(), email: "ada@example.com".into(), seconds: 1_700_000_000 }
+}
+
+fn id(hex: &str) -> ObjectId {
+    hex.parse().unwrap()
+}
+
+fn store(repo: &Repo) -> GixStore {
+    let options = Options { durable: true, lock_wait: Duration::from_millis(100), isolated: true };
+    GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &options).unwrap()
+}
+
+/// A branch that somebody moves away and back again around the first attempts.
+struct Flickering {
+    memory: MemoryStore,
+    away: Cell<usize>,
+    attempts: Cell<usize>,
+}
+
+impl Store for Flickering {
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        self.attempts.set(self.attempts.get() + 1);
+        if self.away.get() > 0 {
+            self.away.set(self.away.get() - 1);
+            return Err(StoreError::Moved { name: name.clone(), expected, found: None });
+        }
+        self.memory.try_swap(name, expected, new, by, log)
+    }
+
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.memory.tip(name)
+    }
+
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        self.memory.scan_all(prefix)
+    }
+
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {
+        self.memory.history_ends_at(id)
+    }
+
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        self.memory.read_commit(id)
+    }
+
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<TreeEntry>, StoreError> {
+        self.memory.read_tree(id)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.memory.read_blob(id)
+    }
+
+    fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {
+        self.memory.write_commit(commit)
+    }
+}
+
+/// K11: a head that is as expected again is tried again; where that has no end the verdict is that there is none.
+#[test]
+fn a_head_that_was_elsewhere_for_a_moment_is_no_lost_race() {
+    let work = RefName::branch("work");
+    for (away, won) in [(1, true), (2, true), (1000, false)] {
+        let memory = MemoryStore::new();
+        let store = Flickering { memory: memory.clone(), away: Cell::new(away), attempts: Cell::new(0) };
+        let write = |parents: &[ObjectId], message: &str| {
+            let tree = id("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+            let new = NewCommit { tree, parents: parents.to_vec(), signature: by(), message: message.into() };
+            store.write_commit(&new).unwrap()
+        };
+        let first = write(&[], "first\n");
+        let next = write(&[first], "next\n");
+        memory.force(&work, Some(first));
+        let verdict = compare_and_swap(&store, &work, Expected::At(first), next, &by(), "").unwrap();
+        if won {
+            assert_eq!((verdict, store.attempts.get()), (Swap::Won, away + 1));
+            assert_eq!(memory.tip(&work).unwrap(), Some(next));
+        } else {
+            assert!(matches!(verdict, Swap::Unknown { .. }), "{verdict:?}");
+            assert!((2..20).contains(&store.attempts.get()), "{} attempts", store.attempts.get());
+            assert_eq!(memory.tip(&work).unwrap(), Some(first));
+        }
+    }
+}
+
+/// K11: what is no ref, and stands in the folder that the ref's file would replace.
+#[test]
+fn a_file_in_the_refs_place_is_named_and_nothing_else_is_left() {
+    let repo = Repo::new();
+    let first = id(&repo.commit("work", "x"));
+    let store = store(&repo);
+    let place = repo.git_dir().join("refs/heads/a");
+    std::fs::create_dir_all(place.join("empty")).unwrap();
+    std::fs::write(place.join("b.lock"), "").unwrap();
+    let name = RefName::branch("a");
+    let refused = compare_and_swap(&store, &name, Expected::Missing, first, &by(), "").unwrap_err();
+    assert!(matches!(&refused, StoreError::Io { .. }), "{refused:?}");
+    assert!(refused.to_string().contains(&place.display().to_string()), "{refused}");
+    assert_eq!(store.tip(&name).unwrap(), None);
+    assert!(!repo.git_dir().join("refs/heads/a.lock").exists());
+    assert!(place.join("b.lock").exists());
+    // As soon as it is gone the name is free.
+    std::fs::remove_file(place.join("b.lock")).unwrap();
+    assert_eq!(compare_and_swap(&store, &name, Expected::Missing, first, &by(), "").unwrap(), Swap::Won);
+    assert_eq!(repo.git(&["rev-parse", "a"]), first.to_string());
+    repo.assert_sound();
+}
+
+/// K43: who packs refs may still hold what was deleted; who never ends is reported, and is not robbed.
+#[test]
+fn a_deletion_waits_for_who_packs_and_says_whose_lock_stays() {
+    let repo = Repo::new();
+    let first = id(&repo.commit("work", "x"));
+    let store = store(&repo);
+    let run = RefName::new("refs/aynig/run/2f0c");
+    let packed = repo.git_dir().join("packed-refs.lock");
+    create_ref(&store, &run, first, &by(), "").unwrap();
+    std::fs::write(&packed, "").unwrap();
+    match store.try_swap(&run, Expected::At(first), None, &by(), "") {
+        Err(StoreError::LockHeld { path, .. }) => {
+            assert_eq!(path.canonicalize().unwrap(), packed.canonicalize().unwrap());
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(packed.exists());
+    // The ref itself is gone, and that is the verdict.
+    assert_eq!(delete_ref(&store, &run, first, &by()).unwrap(), Swap::Won);
+    std::fs::remove_file(&packed).unwrap();
+    // One that ends in time holds up nothing but the answer.
+    create_ref(&store, &run, first, &by(), "").unwrap();
+    std::fs::write(&packed, "").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            std::fs::remove_file(&packed).unwrap();
+        });
+        store.try_swap(&run, Expected::At(first), None, &by(), "").unwrap();
+    });
+    assert_eq!(repo.git(&["for-each-ref", "refs/aynig"]), "");
+    repo.assert_sound();
+}
+
+/// K30: branches of a remote have their own names; refs of the runner's own are this repository's.
+#[test]
+fn a_remotes_branches_are_listed_by_their_own_names() {
+    let net = Net::new(&[]);
+    let seen = net.event("deep/work", "build", "");
+    let main = net.rev("main");
+    let machine = net.machine("a");
+    // This repository's own branch of that name is somewhere else.
+    machine.git(&["branch", "deep/work", &main]);
+    let repo = Repository::discover(&machine.dir, None).unwrap();
+    let remote = repo.open_remote("origin", false).unwrap();
+    remote.refresh().unwrap();
+    let own = RefName::new("refs/aynig/run/2f0c");
+    create_ref(&*remote, &own, id(&main), &by(), "").unwrap();
+    let all = [(RefName::branch("deep/work"), id(&seen)), (RefName::branch("main"), id(&main))];
+    assert_eq!(remote.scan("refs/heads/").unwrap(), all);
+    assert_eq!(remote.scan("refs/heads/deep/").unwrap(), all[..1]);
+    assert_eq!(remote.scan("refs/aynig/run/").unwrap(), [(own, id(&main))]);
+    assert_eq!(net.git(&["for-each-ref", "--format=%(refname)", "refs/aynig"]), "");
+    let heads = remote.read_heads("refs/heads/").unwrap();
+    let heads: Vec<_> = heads.heads.into_iter().map(|(name, commit)| (name, commit.id)).collect();
+    assert_eq!(heads, all);
+}
