@@ -861,9 +861,9 @@ fn a_torn_object_of_the_same_id_is_replaced() {
 #[test]
 fn a_shared_repository_gets_gits_modes() {
     use std::os::unix::fs::PermissionsExt;
-    let modes = |by_git: bool| {
+    let modes = |shared: &str, by_git: bool| {
         let repo = Repo::new();
-        repo.git(&["config", "core.sharedRepository", "group"]);
+        repo.git(&["config", "core.sharedRepository", shared]);
         let first = repo.commit("main", "x");
         let name = RefName::branch("new/ref");
         if by_git {
@@ -876,7 +876,9 @@ fn a_shared_repository_gets_gits_modes() {
             .map(|f| std::fs::metadata(repo.git_dir().join(f)).unwrap().permissions().mode())
             .map(|mode| format!("{mode:o}"))
     };
-    assert_eq!(modes(false), modes(true));
+    for shared in ["umask", "group", "all", "0600", "0640", "0664"] {
+        assert_eq!(modes(shared, false), modes(shared, true), "{shared}");
+    }
 }
 
 #[test]
