@@ -865,14 +865,14 @@ fn a_shared_repository_gets_gits_modes() {
         let repo = Repo::new();
         repo.git(&["config", "core.sharedRepository", shared]);
         let first = repo.commit("main", "x");
-        let name = RefName::branch("new/ref");
+        let name = RefName::branch("new/deep/ref");
         if by_git {
-            repo.git(&["update-ref", "refs/heads/new/ref", &first]);
+            repo.git(&["update-ref", "refs/heads/new/deep/ref", &first]);
         } else {
             let store = gix_store(&repo, false);
             compare_and_swap(&store, &name, Expected::Missing, id(&first), &by(), "").unwrap();
         }
-        ["refs/heads/new", "refs/heads/new/ref", "logs/refs/heads/new/ref"]
+        ["refs/heads/new", "refs/heads/new/deep", "refs/heads/new/deep/ref", "logs/refs/heads/new/deep/ref"]
             .map(|f| std::fs::metadata(repo.git_dir().join(f)).unwrap().permissions().mode())
             .map(|mode| format!("{mode:o}"))
     };
