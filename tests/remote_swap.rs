@@ -4,9 +4,12 @@
 mod support;
 
 use aynig::protocol::id::ObjectId;
+use aynig::store::locks;
 use aynig::store::repository::Repository;
 use aynig::store::swap::compare_and_swap;
 use aynig::store::{Expected, RefName, Signature, StoreError, Swap};
+use std::time::Duration;
+use support::life::{eventually, lives};
 use support::net::{Machine, Net};
 
 const BRANCH: &str = "refs/heads/work";
@@ -64,6 +67,67 @@ fn a_commit_beside_the_head_is_not_pushed() {
     let beside = commit(&machine, &net.rev("main"), "beside");
     assert!(matches!(swap(&machine, &seen, &beside), Err(StoreError::RefusedCommit { .. })));
     assert_eq!(net.rev(BRANCH), seen);
+}
+
+/// The same, by a store that waits no longer than this.
+fn swap_within(machine: &Machine<'_>, patience: Duration, old: &str, new: &str) -> Result<Swap, StoreError> {
+    let repo = Repository::discover(&machine.dir, None).unwrap();
+    let store = repo.open_remote("origin", false).unwrap();
+    store.set_patience(patience);
+    compare_and_swap(&*store, &RefName::branch("work"), Expected::At(id(old)), id(new), &by(), "aynig: test")
+}
+
+/// K12, K31, K43: who receives a push by path goes on when its caller has gone, as on a server: what is signalled
+/// right when it has made a lock leaves that lock, where no runner may remove it.
+#[test]
+fn a_push_that_takes_too_long_ends_on_this_side_only() {
+    let net = Net::new(&[]);
+    let seen = net.event("work", "build", "");
+    let machine = net.machine("a");
+    let (gate, said) = (net.life.gate("gate"), net.life.shared().join("said"));
+    let (fifo, log) = (net.life.shared().join("gate"), said.display().to_string());
+    let ended = format!("for s in TERM INT HUP; do trap \"echo $s >>'{log}'\" $s; done");
+    net.hook("pre-receive", &format!("{ended}\necho begun >>'{log}'\nread x <'{}'\nexit 0", fifo.display()));
+    let new = commit(&machine, &seen, "new");
+    for by_path in [false, true] {
+        if by_path {
+            machine.git(&["remote", "set-url", "origin", net.origin().to_str().unwrap()]);
+        }
+        let verdict = swap_within(&machine, Duration::from_secs(1), &seen, &new);
+        assert!(matches!(verdict, Err(StoreError::Remote { .. })), "{verdict:?}");
+        assert_eq!(net.rev(BRANCH), seen);
+    }
+    // Nothing came of it yet; both go on now, and one of them moves the branch.
+    assert_eq!(net.life.said("said"), "begun\nbegun\n");
+    let mut gate = gate;
+    gate.open();
+    gate.open();
+    eventually("the push", || (net.rev(BRANCH) == new).then_some(()));
+    assert_eq!(swap(&machine, &seen, &new).unwrap(), Swap::Won);
+    assert_eq!(net.life.said("said").replace("begun\n", ""), "");
+    eventually("no lock", || locks::list_locks(&net.origin()).unwrap().is_empty().then_some(()));
+}
+
+/// K12: of a remote that is elsewhere this side is all that there is, and all of it ends.
+#[test]
+fn a_transport_that_hangs_ends_with_its_push() {
+    let net = Net::new(&[]);
+    let seen = net.event("work", "build", "");
+    let machine = net.machine("a");
+    let said = net.life.shared().join("said");
+    let script = net.life.shared().join("ssh");
+    std::fs::write(&script, format!("#!/bin/sh\necho $$ >>'{}'\nexec sleep 300\n", said.display())).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    machine.git(&["config", "core.sshCommand", &format!("'{}'", script.display())]);
+    machine.git(&["remote", "set-url", "origin", "nobody@example.invalid:x.git"]);
+    let new = commit(&machine, &seen, "new");
+    let verdict = swap_within(&machine, Duration::from_millis(500), &seen, &new);
+    assert!(!matches!(verdict, Ok(Swap::Won | Swap::Lost { .. })), "{verdict:?}");
+    let transports = net.life.said("said");
+    assert!(transports.lines().count() > 0);
+    for pid in transports.lines() {
+        eventually("its end", || (!lives(pid)).then_some(()));
+    }
 }
 
 /// K12, K31: the same, of a whole tick whose branch is taken back while its command runs.

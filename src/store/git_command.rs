@@ -125,6 +125,7 @@ impl Git {
             verb: String::new(),
             stdin: None,
             own_group: true,
+            alone: false,
             insistence,
             deadline: None,
             may_lock: None,
@@ -150,10 +151,6 @@ impl Git {
     }
 }
 
-/// From SIGTERM to SIGKILL for who talks to a remote. Where that is a path of this machine its other end is one of
-/// ours: killed outright, it would leave a lock there that nobody may remove.
-const LETS_GO: Duration = Duration::from_secs(30);
-
 /// One `git` child to be.
 #[derive(Debug)]
 pub struct GitCommand {
@@ -162,6 +159,7 @@ pub struct GitCommand {
     verb: String,
     stdin: Option<Vec<u8>>,
     own_group: bool,
+    alone: bool,
     insistence: Insistence,
     deadline: Option<Instant>,
     may_lock: Option<MayLock>,
@@ -256,6 +254,12 @@ impl GitCommand {
         self
     }
 
+    /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
+    pub fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
+        self
+    }
+
     /// Says which of Git's locks it may take, so that what it leaves when it is killed is known for ours.
     pub fn may_lock(mut self, locks: MayLock) -> Self {
         self.may_lock = Some(locks);
@@ -307,9 +311,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.stderr = Output::Capture(SAID_MAX);
     child.interrupt = Some(&asked);
     child.deadline = command.deadline;
-    if command.deadline.is_some() {
-        child.term_grace = LETS_GO;
-    }
+    child.alone = command.alone;
     if let Some(input) = command.stdin {
         child.input = Input::Bytes(input);
     }

@@ -26,6 +26,9 @@ pub(super) struct Remote {
     pub name: String,
     /// Where relative addresses begin.
     pub home: PathBuf,
+    /// It is a path: who receives a push runs on this machine, started by the push itself. It is no more ours to
+    /// end than a server's: a signal between the making of its lock and its knowing of it leaves that lock.
+    pub is_path: bool,
 }
 
 /// What a push answered for its one ref.
@@ -193,6 +196,7 @@ impl Remote {
             .args(["--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"])
             .args(lease)
             .args([OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(&spec)])
+            .alone(self.is_path)
             .within(patience)
     }
 }

@@ -185,6 +185,14 @@ impl Repository {
         known && !name.starts_with('-')
     }
 
+    /// True where a push to this remote goes to a path of this machine.
+    pub(super) fn pushes_to_path(&self, remote: &str) -> bool {
+        let gix = self.gix();
+        let found = gix.find_remote(remote).ok();
+        let url = found.as_ref().and_then(|remote| remote.url(gix::remote::Direction::Push));
+        url.is_some_and(|url| url.scheme == gix::url::Scheme::File)
+    }
+
     /// The folder where everything of ours in the Git directory lives.
     pub fn aynig_dir(&self) -> PathBuf {
         self.common_dir.join("aynig")

@@ -61,6 +61,8 @@ pub struct Bounded<'a> {
     /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
     /// foreground, so that prompts and Ctrl-C reach it.
     pub own_group: bool,
+    /// Signals go to the helper alone, whatever its group: not all whom it starts are the caller's to end.
+    pub alone: bool,
 }
 
 /// Why a helper ended.
@@ -117,6 +119,7 @@ impl<'a> Bounded<'a> {
             started: None,
             term_grace: Duration::from_secs(5),
             own_group: false,
+            alone: false,
         }
     }
 
@@ -188,7 +191,7 @@ struct Running<'a> {
     deadline: Option<Instant>,
     interrupt: Option<&'a dyn Fn() -> bool>,
     term_grace: Duration,
-    own_group: bool,
+    to_group: bool,
     cause: Option<Cause>,
     kill_at: Option<Instant>,
     killed: bool,
@@ -218,7 +221,7 @@ impl<'a> Running<'a> {
             deadline: bounds.deadline,
             interrupt: bounds.interrupt,
             term_grace: bounds.term_grace,
-            own_group: bounds.own_group,
+            to_group: bounds.own_group && !bounds.alone,
             cause: None,
             kill_at: None,
             killed: false,
@@ -296,7 +299,7 @@ impl<'a> Running<'a> {
     fn signal(&self, signal: Signal) {
         // Not reaped yet, so the number is its own.
         let pid = Pid::from_raw(self.child.id() as i32);
-        let _ = if self.own_group { killpg(pid, signal) } else { kill(pid, signal) };
+        let _ = if self.to_group { killpg(pid, signal) } else { kill(pid, signal) };
     }
 
     fn verdict(&self) -> Verdict {

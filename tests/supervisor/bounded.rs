@@ -60,6 +60,32 @@ fn a_deadline_asks_first_and_kills_then() {
 }
 
 #[test]
+fn whom_a_helper_that_is_ended_alone_started_goes_on() {
+    for alone in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let (begun, told) = (dir.path().join("begun"), dir.path().join("told"));
+        let other = format!(
+            "trap \"touch '{}'; exit\" TERM; touch '{}'; sleep 1 & wait",
+            told.display(),
+            begun.display()
+        );
+        let mut helper = Command::new("sh");
+        helper.args(["-c", "sh -c \"$0\" & wait; exit 7", &other]);
+        let mut helper = Bounded::new(helper);
+        helper.own_group = true;
+        helper.alone = alone;
+        helper.stdout = Output::Null;
+        helper.stderr = Output::Null;
+        let asked = || begun.exists();
+        helper.interrupt = Some(&asked);
+        let done = helper.run().unwrap();
+        assert_eq!(done.status.signal(), Some(15), "{:?}", done.verdict);
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(told.exists(), !alone);
+    }
+}
+
+#[test]
 fn an_interrupt_ends_a_helper_that_says_nothing() {
     let start = Instant::now();
     let asked = || start.elapsed() > Duration::from_millis(50);
