@@ -40,6 +40,30 @@ fn a_slot_of_a_run_on_a_remote_that_is_gone_is_passed_over() {
     drop(gate);
 }
 
+/// K30: another fetch into the same refs, which had no turn, costs a moment; one that stays is named.
+#[test]
+fn a_fetch_that_meets_another_one_is_tried_again() {
+    let net = Net::new(&[("build", DONE)]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    let held = a.dir.join(".git/refs/aynig/remote/origin/work.lock");
+    std::fs::create_dir_all(held.parent().unwrap()).unwrap();
+    std::fs::write(&held, "").unwrap();
+    let said = a.tick(&["work"]).expect(75);
+    assert!(said.stderr.contains("cannot fetch from remote 'origin': it was busy: "), "{said:?}");
+    assert!(said.stderr.contains("refs/aynig/remote/origin/work.lock"), "{said:?}");
+    assert_eq!(net.states("work"), ["build"]);
+    // Longer than Git itself waits for a ref's lock.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(1300));
+            std::fs::remove_file(&held).unwrap();
+        });
+        a.tick(&["work"]).expect(0);
+    });
+    assert_eq!(net.states("work"), ["done", "working", "build"]);
+}
+
 /// Exit codes: only a branch that somebody named is missed.
 #[test]
 fn a_branch_whose_remote_branch_is_gone_fails_no_tick() {

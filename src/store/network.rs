@@ -8,7 +8,7 @@ use super::children::MayLock;
 use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
 use super::porcelain::{Word, word};
-use super::turn::Turn;
+use super::turn::{Asked, Turn};
 use super::{Expected, RefName, RemoteFailure, StoreError};
 use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +18,10 @@ use std::time::Duration;
 
 /// Longest fetch: the first one of a large repository.
 const FETCH_MAX: Duration = Duration::from_secs(1800);
+
+/// Between tries of a fetch that met another one.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 
 /// One remote of one repository.
 #[derive(Debug, Clone)]
@@ -103,18 +107,25 @@ impl Remote {
     /// Fetches all branches, and forgets those that are gone. Of many who ask at once few do: a fetch that began
     /// after somebody asked answers him too.
     pub fn fetch_heads(&self) -> Result<(), StoreError> {
-        let mut turn = Turn::wait(&self.git.common_dir, &self.name);
-        if turn.as_ref().is_some_and(|turn| turn.answered) {
-            return Ok(());
+        let asked = Asked::now(&self.git.common_dir, &self.name);
+        let heads = [format!("+refs/heads/*:{}*", self.tracking()).into()];
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let fetched = match asked.wait() {
+                Turn::Answered => return Ok(()),
+                Turn::Ours(mut turn) => {
+                    turn.begin();
+                    self.fetch(&heads, true, None).inspect(|()| turn.done())
+                }
+                Turn::Missed => self.fetch(&heads, true, None),
+            };
+            // Somebody without a turn fetches too, and Git fails one of the two.
+            let busy = matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. }));
+            match pauses.next().filter(|_| busy) {
+                Some(pause) => std::thread::sleep(pause),
+                None => return fetched,
+            }
         }
-        if let Some(turn) = &mut turn {
-            turn.begin();
-        }
-        self.fetch(&[format!("+refs/heads/*:{}*", self.tracking()).into()], true, None)?;
-        if let Some(turn) = &mut turn {
-            turn.done();
-        }
-        Ok(())
     }
 
     /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
@@ -273,11 +284,15 @@ fn kind_of(said: &[u8]) -> RemoteFailure {
         "unable to look up",
         "broken pipe",
     ];
+    // Of ours: what it fetches into is held by another, or was moved.
+    let busy = ["cannot lock ref", "data is locked"];
     // A key that is refused is reported with both: the reason comes first.
     if has(said, &denied) {
         RemoteFailure::Denied
     } else if has(said, &gone) {
         RemoteFailure::Unreachable
+    } else if has(said, &busy) {
+        RemoteFailure::Busy
     } else {
         RemoteFailure::Other
     }
@@ -325,6 +340,7 @@ mod tests {
             ("fatal: unable to access 'http://x/': Could not resolve host: x", RemoteFailure::Unreachable),
             ("fatal: '/gone' does not appear to be a git repository", RemoteFailure::Unreachable),
             ("fatal: the remote end hung up unexpectedly", RemoteFailure::Unreachable),
+            ("error: cannot lock ref 'refs/aynig/remote/o/x': is at 1a but expected 2b", RemoteFailure::Busy),
             ("error: something else", RemoteFailure::Other),
         ];
         for (text, kind) in cases {

@@ -3,12 +3,13 @@
 //! Of two fetches into the same refs at once Git fails one, and for the sake of a lock a tick would not hear who
 //! has its branch. So `aynig/fetching` is locked around each; it says how many fetches began here, which of them
 //! was the last that ended well, and of which remote. Who waited while a later one than he had seen begin ended
-//! well has his answer. Who waits long goes on without a turn: Git's own locks hold. Implements K30.
+//! well has his answer. Who waits long goes on without a turn: Git's own locks hold. [`Asked::now`], then
+//! [`Asked::wait`], as often as it takes. Implements K30.
 
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest wait for another process here that fetches, and how often it is looked for.
@@ -45,42 +46,77 @@ impl Told {
     }
 }
 
+/// Somebody who wants to hear of a remote's branches, and what had been heard when he asked.
+pub(super) struct Asked<'a> {
+    path: PathBuf,
+    remote: &'a str,
+    told: Option<Told>,
+}
+
+/// What came of waiting for a turn.
+pub(super) enum Turn {
+    /// A fetch of the same remote that began after this was asked for has ended well.
+    Answered,
+    /// Nobody else here fetches meanwhile.
+    Ours(Held),
+    /// It took too long, or can't be had at all.
+    Missed,
+}
+
 /// The right to fetch; let go when it is dropped.
-pub(super) struct Turn {
+pub(super) struct Held {
     file: Flock<File>,
     remote: String,
     told: Told,
-    /// True where a fetch of the same remote that began after this turn was asked for has ended well.
-    pub answered: bool,
 }
 
-impl Turn {
-    /// Waits for it; `None` where it takes too long or can't be had at all.
-    pub fn wait(common_dir: &Path, remote: &str) -> Option<Self> {
+impl<'a> Asked<'a> {
+    /// Asks now.
+    pub fn now(common_dir: &Path, remote: &'a str) -> Self {
         let folder = common_dir.join("aynig");
-        std::fs::create_dir_all(&folder).ok()?;
+        let _ = std::fs::create_dir_all(&folder);
         let path = folder.join("fetching");
-        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path).ok()?;
-        let asked = Told::read_unlocked(&file);
+        let told = open(&path).and_then(|file| Told::read_unlocked(&file));
+        Self { path, remote, told }
+    }
+
+    fn is_answered_by(&self, now: Option<&Told>) -> bool {
+        let both = self.told.as_ref().zip(now);
+        both.is_some_and(|(then, now)| now.ended > then.begun && now.remote == self.remote)
+    }
+
+    /// Waits for an answer, or for the turn. Whoever fetches may have answered long before he is done with all
+    /// that he was asked for.
+    pub fn wait(&self) -> Turn {
+        let Some(mut file) = open(&self.path) else { return Turn::Missed };
         let until = Instant::now() + LONGEST;
         loop {
+            if self.is_answered_by(Told::read_unlocked(&file).as_ref()) {
+                return Turn::Answered;
+            }
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(file) => {
                     let told = Told::read(&file);
-                    let answered = asked
-                        .zip(told.as_ref())
-                        .is_some_and(|(asked, told)| told.ended > asked.begun && told.remote == remote);
+                    if self.is_answered_by(told.as_ref()) {
+                        return Turn::Answered;
+                    }
                     // What can't be read is begun anew, above every number that somebody may have seen.
                     let told = told.unwrap_or(Told { begun: u64::MAX / 2, ..Told::default() });
-                    return Some(Self { file, remote: remote.to_owned(), told, answered });
+                    return Turn::Ours(Held { file, remote: self.remote.to_owned(), told });
                 }
                 Err((back, nix::errno::Errno::EWOULDBLOCK)) if Instant::now() < until => file = back,
-                Err(_) => return None,
+                Err(_) => return Turn::Missed,
             }
             std::thread::sleep(LOOK);
         }
     }
+}
 
+fn open(path: &Path) -> Option<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path).ok()
+}
+
+impl Held {
     /// Says that a fetch begins.
     pub fn begin(&mut self) {
         self.told.begun += 1;
@@ -107,15 +143,24 @@ impl Turn {
 mod tests {
     use super::*;
 
-    fn turn(dir: &Path, remote: &str) -> Turn {
-        Turn::wait(dir, remote).unwrap()
+    /// The turn of somebody who is not answered.
+    fn turn(dir: &Path, remote: &str) -> Held {
+        match Asked::now(dir, remote).wait() {
+            Turn::Ours(held) => held,
+            Turn::Answered => panic!("answered"),
+            Turn::Missed => panic!("missed"),
+        }
+    }
+
+    fn answered(dir: &Path, remote: &str) -> bool {
+        matches!(Asked::now(dir, remote).wait(), Turn::Answered)
     }
 
     /// Asks, and gets the turn once `between` is over.
     fn asked_before(dir: &Path, remote: &str, between: impl FnOnce()) -> bool {
         let first = turn(dir, "elsewhere");
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| turn(dir, remote).answered);
+            let waits = scope.spawn(|| answered(dir, remote));
             // It has looked once the file was opened and read: long before this.
             std::thread::sleep(Duration::from_millis(200));
             let mut first = first;
@@ -131,10 +176,24 @@ mod tests {
     #[test]
     fn who_asked_before_a_fetch_began_is_answered_by_it() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(!turn(dir.path(), "origin").answered, "nobody has fetched");
+        assert!(!answered(dir.path(), "origin"), "nobody has fetched");
         assert!(asked_before(dir.path(), "origin", || ()));
         assert!(!asked_before(dir.path(), "other", || ()), "another remote");
-        assert!(!turn(dir.path(), "origin").answered, "it began before this was asked");
+        assert!(!answered(dir.path(), "origin"), "it began before this was asked");
+    }
+
+    #[test]
+    fn who_is_answered_waits_for_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = turn(dir.path(), "origin");
+        let asked = Asked::now(dir.path(), "origin");
+        first.begin();
+        first.done();
+        // The next one begins, and holds the lock.
+        first.begin();
+        let since = Instant::now();
+        assert!(matches!(asked.wait(), Turn::Answered));
+        assert!(since.elapsed() < LONGEST / 2);
     }
 
     #[test]
@@ -143,7 +202,7 @@ mod tests {
         let mut failing = turn(dir.path(), "origin");
         failing.begin();
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| turn(dir.path(), "origin").answered);
+            let waits = scope.spawn(|| answered(dir.path(), "origin"));
             std::thread::sleep(Duration::from_millis(100));
             drop(failing);
             assert!(!waits.join().unwrap());
@@ -152,7 +211,7 @@ mod tests {
         let mut begun = turn(dir.path(), "origin");
         begun.begin();
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| turn(dir.path(), "origin").answered);
+            let waits = scope.spawn(|| answered(dir.path(), "origin"));
             std::thread::sleep(Duration::from_millis(200));
             begun.done();
             drop(begun);
@@ -166,11 +225,10 @@ mod tests {
         std::fs::create_dir(dir.path().join("aynig")).unwrap();
         std::fs::write(dir.path().join("aynig/fetching"), "nonsense").unwrap();
         let mut first = turn(dir.path(), "origin");
-        assert!(!first.answered);
         first.begin();
         first.done();
         drop(first);
-        assert!(!turn(dir.path(), "origin").answered);
+        assert!(!answered(dir.path(), "origin"));
         let said = std::fs::read_to_string(dir.path().join("aynig/fetching")).unwrap();
         assert!(said.ends_with(" origin\n"), "{said}");
     }
