@@ -61,10 +61,17 @@ impl Ledger {
     pub fn keep(origin: &Path, at: &Path) -> Self {
         let hook = origin.join("hooks/reference-transaction");
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
-        // One write a line: the kernel appends whole lines.
+        // One write a line: the kernel appends whole lines. Git 2.50 and later name updates too that a push was
+        // refused: they do not hold the ref's lock, which has the new value.
         let script = format!(
-            "#!/bin/sh\n[ \"$1\" = aborted ] || while read -r old new ref; do\n\
-             case $ref in refs/heads/*) echo \"$1 $old $new $ref\" ;; esac\ndone >>'{}'\n",
+            "#!/bin/sh\ncase $1 in prepared | committed) ;; *) exit 0 ;; esac\nwhile read -r old new ref; do\n\
+             case $ref in refs/heads/*) ;; *) continue ;; esac\n\
+             if [ \"$1\" = prepared ]; then\n\
+             held=none\n{{ read -r held <\"$ref.lock\"; }} 2>/dev/null\n\
+             case $new in *[!0]*) ;; *) new= ;; esac\n\
+             [ \"$held\" = \"$new\" ] || continue\n\
+             [ -n \"$new\" ] || new=$(echo \"$old\" | tr 0-9a-f 0)\n\
+             fi\necho \"$1 $old $new $ref\"\ndone >>'{}'\n",
             at.display()
         );
         fs::write(&hook, script).unwrap();
