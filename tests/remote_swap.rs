@@ -7,7 +7,7 @@ use aynig::protocol::id::ObjectId;
 use aynig::store::locks;
 use aynig::store::repository::Repository;
 use aynig::store::swap::compare_and_swap;
-use aynig::store::{Expected, RefName, Signature, StoreError, Swap};
+use aynig::store::{Expected, RefName, Signature, Store, StoreError, Swap};
 use std::time::Duration;
 use support::life::{eventually, lives};
 use support::net::{Machine, Net};
@@ -29,9 +29,15 @@ fn id(hex: &str) -> ObjectId {
 
 /// Replaces the remote's branch as a runner on that machine does.
 fn swap(machine: &Machine<'_>, old: &str, new: &str) -> Result<Swap, StoreError> {
-    let repo = Repository::discover(&machine.dir, None).unwrap();
-    let store = repo.open_remote("origin", false).unwrap();
-    compare_and_swap(&*store, &RefName::branch("work"), Expected::At(id(old)), id(new), &by(), "aynig: test")
+    swap_on(&*store(machine), old, new)
+}
+
+fn store(machine: &Machine<'_>) -> Box<dyn Store> {
+    Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap()
+}
+
+fn swap_on(store: &dyn Store, old: &str, new: &str) -> Result<Swap, StoreError> {
+    compare_and_swap(store, &RefName::branch("work"), Expected::At(id(old)), id(new), &by(), "aynig: test")
 }
 
 /// K12: the branch's head, however, must be the one that was seen.
@@ -71,10 +77,9 @@ fn a_commit_beside_the_head_is_not_pushed() {
 
 /// The same, by a store that waits no longer than this.
 fn swap_within(machine: &Machine<'_>, patience: Duration, old: &str, new: &str) -> Result<Swap, StoreError> {
-    let repo = Repository::discover(&machine.dir, None).unwrap();
-    let store = repo.open_remote("origin", false).unwrap();
+    let store = store(machine);
     store.set_patience(patience);
-    compare_and_swap(&*store, &RefName::branch("work"), Expected::At(id(old)), id(new), &by(), "aynig: test")
+    swap_on(&*store, old, new)
 }
 
 /// K12, K31, K43: who receives a push by path goes on when its caller has gone, as on a server: what is signalled
@@ -84,7 +89,7 @@ fn a_push_that_takes_too_long_ends_on_this_side_only() {
     let net = Net::new(&[]);
     let seen = net.event("work", "build", "");
     let machine = net.machine("a");
-    let (gate, said) = (net.life.gate("gate"), net.life.shared().join("said"));
+    let (mut gate, said) = (net.life.gate("gate"), net.life.shared().join("said"));
     let (fifo, log) = (net.life.shared().join("gate"), said.display().to_string());
     let ended = format!("for s in TERM INT HUP; do trap \"echo $s >>'{log}'\" $s; done");
     net.hook("pre-receive", &format!("{ended}\necho begun >>'{log}'\nread x <'{}'\nexit 0", fifo.display()));
@@ -99,7 +104,6 @@ fn a_push_that_takes_too_long_ends_on_this_side_only() {
     }
     // Nothing came of it yet; both go on now, and one of them moves the branch.
     assert_eq!(net.life.said("said"), "begun\nbegun\n");
-    let mut gate = gate;
     gate.open();
     gate.open();
     eventually("the push", || (net.rev(BRANCH) == new).then_some(()));

@@ -2,7 +2,7 @@
 //!
 //! Heads are fetched into a folder of refs of our own (a fetch of the user's moves other refs), and nothing
 //! else is written. A push names the old value; its porcelain line and exit status are the answer of one
-//! attempt, and what failures are called is for people only. Implements K12, K30.
+//! attempt; what failures are called is for people, and decides at most whether a fetch is tried again. Implements K12, K30.
 
 use super::children::MayLock;
 use super::git_calls::RepoGit;

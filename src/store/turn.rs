@@ -85,15 +85,12 @@ impl<'a> Asked<'a> {
         both.is_some_and(|(then, now)| now.ended > then.begun && now.remote == self.remote)
     }
 
-    /// Waits for an answer, or for the turn. Whoever fetches may have answered long before he is done with all
-    /// that he was asked for.
+    /// Waits for an answer, or for the turn. An answer is looked for while another holds the lock too: of many
+    /// who wait, most need none.
     pub fn wait(&self) -> Turn {
         let Some(mut file) = open(&self.path) else { return Turn::Missed };
         let until = Instant::now() + LONGEST;
         loop {
-            if self.is_answered_by(Told::read_unlocked(&file).as_ref()) {
-                return Turn::Answered;
-            }
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(file) => {
                     let told = Told::read(&file);
@@ -104,7 +101,15 @@ impl<'a> Asked<'a> {
                     let told = told.unwrap_or(Told { begun: u64::MAX / 2, ..Told::default() });
                     return Turn::Ours(Held { file, remote: self.remote.to_owned(), told });
                 }
-                Err((back, nix::errno::Errno::EWOULDBLOCK)) if Instant::now() < until => file = back,
+                Err((held, nix::errno::Errno::EWOULDBLOCK)) => {
+                    if self.is_answered_by(Told::read_unlocked(&held).as_ref()) {
+                        return Turn::Answered;
+                    }
+                    if Instant::now() >= until {
+                        return Turn::Missed;
+                    }
+                    file = held;
+                }
                 Err(_) => return Turn::Missed,
             }
             std::thread::sleep(LOOK);

@@ -31,7 +31,8 @@ fn write() {
         let output = Command::new(program).args(args).output().unwrap();
         writeln!(page, "- {what}: {}", String::from_utf8_lossy(&output.stdout).trim()).unwrap();
     }
-    if let Some(whole) = whole(&rows, &folder) {
+    let missing = missing(&rows);
+    if let Some(whole) = whole(&rows, &missing, &folder) {
         writeln!(page, "- run: {whole}").unwrap();
     }
     page += "\n| sweep | what | figure to reach | counted | violations | seconds | commit |\n| --- | --- | --- | --- | --- | --- | --- |\n";
@@ -52,7 +53,6 @@ fn write() {
         )
         .unwrap();
     }
-    let missing = missing(&rows);
     if !missing.is_empty() {
         writeln!(
             page,
@@ -80,10 +80,10 @@ fn write() {
 }
 
 /// Of a run from start to end, which `tests/campaign/run` noted when it began: nothing of what came later is another's.
-fn whole(rows: &[Value], folder: &Path) -> Option<String> {
+fn whole(rows: &[Value], missing: &[String], folder: &Path) -> Option<String> {
     let noted = std::fs::read_to_string(folder.join("whole")).ok()?;
     let [date, commit, jobs] = noted.lines().collect::<Vec<_>>()[..] else { return None };
-    let all = missing(rows).is_empty() && rows.iter().all(|row| row["commit"].as_str() == Some(commit));
+    let all = missing.is_empty() && rows.iter().all(|row| row["commit"].as_str() == Some(commit));
     all.then(|| format!("every sweep, from start to end, begun {date} on {commit}, {jobs} at a time"))
 }
 

@@ -69,9 +69,8 @@ fn whom_a_helper_that_is_ended_alone_started_goes_on() {
             told.display(),
             begun.display()
         );
-        let mut helper = Command::new("sh");
-        helper.args(["-c", "sh -c \"$0\" & wait; exit 7", &other]);
-        let mut helper = Bounded::new(helper);
+        let mut helper = shell("sh -c \"$OTHER\" & wait; exit 7");
+        helper.command.env("OTHER", other);
         helper.own_group = true;
         helper.alone = alone;
         helper.stdout = Output::Null;
