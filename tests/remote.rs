@@ -6,6 +6,9 @@ use nix::sys::signal::Signal;
 use support::life::{Life, eventually, lives, now};
 use support::net::Net;
 
+/// An `update` hook.
+const DECLINES_RESULTS: &str = "case \"$1\" in refs/heads/*) \
+    if git cat-file -e \"$3:result\" 2>/dev/null; then echo 'no results here' >&2; exit 1; fi;; esac";
 const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
 /// Says that it is up, and waits for `$T/gate`; SIGTERM ends it.
 const WAITS: &str =
@@ -211,10 +214,7 @@ fn an_outcome_that_the_remote_never_got_is_kept_and_landed_by_retry() {
 #[test]
 fn an_outcome_that_is_declined_ends_stalled_and_is_kept() {
     let net = Net::new(&[("build", DONE)]);
-    net.hook(
-        "update",
-        "case \"$1\" in refs/heads/*) if git cat-file -e \"$3:result\" 2>/dev/null; then echo 'no results here' >&2; exit 1; fi;; esac",
-    );
+    net.hook("update", DECLINES_RESULTS);
     net.event("work", "build", "");
     let a = net.machine("a");
     let report = a.tick(&["--json", "work"]).expect(1).json();
@@ -225,6 +225,32 @@ fn an_outcome_that_is_declined_ends_stalled_and_is_kept() {
     std::fs::remove_file(net.origin().join("hooks/update")).unwrap();
     net.machine("b").run(&["retry", "--remote", "origin", "work"]).expect(0);
     assert_eq!(net.show("work", "result"), "done");
+}
+
+/// K26, K31: what can't be kept here lands all the same; where it does not it is still in its slot.
+#[test]
+fn an_outcome_that_cannot_be_kept_here_lands() {
+    let locked = "c=$(git rev-parse --path-format=absolute --git-common-dir)/refs/aynig/attempts\n\
+         mkdir -p \"$c\" && : >\"$c/$AYNIG_RUN_ID.lock\"\n";
+    let net = Net::new(&[("build", &format!("{locked}{DONE}"))]);
+    let a = net.machine("a");
+    net.event("work", "build", "");
+    let done = a.tick(&["work"]).expect(0);
+    assert_eq!(net.states("work"), ["done", "working", "build"]);
+    assert_eq!((net.show("work", "result").as_str(), done.stderr.as_str()), ("done", ""));
+    // Declined, and not to be kept.
+    net.hook("update", DECLINES_RESULTS);
+    net.event("other", "build", "");
+    let done = a.tick(&["other"]).expect(1);
+    assert_eq!(net.states("other"), ["stalled", "working", "build"]);
+    assert!(done.stderr.contains("is still in its worktree"), "{done:?}");
+    let attempts = || a.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]);
+    assert_eq!(attempts(), "");
+    for entry in std::fs::read_dir(a.dir.join(".git/refs/aynig/attempts")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    a.run(&["gc"]).expect(0);
+    assert_eq!(a.git(&["show", &format!("{}:result", attempts())]), "done");
 }
 
 /// K18: felt by the runner wherever it is.

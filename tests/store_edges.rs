@@ -4,6 +4,7 @@
 mod support;
 
 use aynig::protocol::id::ObjectId;
+use aynig::store::binary::GitStore;
 use aynig::store::git_command::Git;
 use aynig::store::gix_store::{GixStore, Options};
 use aynig::store::memory::MemoryStore;
@@ -14,8 +15,8 @@ use aynig::store::{
 };
 use std::cell::Cell;
 use std::time::Duration;
-use support::Repo;
 use support::net::Net;
+use support::{Repo, lock_of_a_killed_child};
 
 fn by() -> Signature {
     Signature { name: "Ada".into(), email: "ada@example.com".into(), seconds: 1_700_000_000 }
@@ -165,6 +166,39 @@ fn a_deletion_waits_for_who_packs_and_says_whose_lock_stays() {
     });
     assert_eq!(repo.git(&["for-each-ref", "refs/aynig"]), "");
     repo.assert_sound();
+}
+
+/// K43: what a killed child left since the last sweep holds up no swap; a lock of somebody else's stays.
+#[test]
+fn a_swap_by_git_clears_what_a_killed_child_left() {
+    let repo = Repo::new();
+    let first = id(&repo.commit("work", "x"));
+    let store = GitStore::open(Git::find(repo.env()).unwrap(), &repo.git_dir(), false).unwrap();
+    let run = RefName::new("refs/aynig/run/2f0c");
+    let lock = repo.git_dir().join("refs/aynig/run/2f0c.lock");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let verdict = create_ref(&store, &run, first, &by(), "");
+    assert!(!matches!(verdict, Ok(Swap::Won)) && lock.exists(), "{verdict:?}");
+    lock_of_a_killed_child(&repo.git_dir(), &lock);
+    assert_eq!(create_ref(&store, &run, first, &by(), "").unwrap(), Swap::Won);
+    assert!(!lock.exists());
+    repo.assert_sound();
+}
+
+/// K43: the same, of a fetch.
+#[test]
+fn a_fetch_clears_what_a_killed_child_left() {
+    let net = Net::new(&[]);
+    let seen = net.event("work", "build", "");
+    let machine = net.machine("a");
+    let remote = Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap();
+    let git_dir = machine.dir.join(".git");
+    let lock = git_dir.join("refs/aynig/remote/origin/work.lock");
+    lock_of_a_killed_child(&git_dir, &lock);
+    remote.refresh().unwrap();
+    assert!(!lock.exists());
+    assert_eq!(remote.known_tip(&RefName::branch("work")).unwrap(), Some(id(&seen)));
 }
 
 /// K30: branches of a remote have their own names; refs of the runner's own are this repository's.

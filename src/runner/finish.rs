@@ -158,10 +158,10 @@ impl Runner<'_> {
             Err(error) => return Err(error),
         };
         let log = format!("aynig: {} -> {}", live.claimed.run.state, next.state);
-        // Before the remote has it nobody else can know of it.
+        // Before the remote has it nobody else can know of it. What can't be kept may land all the same.
         let kept = match self.settings.remote {
-            Some(_) => self.keep_outcome(live, commit)?,
-            None => None,
+            Some(_) => self.keep_outcome(live, commit),
+            None => Ok(None),
         };
         let landed = match self.land(branch, base, commit, &log, live.lease_ends(), report) {
             Ok(landed) => landed,
@@ -170,7 +170,9 @@ impl Runner<'_> {
         match landed {
             Landed::Won(commit) => {
                 // The branch has it: what can't be cleaned up is no failure of the run.
-                if let Err(error) = self.drop_outcome(kept, commit).and_then(|()| self.release(live)) {
+                if let Err(error) =
+                    self.drop_outcome(kept.unwrap_or(None), commit).and_then(|()| self.release(live))
+                {
                     let dir = live.slot.dir().to_owned();
                     report.notes.push(Note::SlotLeft(dir, with_causes(&error)));
                 }

@@ -34,19 +34,22 @@ impl Runner<'_> {
         live: &mut Live,
         exit: &Exit,
         error: RunnerError,
-        kept: Option<RefName>,
+        kept: Result<Option<RefName>, RunnerError>,
         report: &mut Report,
     ) -> Result<Option<Ran>, RunnerError> {
         if let RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, message, .. }) =
             &error
-            && kept.is_some()
         {
             let why = Stall::Declined(message.clone());
-            return self.try_stall(branch, live, Some(exit), why, kept, report);
+            return self.try_stall(branch, live, Some(exit), why, kept.unwrap_or(None), report);
         }
-        if let Some(name) = kept {
-            report.notes.push(Note::OutcomeKept(name));
-            self.release(live)?;
+        match kept {
+            Ok(Some(name)) => {
+                report.notes.push(Note::OutcomeKept(name));
+                self.release(live)?;
+            }
+            Ok(None) => {}
+            Err(why) => report.notes.push(Note::WorkNotKept(with_causes(&why))),
         }
         Err(error)
     }

@@ -10,7 +10,7 @@
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
 use super::batch::{ASK_AHEAD, Answer, Batch};
-use super::children::MayLock;
+use super::children::{self, MayLock};
 use super::git_command::Git;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
@@ -321,6 +321,11 @@ impl Store for GitStore {
                 (seen, started, pause) = (passed_on, Instant::now(), FIRST_PAUSE);
             }
             if started.elapsed() > self.retry_for {
+                // It may be what a child of ours left that was killed since this process began.
+                if !children::sweep(&self.common_dir)?.is_empty() {
+                    (started, pause) = (Instant::now(), FIRST_PAUSE);
+                    continue;
+                }
                 let path = tables.with_extension("list.lock");
                 let contended = self.reftable && (seen != first || path.exists());
                 let held = || StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path };

@@ -4,7 +4,7 @@
 //! else is written. A push names the old value; its porcelain line and exit status are the answer of one
 //! attempt; what failures are called is for people, and decides at most whether a fetch is tried again. Implements K12, K30.
 
-use super::children::MayLock;
+use super::children::{self, MayLock};
 use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
 use super::porcelain::{Word, word};
@@ -125,6 +125,8 @@ impl Remote {
                 Some(pause) => std::thread::sleep(pause),
                 None => return fetched,
             }
+            // Or it is what a killed child of ours left.
+            let _ = children::sweep(&self.git.common_dir);
         }
     }
 

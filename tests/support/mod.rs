@@ -174,3 +174,16 @@ pub fn skipped(why: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
+
+/// A lock as a `git` child of a runner left it that was killed 50 s ago.
+pub fn lock_of_a_killed_child(common_dir: &Path, lock: &Path) {
+    let ago = |seconds| std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
+    let since = |at: std::time::SystemTime| at.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let children = common_dir.join("aynig/children");
+    std::fs::create_dir_all(&children).unwrap();
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    std::fs::File::create(lock).unwrap().set_modified(ago(55)).unwrap();
+    let (begun, ended) = (since(ago(60)), since(ago(50)));
+    let note = format!("begun {begun}\nlife 3600\nlock {}\0\nended {ended}\n", lock.display());
+    std::fs::write(children.join("note"), note).unwrap();
+}
