@@ -85,9 +85,10 @@ fn only_a_git_child_that_was_killed_stays_noted() {
     );
     machine.aynig(&["tick", "--remote", "origin"]).env("PATH", path).output().unwrap();
     assert_eq!(notes(), 1);
-    // Too young to be judged.
-    machine.tick(&[]);
-    assert!(machine.dir.join(".git").join(lock).exists());
+    // Too young to be judged, and waited for until it is not.
+    machine.tick(&[]).expect(0);
+    assert!(!machine.dir.join(".git").join(lock).exists());
+    assert_eq!(notes(), 0);
 }
 
 /// K43: own locks are gone after the next tick, whichever branch that is for.

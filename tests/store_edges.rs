@@ -14,7 +14,7 @@ use aynig::store::{
     Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
 };
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::net::Net;
 use support::{Repo, lock_of_a_killed_child};
 
@@ -180,9 +180,11 @@ fn a_swap_by_git_clears_what_a_killed_child_left() {
     std::fs::write(&lock, "").unwrap();
     let verdict = create_ref(&store, &run, first, &by(), "");
     assert!(!matches!(verdict, Ok(Swap::Won)) && lock.exists(), "{verdict:?}");
-    lock_of_a_killed_child(&repo.git_dir(), &lock);
+    // Not yet old enough: waited for.
+    let begun = Instant::now();
+    lock_of_a_killed_child(&repo.git_dir(), &lock, 7);
     assert_eq!(create_ref(&store, &run, first, &by(), "").unwrap(), Swap::Won);
-    assert!(!lock.exists());
+    assert!(!lock.exists() && begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
     repo.assert_sound();
 }
 
@@ -195,9 +197,11 @@ fn a_fetch_clears_what_a_killed_child_left() {
     let remote = Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap();
     let git_dir = machine.dir.join(".git");
     let lock = git_dir.join("refs/aynig/remote/origin/work.lock");
-    lock_of_a_killed_child(&git_dir, &lock);
-    remote.refresh().unwrap();
-    assert!(!lock.exists());
+    for age in [55, 7] {
+        lock_of_a_killed_child(&git_dir, &lock, age);
+        remote.refresh().unwrap();
+        assert!(!lock.exists());
+    }
     assert_eq!(remote.known_tip(&RefName::branch("work")).unwrap(), Some(id(&seen)));
 }
 

@@ -61,7 +61,7 @@ impl Runner<'_> {
     /// only what it locks.
     pub fn remove_dead_locks(&self) {
         let _ = locks::sweep_stale_locks(&self.repo.common_dir);
-        let _ = children::sweep(&self.repo.common_dir);
+        children::sweep(&self.repo.common_dir);
     }
 
     /// The branches to evaluate: those named, or those whose head is a state event. And those that could not

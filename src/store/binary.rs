@@ -322,7 +322,8 @@ impl Store for GitStore {
             }
             if started.elapsed() > self.retry_for {
                 // It may be what a child of ours left that was killed since this process began.
-                if !children::sweep(&self.common_dir)?.is_empty() {
+                let swept = children::sweep(&self.common_dir);
+                if !swept.removed.is_empty() || !swept.young.is_empty() && begun.elapsed() < LONGEST {
                     (started, pause) = (Instant::now(), FIRST_PAUSE);
                     continue;
                 }

@@ -5,7 +5,6 @@
 //! removed by the next sweep, and only this: a lock that its note names, made in the child's noted life, once
 //! the child is dead and the lock is older than 10 s. Implements K43 (children of ours).
 
-use super::StoreError;
 use super::locks::{age_of, lock_files_below};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Finished};
@@ -162,11 +161,20 @@ fn read(path: &Path) -> Option<Told> {
     Some(Told { begun: begun - COARSE, ended, pid: value(b"pid ").map(|pid| pid as i32), places })
 }
 
-/// Removes the locks of children that are dead, and their notes. Returns the locks.
+/// What a sweep found.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// Locks that it removed.
+    pub removed: Vec<PathBuf>,
+    /// Of a dead child too, and left as they are: it is not yet 10 s ago.
+    pub young: Vec<PathBuf>,
+}
+
+/// Removes the locks of children that are dead, and their notes.
 ///
 /// Cheap where no child was killed: one listing of an empty folder.
-pub fn sweep(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut removed = Vec::new();
+pub fn sweep(common_dir: &Path) -> Swept {
+    let mut swept = Swept::default();
     for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
         let path = entry.path();
         let Ok(file) = File::open(&path) else { continue };
@@ -179,27 +187,28 @@ pub fn sweep(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
             continue;
         };
         let lives = told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH));
-        let since = SystemTime::now().duration_since(told.begun).unwrap_or_default();
-        if lives || since <= OLD {
+        if lives {
             continue;
         }
-        let mut all_old = true;
+        let since = SystemTime::now().duration_since(told.begun).unwrap_or_default();
+        let mut all_old = since > OLD;
         for lock in told.places.iter().flat_map(|place| locks_at(place)) {
             let made = fs::symlink_metadata(&lock).and_then(|m| m.modified());
             if !made.is_ok_and(|made| told.begun <= made && made <= told.ended) {
                 continue;
             }
-            if age_of(&lock) <= OLD {
+            if since <= OLD || age_of(&lock) <= OLD {
                 all_old = false;
+                swept.young.push(lock);
             } else if fs::remove_file(&lock).is_ok() {
-                removed.push(lock);
+                swept.removed.push(lock);
             }
         }
         if all_old {
             let _ = fs::remove_file(&path);
         }
     }
-    Ok(removed)
+    swept
 }
 
 fn locks_at(place: &Path) -> Vec<PathBuf> {
@@ -237,22 +246,23 @@ mod tests {
     #[test]
     fn only_locks_of_the_childs_own_time_go() {
         let (dir, locks) = left(None, &[100, 55, 30, 1]);
-        assert_eq!(sweep(dir.path()).unwrap(), [locks[1].clone()]);
+        let swept = sweep(dir.path());
+        assert_eq!((swept.removed, swept.young), (vec![locks[1].clone()], vec![]));
         assert_eq!(locks.iter().map(|l| l.exists()).collect::<Vec<_>>(), [true, false, true, true]);
         assert_eq!(fs::read_dir(folder(dir.path())).unwrap().count(), 0);
-        assert!(sweep(dir.path()).unwrap().is_empty());
+        assert!(sweep(dir.path()).removed.is_empty());
     }
 
     #[test]
     fn nothing_of_a_child_that_lives_or_is_waited_for_goes() {
         let (dir, locks) = left(Some(std::process::id()), &[55]);
-        assert!(sweep(dir.path()).unwrap().is_empty() && locks[0].exists());
+        assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
         let (dir, locks) = left(None, &[55]);
         let note = File::open(folder(dir.path()).join("note")).unwrap();
         let held = Flock::lock(note, FlockArg::LockExclusive).unwrap();
-        assert!(sweep(dir.path()).unwrap().is_empty() && locks[0].exists());
+        assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
         drop(held);
-        assert_eq!(sweep(dir.path()).unwrap().len(), 1);
+        assert_eq!(sweep(dir.path()).removed.len(), 1);
     }
 
     #[test]
@@ -268,6 +278,8 @@ mod tests {
         Noted::begin(&may).unwrap().killed();
         let lock = dir.path().join("packed-refs.lock");
         fs::write(&lock, "").unwrap();
-        assert!(sweep(dir.path()).unwrap().is_empty() && lock.exists() && notes() == 1, "too young");
+        let swept = sweep(dir.path());
+        assert!(swept.removed.is_empty() && lock.exists() && notes() == 1, "{swept:?}");
+        assert_eq!(swept.young, [lock]);
     }
 }

@@ -14,7 +14,7 @@ use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest fetch: the first one of a large repository.
 const FETCH_MAX: Duration = Duration::from_secs(1800);
@@ -22,6 +22,10 @@ const FETCH_MAX: Duration = Duration::from_secs(1800);
 /// Between tries of a fetch that met another one.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
+
+/// The same while a lock stands that will soon be old enough to be removed, and for how long.
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(15);
 
 /// One remote of one repository.
 #[derive(Debug, Clone)]
@@ -109,7 +113,7 @@ impl Remote {
     pub fn fetch_heads(&self) -> Result<(), StoreError> {
         let asked = Asked::now(&self.git.common_dir, &self.name);
         let heads = [format!("+refs/heads/*:{}*", self.tracking()).into()];
-        let mut pauses = PAUSES.into_iter();
+        let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
             let fetched = match asked.wait() {
                 Turn::Answered => return Ok(()),
@@ -119,14 +123,17 @@ impl Remote {
                 }
                 Turn::Missed => self.fetch(&heads, true, None),
             };
-            // Somebody without a turn fetches too, and Git fails one of the two.
-            let busy = matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. }));
-            match pauses.next().filter(|_| busy) {
+            if !matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. })) {
+                return fetched;
+            }
+            // Somebody without a turn fetches too, and Git fails one of the two; or it is what a killed child
+            // of ours left, which can soon be removed.
+            let young = children::sweep(&self.git.common_dir).young;
+            match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
+                None if !young.is_empty() && begun.elapsed() < LONGEST => std::thread::sleep(LAST_PAUSE),
                 None => return fetched,
             }
-            // Or it is what a killed child of ours left.
-            let _ = children::sweep(&self.git.common_dir);
         }
     }
 

@@ -175,15 +175,16 @@ pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// A lock as a `git` child of a runner left it that was killed 50 s ago.
-pub fn lock_of_a_killed_child(common_dir: &Path, lock: &Path) {
-    let ago = |seconds| std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
-    let since = |at: std::time::SystemTime| at.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+/// A lock of this age, in seconds, as a `git` child of a runner left it that was killed 5 s after that.
+pub fn lock_of_a_killed_child(common_dir: &Path, lock: &Path, age: u64) {
+    let now = std::time::SystemTime::now();
+    let at = |seconds: u64| now - std::time::Duration::from_secs(seconds);
+    let since = |seconds| at(seconds).duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let children = common_dir.join("aynig/children");
     std::fs::create_dir_all(&children).unwrap();
     std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
-    std::fs::File::create(lock).unwrap().set_modified(ago(55)).unwrap();
-    let (begun, ended) = (since(ago(60)), since(ago(50)));
+    std::fs::File::create(lock).unwrap().set_modified(at(age)).unwrap();
+    let (begun, ended) = (since(age + 5), since(age - 5));
     let note = format!("begun {begun}\nlife 3600\nlock {}\0\nended {ended}\n", lock.display());
     std::fs::write(children.join("note"), note).unwrap();
 }
