@@ -192,17 +192,17 @@ fn a_swap_by_git_clears_what_a_killed_child_left() {
 #[test]
 fn a_fetch_clears_what_a_killed_child_left() {
     let net = Net::new(&[]);
-    let seen = net.event("work", "build", "");
     let machine = net.machine("a");
     let remote = Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap();
     let git_dir = machine.dir.join(".git");
     let lock = git_dir.join("refs/aynig/remote/origin/work.lock");
     for age in [55, 7] {
+        let seen = net.event("work", "build", &format!("x-age: {age}"));
         lock_of_a_killed_child(&git_dir, &lock, age);
         remote.refresh().unwrap();
+        assert_eq!(remote.known_tip(&RefName::branch("work")).unwrap(), Some(id(&seen)));
         assert!(!lock.exists());
     }
-    assert_eq!(remote.known_tip(&RefName::branch("work")).unwrap(), Some(id(&seen)));
 }
 
 /// K30: branches of a remote have their own names; refs of the runner's own are this repository's.

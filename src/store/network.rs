@@ -128,10 +128,12 @@ impl Remote {
             }
             // Somebody without a turn fetches too, and Git fails one of the two; or it is what a killed child
             // of ours left, which can soon be removed.
-            let young = children::sweep(&self.git.common_dir).young;
+            let swept = children::sweep(&self.git.common_dir);
             match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
-                None if !young.is_empty() && begun.elapsed() < LONGEST => std::thread::sleep(LAST_PAUSE),
+                None if begun.elapsed() > LONGEST => return fetched,
+                None if !swept.removed.is_empty() => {}
+                None if !swept.young.is_empty() => std::thread::sleep(LAST_PAUSE),
                 None => return fetched,
             }
         }
