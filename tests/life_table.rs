@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::path::Path;
 use support::life::Life;
 
 fn note_with<'a>(report: &'a serde_json::Value, words: &str) -> Option<&'a str> {
@@ -79,6 +80,12 @@ fn a_missing_interpreter_ends_stalled() {
     assert_eq!(done.code, Some(1));
     assert!(why.starts_with("could not be started: ") && why.contains("No such file"), "{why}");
     assert_eq!(life.state("work"), "stalled");
+    // Nobody sees a carriage return, so it is shown.
+    life.write(".aynig/command/build", "#!/bin/sh\r\necho\r\n");
+    life.git(&["commit", "-qam", "from elsewhere"]);
+    life.event("other", "build", "");
+    let done = life.tick(&["other"]).expect(1);
+    assert!(done.stdout.contains("interpreter '/bin/sh\\r' of "), "{done:?}");
 }
 
 /// K13: the command is resolved before the claim.
@@ -93,9 +100,18 @@ fn a_command_that_is_not_executable_costs_no_commit() {
     assert_eq!((done.code, report["result"].as_str()), (Some(2), Some("unusable")));
     assert_eq!(report["why"], "not executable", "{report}");
     let said = life.tick(&["work"]).expect(2);
-    assert!(said.stderr.contains("hint: ") && said.stderr.contains("--chmod=+x"), "{said:?}");
     assert_eq!(life.rev("work"), trigger);
-    // An unknown state neither.
+    // The hint mends it, whatever is checked out, and what the branch asked for is not lost.
+    let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_git-aynig")).parent().unwrap().display().to_string();
+    let mut shell = life.repo.command("sh");
+    shell.current_dir(life.repo.path()).args(["-ec", &format!("PATH={bin}:$PATH; {hint}")]);
+    let mended = shell.env("GIT_EDITOR", "echo mended >").output().unwrap();
+    assert!(mended.status.success(), "{hint}: {mended:?}");
+    assert_eq!((life.state("work").as_str(), life.git(&["status", "--short"])), ("build", String::new()));
+    life.tick(&["work"]);
+    assert_eq!(life.states("work")[1], "working");
+    // An unknown state costs none either.
     let trigger = life.event("other", "nothing", "");
     life.tick(&["other"]).expect(0);
     assert_eq!(life.rev("other"), trigger);

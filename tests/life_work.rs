@@ -57,6 +57,27 @@ fn commits_of_a_command_meet_a_renewed_lease() {
     assert_eq!((life.rev("work^2^1"), life.show("work", "file")), (life.rev("work~2"), "one\na".into()));
 }
 
+/// K26, K31: what is finished is kept where its branch can't be written, and is not done again.
+#[test]
+fn an_outcome_that_cannot_be_written_is_kept_and_landed_by_retry() {
+    let lock = "$(git rev-parse --path-format=absolute --git-common-dir)/refs/heads/work.lock";
+    let script = format!("echo x >>\"$T/runs\"; echo built >result; : >\"{lock}\"{NEXT}");
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    let done = life.tick(&["--lease", "5s", "work"]).expect(75);
+    assert!(done.stderr.contains("its outcome is kept in refs/aynig/attempts/"), "{done:?}");
+    assert_eq!(life.states("work"), ["working", "build"]);
+    std::fs::remove_file(life.path(".git/refs/heads/work.lock")).unwrap();
+    support::life::eventually("the recovery", || {
+        life.tick(&["work"]);
+        (life.state("work") == "stalled").then_some(())
+    });
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), life.show("work", "result").as_str()), ("next", "built"));
+    assert_eq!(life.said("runs"), "x\n");
+    life.repo.assert_sound();
+}
+
 /// Section 8, row 4
 #[test]
 fn a_command_that_advances_the_branch_itself_gets_its_outcome_on_top() {

@@ -14,6 +14,7 @@ use aynig::store::{
     Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
 };
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use support::net::Net;
 use support::{Repo, lock_of_a_killed_child};
@@ -131,6 +132,44 @@ fn a_file_in_the_refs_place_is_named_and_nothing_else_is_left() {
     std::fs::remove_file(place.join("b.lock")).unwrap();
     assert_eq!(compare_and_swap(&store, &name, Expected::Missing, first, &by(), "").unwrap(), Swap::Won);
     assert_eq!(repo.git(&["rev-parse", "a"]), first.to_string());
+    repo.assert_sound();
+}
+
+/// K11: many who make the same folders at once, and somebody who takes the empty ones away again, as Git does.
+#[test]
+fn folders_that_come_and_go_fail_no_swap() {
+    let repo = Repo::new();
+    let first = id(&repo.commit("work", "x"));
+    let heads = repo.git_dir().join("refs/heads");
+    let (makers, rounds) = (4, 300);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let remover = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let _ = std::fs::remove_dir(heads.join("a/b"));
+                let _ = std::fs::remove_dir(heads.join("a"));
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        });
+        let make = |maker: usize| {
+            let options = Options { durable: false, lock_wait: Duration::from_secs(20), isolated: true };
+            let store = GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &options).unwrap();
+            let name = RefName::branch(format!("a/b/{maker}"));
+            let (by, path) = (by(), repo.git_dir().join(format!("refs/heads/a/b/{maker}")));
+            move || {
+                (0..rounds).for_each(|_| {
+                    store.try_swap(&name, Expected::Missing, Some(first), &by, "").unwrap();
+                    std::fs::remove_file(&path).unwrap();
+                });
+            }
+        };
+        let threads: Vec<_> = (0..makers).map(|maker| scope.spawn(make(maker))).collect();
+        let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        over.store(true, Ordering::Relaxed);
+        remover.join().unwrap();
+        assert!(ended.iter().all(Result::is_ok));
+    });
+    assert_eq!(repo.git(&["for-each-ref", "refs/heads/a"]), "");
     repo.assert_sound();
 }
 

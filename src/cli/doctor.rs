@@ -10,7 +10,7 @@ use super::output;
 use super::session::{Global, Session};
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::checkup::{Finding, Level};
-use crate::runner::settings::CommandsFrom;
+use crate::runner::settings::Settings;
 use crate::store::git_command::Git;
 use crate::store::{RefName, tracking};
 use crate::supervisor::interrupt::Interrupt;
@@ -65,18 +65,18 @@ fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
         found.push(Finding::new(Level::Warning, "configuration", text).hint(hint));
     }
     let checked = || -> Result<Vec<Finding>, Failure> {
-        let mut settings = session.settings(&Default::default())?;
-        // What is known here is looked at: a store of the remote's own branches would fetch them.
-        let remote = settings.remote.take();
+        let ticked = session.settings(&Default::default())?;
+        let remote = ticked.remote.clone();
+        let settings = Settings { remote: None, ..ticked.clone() };
         for (key, days) in [("logExpire", 30), ("attemptExpire", 90)] {
             session.config.expiry(key, days)?;
         }
-        if let Some(remote) = &remote {
-            as_last_heard(&session, remote, &mut settings.commands_from)?;
-        }
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
-        let mut found = runner.checkup();
+        // Of a remote's branches what was last heard is looked at.
+        let known = remote.as_ref().filter(|remote| session.repo.has_remote(remote));
+        let ticked = known.map(|remote| session.recaller(remote, &ticked, &interrupt)).transpose()?;
+        let mut found = runner.checkup(ticked.as_ref().unwrap_or(&runner));
         let prefix = remote.as_deref().map_or_else(|| "refs/heads/".to_owned(), tracking);
         if let Some(history) = &args.history {
             let branch = history.as_deref().map(|name| session.branch(name)).transpose()?;
@@ -97,16 +97,6 @@ fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
         Ok(more) => found.extend(more),
         Err(failure) => found.push(failed("configuration", &failure, "git config --list --show-origin")),
     }
-}
-
-/// With a remote, the ref that commands come from is the remote's (K33): here, as it was last fetched.
-fn as_last_heard(session: &Session, remote: &str, from: &mut CommandsFrom) -> Result<(), Failure> {
-    let CommandsFrom::Ref(name) = from else { return Ok(()) };
-    let tracking = RefName::new([tracking(remote).as_bytes(), name.short()].concat());
-    if session.repo.open_store(false)?.tip(&tracking)?.is_some() {
-        *from = CommandsFrom::Ref(tracking);
-    }
-    Ok(())
 }
 
 /// A failure as a finding.

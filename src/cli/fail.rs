@@ -108,12 +108,11 @@ impl Failure {
         let hint = match &error {
             ChangeError::Leased(branch, _) => Some(at(branch).call("cancel")),
             ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => Some(at(branch).call("status")),
-            ChangeError::NoBranch(branch) | ChangeError::NoTrigger(branch, _) => {
-                Some(at(branch).set("<state>"))
-            }
+            ChangeError::NoBranch(branch) => Some(at(branch).list()),
+            ChangeError::NoTrigger(branch, _) => Some(at(branch).set("<state>")),
             ChangeError::Unborn(_) => Some("git commit --allow-empty -m 'first commit'".to_owned()),
             ChangeError::NotLeased(branch) | ChangeError::NotStalled(branch) => {
-                Some(at(branch).call("events"))
+                Some(at(branch).call("status"))
             }
             ChangeError::Blocked(..) => Some("commit or stash them, then try again".to_owned()),
             ChangeError::Message(_)

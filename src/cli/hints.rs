@@ -6,6 +6,7 @@
 
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
+use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
 use crate::store::{RefName, RemoteFailure, StoreError, tracking};
 use std::error::Error;
@@ -19,6 +20,7 @@ pub struct Addressed {
     pub word: String,
     /// The remote that it is a branch of, for a shell.
     remote: Option<String>,
+    branch: RefName,
     /// The ref that holds its head in this repository, for a shell.
     pub here: String,
 }
@@ -30,7 +32,13 @@ impl Addressed {
         let prefix = remote.map(tracking).unwrap_or_default();
         let here = shell_word(&[prefix.as_bytes(), branch.short()].concat());
         let remote = remote.map(|name| shell_word(name.as_bytes()));
-        Self { shown: escape(branch.short()), word: shell_word(branch.short()), remote, here }
+        Self {
+            shown: escape(branch.short()),
+            word: shell_word(branch.short()),
+            remote,
+            branch: branch.clone(),
+            here,
+        }
     }
     /// The branch of a report, where it was evaluated.
     pub fn of(report: &Report) -> Self {
@@ -44,10 +52,27 @@ impl Addressed {
     pub fn set(&self, state: &str) -> String {
         format!("git aynig set-state {state}{} -b {}", self.option(), self.word)
     }
-    /// What the run that answered `trigger` wrote to stderr; `logs` asks no remote, but knows commits.
-    pub fn stderr_of(&self, trigger: &str) -> String {
+    /// What the run that answered `trigger` printed; `logs` asks no remote, but knows commits.
+    pub fn logs_of(&self, trigger: &str, stderr_log: &Path) -> String {
         let whose = if self.remote.is_some() { trigger } else { &self.word };
-        format!("git aynig logs --stderr {whose}")
+        // Where it said nothing there, what it said is elsewhere.
+        let silent = std::fs::metadata(stderr_log).is_ok_and(|log| log.len() == 0);
+        format!("git aynig logs {}{whose}", if silent { "" } else { "--stderr " })
+    }
+    /// The branches that there are.
+    pub fn list(&self) -> String {
+        match &self.remote {
+            Some(remote) => format!("git ls-remote --heads {remote}"),
+            None => "git branch --list".to_owned(),
+        }
+    }
+    /// A change to commands, committed where they come from; the state is asked for again if that is here.
+    pub fn commit(&self, home: &Home, change: &str, state: &str) -> String {
+        let again = match home.is(&self.branch) {
+            true => format!(" && {}", self.set(state)),
+            false => String::new(),
+        };
+        format!("hint: {}{again}", home.commit(change, Some(&self.branch)))
     }
     /// Bringing a ref to where the branch is.
     pub fn push(&self, name: &str) -> Option<String> {
@@ -98,9 +123,7 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             vec![format!("another name, or first: git branch -m {word} <new name>")]
         }
         StoreError::Io { path, source, .. } => of_system(source, Some(path)),
-        StoreError::Remote { remote, failure, .. } => {
-            of_remote(&shell_word(remote.as_bytes()), *failure).into_iter().collect()
-        }
+        StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),
         StoreError::Moved { .. }
         | StoreError::RefusedName { .. }
         | StoreError::RefusedCommit { .. }
@@ -134,15 +157,21 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
     }
 }
 
-fn of_remote(remote: &str, failure: RemoteFailure) -> Option<String> {
-    match failure {
-        RemoteFailure::Unknown => Some(format!("git remote add {remote} <url>")),
-        RemoteFailure::Denied | RemoteFailure::Unreachable | RemoteFailure::TooLate => {
-            Some(format!("git ls-remote {remote}"))
+fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {
+    let look = format!("git ls-remote {remote}");
+    let hint = match failure {
+        RemoteFailure::Unknown => {
+            return vec!["git remote -v".to_owned(), format!("git remote add {remote} <url>")];
         }
-        RemoteFailure::Declined => Some("ask whoever runs the remote what its hooks allow".to_owned()),
+        RemoteFailure::Unreachable => {
+            let address = format!("where its address is wrong: git remote set-url {remote} <url>");
+            return vec![look, address];
+        }
+        RemoteFailure::Denied | RemoteFailure::TooLate => look,
+        RemoteFailure::Declined => "ask whoever runs the remote what its hooks allow".to_owned(),
         RemoteFailure::Busy | RemoteFailure::Other => {
-            Some("try again; where that does not help, what it says above is to be mended there".to_owned())
+            "try again; where that does not help, what it says above is to be mended there".to_owned()
         }
-    }
+    };
+    vec![hint]
 }

@@ -62,7 +62,9 @@ impl Observer for Display {
             Progress::WaitingForSlot => {
                 if self.notes {
                     self.clear();
-                    output::note(&format!("{name}: all worktrees are in use; waiting for one"));
+                    output::note(&format!(
+                        "{name}: all worktrees are in use; waiting for one (git aynig status)"
+                    ));
                 }
             }
             Progress::Claimed { state, .. } => {

@@ -67,7 +67,7 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
         _ => true,
     };
     let cause = match &ran.exit {
-        Some(_) if ran_at_all => at.stderr_of(&ran.trigger.short(10)),
+        Some(_) if ran_at_all => at.logs_of(&ran.trigger.short(10), &ran.stderr_log),
         Some(_) | None => "git aynig doctor".to_owned(),
     };
     let hints = match &ran.outcome {

@@ -11,6 +11,7 @@ use crate::protocol::name::STALLED;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::finish::with_causes;
+use crate::runner::home;
 use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
 use crate::store::RefName;
 use crate::store::command_tree::NOT_EXECUTABLE;
@@ -80,15 +81,15 @@ pub fn text(report: &Report, named: bool) -> Text {
                 "{branch}: '{state}' is not dispatched: {hop} dispatches led here, the limit is {max}"
             ))
         }
-        Verdict::Unusable { state, path, why } => {
+        Verdict::Unusable { state, path, why, home } => {
             if *why == NOT_EXECUTABLE {
-                let file = shell_word(format!(".aynig/{path}").as_bytes());
-                notes.push(format!("hint: git add --chmod=+x {file} && git commit"));
+                let change = home::executable(&format!(".aynig/{path}"));
+                notes.push(at.commit(home, &change, state.as_str()));
             }
             Some(format!("{branch}: the command of '{state}' cannot be used: .aynig/{path}: {why}"))
         }
         Verdict::Skipped(Skip::Missing) => {
-            notes.push(format!("hint: {}", at.set("<state>")));
+            notes.push(format!("hint: {}", at.list()));
             let of = report.remote.as_deref().map(|remote| format!(" on '{}'", escape(remote.as_bytes())));
             Some(format!("{branch}: no such branch{}", of.unwrap_or_default()))
         }
@@ -143,7 +144,7 @@ fn recovered(branch: &str, recovered: &Recovered) -> String {
 fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotTrusted => "not trusted".to_owned(),
-        Refusal::Branch => "refused: 'aynig.branches' leaves it out".to_owned(),
+        Refusal::Branch(_) => "refused: 'aynig.branches' leaves it out".to_owned(),
         Refusal::NoCommandsRef(name) => {
             format!("refused: '{}', where commands come from, does not exist", full(name))
         }
@@ -157,7 +158,10 @@ fn refused(refusal: &Refusal) -> String {
 fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
     match refusal {
         Refusal::NotTrusted => Some("hint: git aynig trust".to_owned()),
-        Refusal::Branch => Some(format!("hint: git config --global --add aynig.branches {}", at.word)),
+        Refusal::Branch(key) => {
+            let key = shell_word(key.as_bytes());
+            Some(format!("hint: git config --global --add {key} {}", at.word))
+        }
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
         Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here)),
         Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
@@ -198,13 +202,15 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         Note::NestedRepositories(names) => {
             format!("repositories inside the worktree were left out: {}", some(names))
         }
-        Note::NotCommitted(path) => {
-            return Some(format!(
-                "{branch}: .aynig/{path} is in the working tree, not in the commit\nhint: git add .aynig && git commit"
-            ));
+        Note::NotCommitted(path, home) => {
+            let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));
+            return Some(format!("{branch}: .aynig/{path} is in the working tree, not in {}\n{hint}", home.shown()));
         }
-        Note::NotInRef(path, name) => {
-            format!("the branch has .aynig/{path}, but commands come from {}, which has not", full(name))
+        Note::NotInRef(path, home) => {
+            let take = format!("git checkout {} -- {}", at.here, shell_word(format!(".aynig/{path}").as_bytes()));
+            let hint = at.commit(home, &take, path.trim_start_matches("command/"));
+            let from = home.shown();
+            format!("the branch has .aynig/{path}, but commands come from {from}, which has not\n{hint}")
         }
         Note::CommandsRestored => {
             "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()
@@ -315,7 +321,7 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
             ("hop", json!(hop)),
             ("max_hops", json!(max)),
         ],
-        Verdict::Unusable { state, path, why } => {
+        Verdict::Unusable { state, path, why, home: _ } => {
             vec![
                 result("unusable"),
                 ("state", json!(state.as_str())),

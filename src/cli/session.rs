@@ -110,6 +110,19 @@ impl Session {
         Ok(runner)
     }
 
+    /// A reader of a remote's branches as they were last heard of: it asks nobody.
+    pub fn recaller<'a>(
+        &'a self,
+        remote: &str,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Result<Runner<'a>, RunnerError> {
+        let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
+        let mut runner = self.runner_as(runner_id, settings, interrupt, &Silent)?;
+        runner.store = self.repo.recall_remote(remote)?;
+        Ok(runner)
+    }
+
     fn runner_as<'a>(
         &'a self,
         runner_id: String,

@@ -13,6 +13,8 @@ use std::io::{BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+const KEY: &str = "commandsFrom";
+
 /// `git aynig trust`.
 pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
     let session = Session::open(global)?;
@@ -20,7 +22,7 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
         return list(&session);
     }
     if args.revoke {
-        let output = session.repo.git.set_global(&key(&session), None)?;
+        let output = session.repo.git.set_global(&config::key_of(&session.repo.common_dir, KEY), None)?;
         // 5: there was nothing to remove.
         return match output.status.code() {
             Some(0 | 5) => still_trusted(global),
@@ -99,30 +101,13 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
             Failure::fatal(format!("GIT_CONFIG_GLOBAL is '{shown}', which is no file")).hint(otherwise())
         );
     }
-    let output = session.repo.git.set_global(&key(session), Some(&value))?;
+    let output = session.repo.git.set_global(&config::key_of(&session.repo.common_dir, KEY), Some(&value))?;
     if !output.status.success() {
         return Err(Failure::fatal(format!("cannot write the global configuration: {}", output.message))
             .hint(otherwise()));
     }
     output::note(&format!("trusted: {meaning}"));
     Ok(())
-}
-
-/// The key that names this repository and no other: what is special in a glob is taken literally, and what
-/// a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
-fn key(session: &Session) -> String {
-    let mut place = String::new();
-    for chunk in session.repo.common_dir.as_os_str().as_bytes().utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\n' => place.push('?'),
-                '*' | '?' | '[' | '\\' => place.extend(['\\', c]),
-                c => place.push(c),
-            }
-        }
-        place.extend(chunk.invalid().iter().map(|_| '?'));
-    }
-    format!("aynig.{place}.commandsFrom")
 }
 
 fn list(session: &Session) -> Result<i32, Failure> {

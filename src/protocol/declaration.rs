@@ -73,7 +73,9 @@ impl fmt::Display for Invalid {
             Invalid::BadState(state, why) => write!(f, "state {state:?} is not usable: {why}"),
             Invalid::Working => f.write_str("state 'working' is reserved for leases"),
             Invalid::Type { field, want } => write!(f, "'{field}' must be {want}"),
-            Invalid::Trailer(t) => write!(f, "trailer {t:?} is not 'key: value'"),
+            Invalid::Trailer(t) => {
+                write!(f, "trailer {t:?} is not 'key: value', with a key of letters, digits and '-'")
+            }
             Invalid::Managed(key) => write!(f, "trailer '{key}' is set by the runner alone"),
             Invalid::Unrenderable(why) => write!(f, "cannot be written as a commit message: {why}"),
             Invalid::TooLong(n) => write!(f, "the line has {n} bytes, more than 16 MiB"),

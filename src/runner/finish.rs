@@ -165,7 +165,7 @@ impl Runner<'_> {
         };
         let landed = match self.land(branch, base, commit, &log, live.lease_ends(), report) {
             Ok(landed) => landed,
-            Err(error) => return self.not_landed(branch, live, exit, error, kept, report),
+            Err(error) => return self.not_landed(branch, live, exit, error, (commit, kept), report),
         };
         match landed {
             Landed::Won(commit) => {

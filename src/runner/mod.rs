@@ -14,6 +14,7 @@ pub mod finish;
 mod forward;
 pub mod gc;
 pub mod history;
+pub mod home;
 pub mod housekeeping;
 mod land;
 mod last_words;

@@ -4,6 +4,7 @@
 //! a name here.
 
 use super::RunnerError;
+use super::home::Home;
 use crate::protocol::complete::Stall;
 use crate::protocol::decide::Idle;
 use crate::protocol::id::ObjectId;
@@ -58,6 +59,8 @@ pub enum Verdict {
         path: String,
         /// What is wrong with it.
         why: &'static str,
+        /// Where it is to be mended.
+        home: Home,
     },
     /// Not looked at.
     Skipped(Skip),
@@ -111,8 +114,8 @@ pub enum Skip {
 pub enum Refusal {
     /// Nobody has said what may run here.
     NotTrusted,
-    /// `aynig.branches` leaves it out.
-    Branch,
+    /// `aynig.branches` leaves it out; the key that lets more in, in this repository alone.
+    Branch(String),
     /// The ref that commands come from does not exist.
     NoCommandsRef(RefName),
     /// The head carries no good signature.
@@ -202,9 +205,9 @@ pub enum Note {
     /// Repositories inside the slot that were left out of the outcome.
     NestedRepositories(Vec<String>),
     /// A command of that name is in the checkout, not in the commit.
-    NotCommitted(String),
+    NotCommitted(String, Home),
     /// The command is on the branch, but commands come from elsewhere.
-    NotInRef(String, RefName),
+    NotInRef(String, Home),
     /// The copy of `.aynig/` that commands start from had been changed, and was written anew.
     CommandsRestored,
     /// Output was kept elsewhere, because a symbolic link is in the way.

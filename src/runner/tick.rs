@@ -12,9 +12,9 @@ use crate::protocol::decide::{Decision, decide};
 use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
-use crate::store::command_copy;
 use crate::store::command_tree::{self, Command, Lookup};
 use crate::store::{RefName, pattern};
+use crate::store::{command_copy, config};
 use std::cell::RefCell;
 
 impl Runner<'_> {
@@ -29,7 +29,7 @@ impl Runner<'_> {
     fn evaluate(&self, branch: &RefName, dry: bool, report: &mut Report) -> Result<Verdict, RunnerError> {
         report.remote = self.settings.remote.clone();
         if !self.settings.branches.is_empty() && !pattern::any(&self.settings.branches, branch) {
-            return Ok(Verdict::Refused(Refusal::Branch));
+            return Ok(Verdict::Refused(Refusal::Branch(config::key_of(&self.repo.common_dir, "branches"))));
         }
         loop {
             if self.interrupt.signal().is_some() {
@@ -57,7 +57,7 @@ impl Runner<'_> {
                     let Some(state) = tip.event.as_ref().and_then(|e| e.state_name()).cloned() else {
                         return Ok(Verdict::Idle(idle));
                     };
-                    return Ok(Verdict::Unusable { state, path, why });
+                    return Ok(Verdict::Unusable { state, path, why, home: self.home() });
                 }
                 Decision::Leased { until, observed } => {
                     if observed.is_some_and(|o| o != crate::protocol::decide::Observed::Policy) {
@@ -176,15 +176,15 @@ impl Runner<'_> {
     ) -> Result<(), RunnerError> {
         let crate::protocol::decide::Idle::NoCommand { state } = idle else { return Ok(()) };
         let path = format!("command/{state}");
-        if let CommandsFrom::Ref(name) = &self.settings.commands_from
+        if let CommandsFrom::Ref(_) = &self.settings.commands_from
             && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
             && command_tree::lookup(&*self.store, tree, self.settings.whose(), state)? != Lookup::Missing
         {
-            report.notes.push(Note::NotInRef(path, name.clone()));
+            report.notes.push(Note::NotInRef(path, self.home()));
         } else if let Some(dir) = &self.repo.main_dir
             && dir.join(command_tree::FOLDER).join(&path).is_file()
         {
-            report.notes.push(Note::NotCommitted(path));
+            report.notes.push(Note::NotCommitted(path, self.home()));
         }
         Ok(())
     }

@@ -27,14 +27,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// An outcome that the remote refused, or that could not be brought there while the lease held (K31).
+    /// An outcome that the remote refused, or that could not be brought there, or written here, while the lease
+    /// held (K31).
     pub(super) fn not_landed(
         &self,
         branch: &RefName,
         live: &mut Live,
         exit: &Exit,
         error: RunnerError,
-        kept: Result<Option<RefName>, RunnerError>,
+        (commit, kept): (ObjectId, Result<Option<RefName>, RunnerError>),
         report: &mut Report,
     ) -> Result<Option<Ran>, RunnerError> {
         if let RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, message, .. }) =
@@ -43,6 +44,11 @@ impl Runner<'_> {
             let why = Stall::Declined(message.clone());
             return self.try_stall(branch, live, Some(exit), why, kept.unwrap_or(None), report);
         }
+        // What is finished is kept, whatever held up its branch.
+        let kept = kept.and_then(|kept| match kept {
+            None => self.keep_outcome(live, commit),
+            kept => Ok(kept),
+        });
         match kept {
             Ok(Some(name)) => {
                 report.notes.push(Note::OutcomeKept(name));

@@ -5,6 +5,7 @@
 
 use super::StoreError;
 use super::repository::Repository;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// One value of the configuration.
@@ -50,6 +51,23 @@ pub fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
         }
     }
     Ok(entries)
+}
+
+/// The key of ours that is for this repository and no other: what is special in a glob is taken literally, and
+/// what a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
+pub fn key_of(common_dir: &Path, key: &str) -> String {
+    let mut place = String::new();
+    for chunk in common_dir.as_os_str().as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => place.push('?'),
+                '*' | '?' | '[' | '\\' => place.extend(['\\', c]),
+                c => place.push(c),
+            }
+        }
+        place.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    format!("aynig.{place}.{key}")
 }
 
 /// The system-wide file of a Git that lives below another prefix than `/usr`, which gix does not read.

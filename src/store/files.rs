@@ -324,9 +324,9 @@ impl FilesRefs {
                 self.adjust_mode(folder)?;
                 if sync { self.sync_folder_of(folder) } else { Ok(()) }
             }
-            Err(e) if e.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-            // Removed as empty by somebody else meanwhile: the caller's next step finds out.
+            // Made, or removed as empty, by somebody else meanwhile: the caller's next step finds out.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && is_dir_or_gone(folder) => Ok(()),
             Err(e) => Err(io_error("create", folder)(e)),
         }
     }
@@ -377,6 +377,10 @@ pub(super) fn remove_empty_dirs(folder: &Path) {
         }
     }
     let _ = fs::remove_dir(folder);
+}
+
+fn is_dir_or_gone(path: &Path) -> bool {
+    path.is_dir() || path.symlink_metadata().is_err()
 }
 
 #[cfg(test)]

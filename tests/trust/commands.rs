@@ -59,7 +59,14 @@ fn a_command_that_is_not_committed_is_said_with_what_mends_it() {
         "{}",
         said.err
     );
-    assert!(said.err.contains("hint: git add .aynig && git commit"), "{}", said.err);
+    let again = "git aynig set-state later -b main";
+    let hint = format!("hint: git switch main && git add .aynig && git commit && {again}\n");
+    assert!(said.err.ends_with(&hint), "{}", said.err);
+    // Where commands come from another branch, what the branch asks for is not taken away.
+    world.aynig(&dir, &["trust"]).expect(0);
+    world.aynig(&dir, &["set-state", "later", "-b", "work"]).expect(0);
+    let said = world.aynig(&dir, &["tick", "work"]).expect(0);
+    assert!(said.err.ends_with("hint: git switch main && git add .aynig && git commit\n"), "{}", said.err);
 }
 
 /// K13, K4

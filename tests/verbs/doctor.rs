@@ -110,7 +110,9 @@ fn commands_that_cannot_be_started_are_named() {
     std::fs::write(rig.dir.join(".aynig/command/late"), "#!/bin/sh\n").unwrap();
     let findings = rig.doctor(0);
     let plain = found(&findings, "warning", "commands", ".aynig/command/plain: not executable");
-    assert_eq!(plain["hint"], "git add --chmod=+x .aynig/command/plain && git commit");
+    let mends = "git switch main && chmod +x .aynig/command/plain && \
+                 git add --chmod=+x .aynig/command/plain && git commit";
+    assert_eq!(plain["hint"], mends);
     found(&findings, "warning", "commands", ".aynig/command/link: a symbolic link that leaves .aynig/");
     found(
         &findings,
@@ -120,7 +122,9 @@ fn commands_that_cannot_be_started_are_named() {
     );
     // Asked for, it stops that branch's tick.
     rig.set("work", "plain");
-    found(&rig.doctor(1), "error", "branches", "work: .aynig/command/plain: not executable");
+    let findings = rig.doctor(1);
+    let asked = found(&findings, "error", "branches", "work: .aynig/command/plain: not executable");
+    assert_eq!(asked["hint"], mends);
     rig.aynig(&["tick", "work"]).expect(2);
 }
 
@@ -251,8 +255,14 @@ fn the_remote_that_runners_share_is_asked_only_where_that_is_wanted() {
     rig.git(&["remote", "set-url", "shared", "../there.git"]);
     found(&network(0), "ok", "remote", "'shared' is at ../there.git, and answers (");
     // Commands come from the remote's own branch, as it was last heard of (K33).
+    found(&rig.doctor(0), "ok", "trust", "refs/heads/main of 'shared', which was not fetched yet");
     rig.git(&["update-ref", "refs/aynig/remote/shared/main", "main"]);
-    found(&rig.doctor(0), "ok", "trust", "commands come from refs/aynig/remote/shared/main");
+    found(&rig.doctor(0), "ok", "trust", "commands come from refs/heads/main of 'shared'");
+    // So are its branches; this repository's own are not ticked.
+    rig.aynig(&["set-state", "build", "--remote", ".", "-b", "here"]).expect(0);
+    found(&rig.doctor(0), "ok", "branches", "0 with a state event");
+    rig.git(&["update-ref", "refs/aynig/remote/shared/there", "here"]);
+    found(&rig.doctor(0), "ok", "branches", "1 with a state event");
     // A value that Git would take for a flag is no name.
     rig.git(&["config", "aynig.remote", "--upload-pack=x"]);
     found(&network(1), "error", "remote", "is no remote here");

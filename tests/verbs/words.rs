@@ -235,5 +235,5 @@ fn what_a_remote_declined_is_landed_by_the_hint() {
     let said = a.tick(&["next"]).expect(2);
     assert!(said.stderr.contains("\nnext: nothing was claimed\n"), "{said:?}");
     let said = a.run(&["cancel", "--remote", "origin", "next"]).expect(128);
-    assert!(said.stderr.ends_with("hint: git aynig events --remote origin next\n"), "{said:?}");
+    assert!(said.stderr.ends_with("hint: git aynig status --remote origin next\n"), "{said:?}");
 }

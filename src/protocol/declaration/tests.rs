@@ -76,10 +76,22 @@ fn what_is_no_declaration_says_why() {
         (r#"{"state":"a","trailers":[1]}"#, trailers),
         (r#"{"state":"a","trailers":[{"key":"k"}]}"#, trailers),
         (r#"{"state":"a","trailers":{"k":1}}"#, trailers),
-        (r#"{"state":"a","trailers":["k v"]}"#, r#"trailer "k v" is not 'key: value'"#),
-        (r#"{"state":"a","trailers":[": v"]}"#, r#"trailer "" is not 'key: value'"#),
-        (r#"{"state":"a","trailers":["k l: v"]}"#, r#"trailer "k l" is not 'key: value'"#),
-        (r#"{"state":"a","trailers":{"ü":"v"}}"#, r#"trailer "ü" is not 'key: value'"#),
+        (
+            r#"{"state":"a","trailers":["k v"]}"#,
+            r#"trailer "k v" is not 'key: value', with a key of letters, digits and '-'"#,
+        ),
+        (
+            r#"{"state":"a","trailers":[": v"]}"#,
+            r#"trailer "" is not 'key: value', with a key of letters, digits and '-'"#,
+        ),
+        (
+            r#"{"state":"a","trailers":["k l: v"]}"#,
+            r#"trailer "k l" is not 'key: value', with a key of letters, digits and '-'"#,
+        ),
+        (
+            r#"{"state":"a","trailers":{"ü":"v"}}"#,
+            r#"trailer "ü" is not 'key: value', with a key of letters, digits and '-'"#,
+        ),
         (r#"{"state":"a","trailers":["dwp-hop: 0"]}"#, "trailer 'dwp-hop' is set by the runner alone"),
         (
             r#"{"state":"a","trailers":{"Aynig-Run-Id":"x"}}"#,

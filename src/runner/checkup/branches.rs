@@ -3,10 +3,11 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted, shown};
 use crate::protocol::text::{escape, shell_word};
+use crate::runner::home::{Home, executable};
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::{Runner, RunnerError, finish};
 use crate::store::RefName;
-use crate::store::command_tree::FOLDER;
+use crate::store::command_tree::{FOLDER, NOT_EXECUTABLE};
 
 /// At most so many branches are named for the same thing.
 const NAMED: usize = 20;
@@ -23,7 +24,8 @@ impl Runner<'_> {
             let text = format!("{} is another name for {} and is never ticked", name(&branch), name(&target));
             found.push(Finding::new(Warning, "branches", text));
         }
-        found.extend(surveyed.branches.iter().filter_map(judge).take(NAMED));
+        let home = self.home();
+        found.extend(surveyed.branches.iter().filter_map(|status| judge(status, &home)).take(NAMED));
         let text = format!("{} with a state event", surveyed.branches.len());
         found.push(Finding::new(Fine, "branches", text));
         Ok(())
@@ -34,7 +36,7 @@ fn word(branch: &RefName) -> String {
     shell_word(branch.short())
 }
 
-fn judge(status: &BranchStatus) -> Option<Finding> {
+fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
     let branch = escape(status.branch.short());
     if let Some((busy, dir)) = &status.busy {
         let text = format!("{branch} is skipped: it is being {busy} in '{}'", shown(dir));
@@ -45,7 +47,8 @@ fn judge(status: &BranchStatus) -> Option<Finding> {
     let (level, text, hint) = match &status.standing {
         Standing::Unusable(path, why) => {
             let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));
-            (Error, text, format!("git aynig status {named}"))
+            let mend = home.commit(&executable(&format!("{FOLDER}/{path}")), Some(&status.branch));
+            (Error, text, if *why == NOT_EXECUTABLE { mend } else { format!("git aynig status {named}") })
         }
         Standing::InvalidState(_, why) => (Warning, format!("{branch}: its state is not usable: {why}"), set),
         Standing::HopLimit { hop, max } => {

@@ -3,7 +3,8 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name};
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::escape;
+use crate::runner::home::executable;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
 use crate::store::command_tree::{self, Entry, FOLDER};
@@ -24,7 +25,13 @@ impl Runner<'_> {
                 ("HEAD".to_owned(), head)
             }
             CommandsFrom::Ref(source) => {
-                let Some(tip) = self.store.tip(source)? else {
+                let shown = self.home().shown();
+                let Some(tip) = self.store.known_tip(source)? else {
+                    if self.settings.remote.is_some() {
+                        let text = format!("commands come from {shown}, which was not fetched yet");
+                        found.push(Finding::new(Fine, "trust", text));
+                        return Ok(());
+                    }
                     let text = format!("'{}', where commands come from, does not exist", name(source));
                     // A commit makes it only where it is the branch that is checked out, and has none yet.
                     let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists())
@@ -34,8 +41,8 @@ impl Runner<'_> {
                     found.push(Finding::new(Error, "trust", text).hint(mend));
                     return Ok(());
                 };
-                found.push(Finding::new(Fine, "trust", format!("commands come from {}", name(source))));
-                (name(source), Some(tip))
+                found.push(Finding::new(Fine, "trust", format!("commands come from {shown}")));
+                (shown, Some(tip))
             }
         };
         let commands = match tree {
@@ -61,10 +68,10 @@ impl Runner<'_> {
             false => Finding::new(Fine, "commands", format!("{} in {from}", list.join(", "))),
         });
         for (path, entry) in commands {
+            let file = format!("{FOLDER}/{path}");
             let path = escape(path.as_bytes());
-            let file = shell_word(path.as_bytes());
             if let Entry::Unusable(why) = entry {
-                let hint = format!("git add --chmod=+x {FOLDER}/{file} && git commit");
+                let hint = self.home().commit(&executable(&file), None);
                 let text = format!("{FOLDER}/{path}: {why}");
                 found.push(Finding::new(Warning, "commands", text).hint(hint));
             } else if let Entry::BadName(why) = entry {
@@ -82,7 +89,7 @@ impl Runner<'_> {
             if !commands.iter().any(|(known, _)| *known == path) {
                 let text =
                     format!("{FOLDER}/{} is in the working tree, not in {from}", escape(path.as_bytes()));
-                let hint = format!("git add {FOLDER} && git commit");
+                let hint = self.home().commit(&format!("git add {FOLDER}"), None);
                 found.push(Finding::new(Warning, "commands", text).hint(hint));
             }
         }

@@ -84,8 +84,9 @@ fn quoted(path: &Path) -> String {
 type Findings = Vec<Finding>;
 
 impl Runner<'_> {
-    /// Looks at everything. What can't be looked at is a finding too.
-    pub fn checkup(&self) -> Findings {
+    /// Looks at everything, and at the branches that are ticked, a remote's perhaps. What can't be looked at is
+    /// a finding too.
+    pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
         let checks: [(&str, Check<'_, '_>); 10] = [
             ("repository", Self::check_backend),
@@ -101,7 +102,8 @@ impl Runner<'_> {
         ];
         let mut found = Findings::new();
         for (subject, check) in checks {
-            if let Err(error) = check(self, &mut found) {
+            let runner = if ["trust", "branches"].contains(&subject) { ticked } else { self };
+            if let Err(error) = check(runner, &mut found) {
                 found.push(Finding::new(Error, subject, finish::with_causes(&error)));
             }
         }

@@ -110,5 +110,7 @@ fn interpreter(path: &Path) -> Option<String> {
     let file = std::fs::File::open(path).ok()?;
     BufReader::new(file.take(256)).read_until(b'\n', &mut line).ok()?;
     let line = String::from_utf8_lossy(line.strip_prefix(b"#!")?).into_owned();
-    Some(line.split_whitespace().next()?.to_owned())
+    // As the system takes it: a carriage return at the end is a part of the name.
+    let name = line.trim_start_matches([' ', '\t']).split([' ', '\t', '\n']).next()?;
+    Some(name.escape_debug().to_string())
 }
