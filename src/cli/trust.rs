@@ -84,7 +84,9 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
         CommandsFrom::Ref(name) => {
             let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
             let shown = escape(name.as_bytes());
-            let meaning = format!("commands come from {shown}, whatever another branch holds");
+            let of = session.config.remote(None).map(|remote| format!(" of '{}'", escape(remote.as_bytes())));
+            let of = of.unwrap_or_default();
+            let meaning = format!("commands come from {shown}{of}, whatever another branch holds");
             (name, meaning)
         }
     };

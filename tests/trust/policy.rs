@@ -24,6 +24,16 @@ fn branches_outside_the_patterns_are_never_ticked() {
     let said = world.aynig(&dir, &["tick", "work"]).expect(2);
     assert!(said.out.contains("work: refused: 'aynig.branches'"), "{}", said.out);
     assert_eq!(head(&world, &dir, "work"), before);
+    let doctor = world.aynig(&dir, &["doctor"]);
+    assert!(doctor.out.contains(" with a state event, 1 of them left out"), "{}", doctor.out);
+    // Pasted, what it prints lets the branch in, in this repository and no other.
+    let hint = said.err.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    let patterns = || world.git(&dir, &["config", "--global", "--get-all", "aynig.branches"]);
+    let all = patterns();
+    world.run("sh", &dir, &["-ec", hint]).expect(0);
+    assert_eq!(patterns(), all);
+    let said = world.aynig(&dir, &["tick", "work"]).expect(0);
+    assert!(said.out.contains("work: build -> review"), "{}", said.out);
 }
 
 trait UnwrapState {

@@ -13,6 +13,7 @@ printed.";
 
 /// `hooks`, sections.
 pub const HOOKS_MORE: &str = "\
+Trust and pushes:
 Nothing is started where nobody has said which commands may run: the hook says so in one line. AYNIG=0 in the \
 environment, or 'git -c aynig.hooks=off commit', skips the hook once. Inside a run hooks start nothing; the runner \
 looks at those branches when the run is over.

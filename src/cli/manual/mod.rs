@@ -47,18 +47,18 @@ Configuration:
 and may also be given for one repository, as 'aynig.<Git directory or glob>.<key>'. Durations are 90, 90s, \
 5m or '1h 30m'; a bare number is seconds.
   commandsFrom*      none (default), branch, or a ref: which commit commands are read from
-  branches*          patterns of branches that may be ticked; several; default all
+  branches*          patterns of branches that may be ticked; several; default all; in hooks of bare repositories few, see gitaynig-server(7)
   requireSignature*  dispatch only heads that 'git verify-commit' accepts, and sign what is written (false)
   exec*              what every command is started with, such as a sandbox
   passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all
-  worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig)
+  worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig; of a bare repository, aynig/worktrees in it)
   leaseDuration      how long a lease holds without renewal (5m)
   remote             the remote whose branches are meant (none)
-  leaseGrace         how long after its end a lease still counts (0; with a remote 30s)
+  leaseGrace         how long after its end a lease still counts (0; with a remote, and in the aynig dialect, 30s)
   takeover           date or observe: whose clock judges the leases of others (date)
   timeout            ends a command that runs longer (none)
   killGrace          from SIGTERM to SIGKILL (10s)
-  jobs               commands at a time, and slots (number of CPUs)
+  jobs               commands at a time, and slots (number of CPUs; in hooks 1)
   roleOnly           take only the states that the role has commands for (false)
   role               prefer commands of this role (none)
   stage              all or index: what of a worktree becomes part of the outcome (all)

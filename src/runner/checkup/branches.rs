@@ -26,7 +26,11 @@ impl Runner<'_> {
         }
         let home = self.home();
         found.extend(surveyed.branches.iter().filter_map(|status| judge(status, &home)).take(NAMED));
-        let text = format!("{} with a state event", surveyed.branches.len());
+        let left_out = surveyed.branches.iter().filter(|b| matches!(b.standing, Standing::LeftOut)).count();
+        let mut text = format!("{} with a state event", surveyed.branches.len());
+        if left_out > 0 {
+            text.push_str(&format!(", {left_out} of them left out by 'aynig.branches'"));
+        }
         found.push(Finding::new(Fine, "branches", text));
         Ok(())
     }
