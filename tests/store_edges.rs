@@ -28,7 +28,11 @@ fn id(hex: &str) -> ObjectId {
 }
 
 fn store(repo: &Repo) -> GixStore {
-    let options = Options { durable: true, lock_wait: Duration::from_millis(100), isolated: true };
+    store_with(repo, true, Duration::from_millis(100))
+}
+
+fn store_with(repo: &Repo, durable: bool, lock_wait: Duration) -> GixStore {
+    let options = Options { durable, lock_wait, isolated: true };
     GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &options).unwrap()
 }
 
@@ -152,8 +156,7 @@ fn folders_that_come_and_go_fail_no_swap() {
             }
         });
         let make = |maker: usize| {
-            let options = Options { durable: false, lock_wait: Duration::from_secs(20), isolated: true };
-            let store = GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &options).unwrap();
+            let store = store_with(&repo, false, Duration::from_secs(20));
             let name = RefName::branch(format!("a/b/{maker}"));
             let (by, path) = (by(), repo.git_dir().join(format!("refs/heads/a/b/{maker}")));
             move || {

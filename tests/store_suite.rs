@@ -866,15 +866,25 @@ fn a_shared_repository_gets_gits_modes() {
         repo.git(&["config", "core.sharedRepository", shared]);
         let first = repo.commit("main", "x");
         let name = RefName::branch("new/deep/ref");
-        if by_git {
+        let tree = repo.git(&["rev-parse", "main^{tree}"]);
+        let object = if by_git {
             repo.git(&["update-ref", "refs/heads/new/deep/ref", &first]);
+            repo.git(&["commit-tree", "-m", "object", &tree])
         } else {
             let store = gix_store(&repo, false);
             compare_and_swap(&store, &name, Expected::Missing, id(&first), &by(), "").unwrap();
-        }
+            let new =
+                NewCommit { tree: id(&tree), parents: vec![], signature: by(), message: "object\n".into() };
+            store.write_commit(&new).unwrap().to_string()
+        };
+        let folder = format!("objects/{}", &object[..2]);
+        let file = format!("{folder}/{}", &object[2..]);
         ["refs/heads/new", "refs/heads/new/deep", "refs/heads/new/deep/ref", "logs/refs/heads/new/deep/ref"]
+            .into_iter()
+            .chain([folder.as_str(), file.as_str()])
             .map(|f| std::fs::metadata(repo.git_dir().join(f)).unwrap().permissions().mode())
             .map(|mode| format!("{mode:o}"))
+            .collect::<Vec<_>>()
     };
     for shared in ["umask", "group", "all", "0600", "0640", "0664"] {
         assert_eq!(modes(shared, false), modes(shared, true), "{shared}");

@@ -384,17 +384,4 @@ fn is_dir_or_gone(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes_are_those_git_would_give() {
-        assert_eq!(Shared::from_config(Some(b"group")).mode(0o644, false), 0o664);
-        assert_eq!(Shared::from_config(Some(b"group")).mode(0o444, false), 0o444);
-        assert_eq!(Shared::from_config(Some(b"group")).mode(0o700, true), 0o2770);
-        assert_eq!(Shared::from_config(Some(b"all")).mode(0o640, false), 0o664);
-        assert_eq!(Shared::from_config(Some(b"0600")).mode(0o644, false), 0o600);
-        assert_eq!(Shared::from_config(Some(b"0640")).mode(0o755, true), 0o2750);
-        assert_eq!(Shared::from_config(None).mode(0o644, false), 0o644);
-    }
-}
+mod tests;
