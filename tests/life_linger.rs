@@ -39,7 +39,16 @@ fn a_process_that_outlives_its_command_ends_the_run_with_the_slots_changes() {
     life.event("other", "quick", "");
     let command = life.aynig(&["tick", "--jobs", "1", "other"]);
     let other = Running::saying(command, &life.shared().join("waits"));
-    assert_eq!(life.hear("waits"), "other: all worktrees are in use; waiting for one");
+    let waits = "other: all worktrees are in use; waiting for one (git aynig doctor says who has them)";
+    assert_eq!(life.hear("waits"), waits);
+    life.config("aynig.jobs", "1");
+    let found = life.run(&["doctor"]).expect(0).stdout;
+    assert!(found.contains("on refs/heads/work, whose command has ended"), "{found}");
+    assert!(
+        found.contains("a tick waits for a lease to end") && found.contains("git aynig cancel work"),
+        "{found}"
+    );
+    life.git(&["config", "--global", "--unset", "aynig.jobs"]);
     life.tick(&["work"]).expect(3);
     assert_eq!((life.state("other"), lives(&pid)), ("quick".into(), true));
     gate.open();

@@ -63,10 +63,7 @@ pub fn run(argv: &[OsString]) -> Option<i32> {
     }
     let inner = match Inner::try_parse_from(argv) {
         Ok(inner) => inner,
-        Err(error) => {
-            let _ = error.print();
-            return Some(129);
-        }
+        Err(error) => return Some(super::wrong_usage(&error)),
     };
     let global = Global { git_dir: inner.git_dir, quiet: false, verbose: 0 };
     Some(match inner.verb {

@@ -68,12 +68,15 @@ fn parse(argv: &[OsString]) -> Result<Cli, i32> {
                 let _ = error.print();
                 0
             }
-            _ => {
-                let _ = error.print();
-                129
-            }
+            _ => wrong_usage(&error),
         }
     })
+}
+
+/// Says what is wrong with the arguments. `git aynig --help` is Git's, which looks for a manual page: `-h` is ours.
+fn wrong_usage(error: &clap::Error) -> i32 {
+    output::error(&error.render().to_string().replace("'--help'", "'-h'"));
+    129
 }
 
 /// Shows the manual page of a verb, where it is installed; false where it is not.

@@ -63,7 +63,7 @@ impl Observer for Display {
                 if self.notes {
                     self.clear();
                     output::note(&format!(
-                        "{name}: all worktrees are in use; waiting for one (git aynig status)"
+                        "{name}: all worktrees are in use; waiting for one (git aynig doctor says who has them)"
                     ));
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, existing, name, quoted, shown};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::{checkout, locks};
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -39,6 +39,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let pool = self.pool()?;
+        let mut kept = Vec::new();
         for number in pool.known() {
             let run = pool.peek(number).run;
             let id = run.as_ref().map(|r| escape(r.run_id.as_bytes())).unwrap_or_default();
@@ -48,9 +49,12 @@ impl Runner<'_> {
             };
             let lingers = run.as_ref().is_some_and(|r| r.lingering);
             match (run, slot.is_inhabited()?) {
-                (Some(_), _) if lingers => {
-                    let text = format!("{number} is kept by run {id}, whose command has ended");
+                (Some(run), _) if lingers => {
+                    let on = run.branch_name();
+                    let text =
+                        format!("{number} is kept by run {id} on {}, whose command has ended", name(&on));
                     found.push(Finding::new(Fine, "worktrees", text));
+                    kept.push(on);
                 }
                 (_, true) => {
                     let text = format!("{number} has processes in it that no runner knows");
@@ -66,6 +70,12 @@ impl Runner<'_> {
                 }
                 (None, false) => {}
             }
+        }
+        if let Some(on) = kept.first().filter(|_| kept.len() >= self.settings.jobs) {
+            let text =
+                "all of them are kept by runs whose commands have ended: a tick waits for a lease to end";
+            let hint = format!("git aynig cancel {}", shell_word(on.short()));
+            found.push(Finding::new(Warning, "worktrees", text).hint(hint));
         }
         Ok(())
     }
