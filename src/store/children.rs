@@ -177,10 +177,10 @@ pub fn sweep(common_dir: &Path) -> Swept {
     let mut swept = Swept::default();
     for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
         let path = entry.path();
-        let Ok(file) = File::open(&path) else { continue };
+        let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else { continue };
         // Somebody waits for this child.
-        let Ok(_alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
-        let Some(told) = read(&path) else {
+        let Ok(alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
+        let Some(mut told) = read(&path) else {
             if age_of(&path) > OLD {
                 let _ = fs::remove_file(&path);
             }
@@ -190,7 +190,13 @@ pub fn sweep(common_dir: &Path) -> Swept {
         if lives {
             continue;
         }
-        let since = SystemTime::now().duration_since(told.begun).unwrap_or_default();
+        // Nobody saw it end, but now it is dead: what is locked later is somebody else's.
+        let now = SystemTime::now();
+        if told.ended > now {
+            let _ = (&*alone).write_all(format!("ended {}\n", seconds(now)).as_bytes());
+            told.ended = now;
+        }
+        let since = now.duration_since(told.begun).unwrap_or_default();
         let mut all_old = since > OLD;
         for lock in told.places.iter().flat_map(|place| locks_at(place)) {
             let made = fs::symlink_metadata(&lock).and_then(|m| m.modified());
@@ -251,6 +257,26 @@ mod tests {
         assert_eq!(locks.iter().map(|l| l.exists()).collect::<Vec<_>>(), [true, false, true, true]);
         assert_eq!(fs::read_dir(folder(dir.path())).unwrap().count(), 0);
         assert!(sweep(dir.path()).removed.is_empty());
+    }
+
+    #[test]
+    fn a_child_that_nobody_saw_end_is_over_when_it_is_found_dead() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder(dir.path())).unwrap();
+        fs::create_dir_all(dir.path().join("refs")).unwrap();
+        let lock = |name: &str| {
+            let path = dir.path().join("refs").join(name);
+            File::create(&path).unwrap();
+            path
+        };
+        let begun = seconds(SystemTime::now() - Duration::from_secs(20));
+        let note = format!("begun {begun}\nlife 3600\nlock {}\0\n", dir.path().join("refs").display());
+        fs::write(folder(dir.path()).join("note"), note).unwrap();
+        let before = lock("before.lock");
+        assert_eq!(sweep(dir.path()).young, std::slice::from_ref(&before));
+        std::thread::sleep(Duration::from_millis(20));
+        lock("after.lock");
+        assert_eq!(sweep(dir.path()).young, [before]);
     }
 
     #[test]
