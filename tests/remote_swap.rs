@@ -8,7 +8,7 @@ use aynig::store::locks;
 use aynig::store::repository::Repository;
 use aynig::store::swap::compare_and_swap;
 use aynig::store::{Expected, RefName, Signature, Store, StoreError, Swap};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::life::{eventually, lives};
 use support::net::{Machine, Net};
 
@@ -98,8 +98,10 @@ fn a_push_that_takes_too_long_ends_on_this_side_only() {
         if by_path {
             machine.git(&["remote", "set-url", "origin", net.origin().to_str().unwrap()]);
         }
+        let begun = Instant::now();
         let verdict = swap_within(&machine, Duration::from_secs(1), &seen, &new);
         assert!(matches!(verdict, Err(StoreError::Remote { .. })), "{verdict:?}");
+        assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
         assert_eq!(net.rev(BRANCH), seen);
     }
     // Nothing came of it yet; both go on now, and one of them moves the branch.

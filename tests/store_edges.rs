@@ -9,7 +9,7 @@ use aynig::store::git_command::Git;
 use aynig::store::gix_store::{GixStore, Options};
 use aynig::store::memory::MemoryStore;
 use aynig::store::repository::Repository;
-use aynig::store::swap::{compare_and_swap, create_ref, delete_ref};
+use aynig::store::swap::{compare_and_swap, create_ref, delete_ref, put_ref};
 use aynig::store::{
     Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
 };
@@ -244,6 +244,59 @@ fn a_fetch_clears_what_a_killed_child_left() {
         remote.refresh().unwrap();
         assert_eq!(remote.known_tip(&RefName::branch("work")).unwrap(), Some(id(&seen)));
         assert!(!lock.exists());
+    }
+}
+
+/// K11: a ref that is where it should be is not written again.
+#[test]
+fn a_ref_that_is_there_needs_no_lock() {
+    let repo = Repo::new();
+    let (first, second) = (id(&repo.commit("work", "x")), id(&repo.commit("work", "y")));
+    let store = store(&repo);
+    let run = RefName::new("refs/aynig/run/2f0c");
+    assert_eq!(put_ref(&store, &run, first, &by(), "").unwrap(), Swap::Won);
+    std::fs::write(repo.git_dir().join("refs/aynig/run/2f0c.lock"), "").unwrap();
+    assert_eq!(put_ref(&store, &run, first, &by(), "").unwrap(), Swap::Won);
+    let held = put_ref(&store, &run, second, &by(), "");
+    assert!(!matches!(held, Ok(Swap::Won)), "{held:?}");
+}
+
+/// K30: a shallow clone's history ends where that clone says.
+#[test]
+fn a_shallow_history_ends_where_it_was_cut() {
+    let net = Net::new(&[]);
+    let (below, tip) = (net.event("work", "one", ""), net.event("work", "two", ""));
+    let machine = net.clone_as("a", &["--depth", "1", "--branch", "work"]);
+    let remote = Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap();
+    assert!(remote.history_ends_at(id(&tip)).unwrap());
+    assert!(!remote.history_ends_at(id(&below)).unwrap());
+}
+
+/// K30: a branch that is deleted between the answer and the fetch is gone; a fetch that fails says why.
+#[test]
+fn a_branch_that_goes_away_before_it_is_fetched_is_gone() {
+    let net = Net::new(&[]);
+    net.event("work", "build", "");
+    let work = RefName::branch("work");
+    for (then, gone) in [("git update-ref -d refs/heads/work", true), ("exit 1", false)] {
+        let machine = net.machine(if gone { "a" } else { "b" });
+        net.event("work", "more", "");
+        // Answers the first question as it is, and meets the second one so.
+        let script = machine.dir.join("upload");
+        let text = format!(
+            "#!/bin/sh\ncd \"${{0%/*}}\"; n=$(cat calls 2>/dev/null)x; echo $n >calls\n\
+             [ $n != xx ] || (cd \"$1\" && {then}) || exit\nexec git-upload-pack \"$@\"\n"
+        );
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        machine.git(&["config", "remote.origin.uploadpack", &format!("'{}'", script.display())]);
+        let remote = Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap();
+        let tip = remote.tip(&work);
+        if gone {
+            assert_eq!(tip.unwrap(), None);
+        } else {
+            assert!(matches!(&tip, Err(StoreError::Remote { what: "fetch from", .. })), "{tip:?}");
+        }
     }
 }
 
