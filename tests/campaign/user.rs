@@ -336,7 +336,10 @@ fn again_while_locked(sweep: &Sweep, life: &Life, args: &[&str]) -> Done {
     loop {
         let said = done(life.repo.command("git").args(args).output().unwrap());
         let words = ["index.lock': File exists", "could not write index"];
-        let locked = said.code != Some(0) && words.iter().any(|w| said.stderr.contains(w));
+        // An older `git stash` ends without a word where it can't take the index.
+        let wordless = args.contains(&"stash") && said.code == Some(1) && said.stderr.is_empty();
+        let named = said.code != Some(0) && words.iter().any(|w| said.stderr.contains(w));
+        let locked = named || wordless;
         if !locked || Instant::now() > until {
             return said;
         }
