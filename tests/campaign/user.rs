@@ -19,8 +19,9 @@ const LOOP: &str =
     "echo x >>\"$T/runs\"; echo \"$AYNIG_RUN_ID\" >auto; echo 'SET_STATE {\"state\":\"build\"}'";
 /// Longest moment, on a machine that does other things too.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Which roll switches to another branch and back.
+/// Which rolls switch to another branch and back, and stash.
 const SWITCHES: usize = 8;
+const STASHES: usize = 9;
 const TICKED: [&str; 3] = ["t0", "t1", "t2"];
 
 /// A repository that is ticked, and its twin that is not.
@@ -263,7 +264,7 @@ fn on_the_ticked_branch() {
             made.push(id);
         }
         let lost = sweep.counted("cannot lock ref") > before;
-        arrived(&sweep, &life, n, lost || roll == SWITCHES);
+        arrived(&sweep, &life, n, lost || [SWITCHES, STASHES].contains(&roll));
         if fs::read_to_string(life.path("mine")).ok().as_deref() != Some("never touched\n") {
             sweep.bad(format!("operation {n}: an untracked file was touched"));
             life.write("mine", "never touched\n");
@@ -304,8 +305,9 @@ fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
 
 /// What the branch holds of the runs' file is what the working tree has, at the latest a moment later. An operation
 /// that `lost` may have left its own: `git commit` reads the index before it locks it, and writes what it read;
-/// `git reset` writes index and files before it finds that the branch moved, and `git checkout` goes to the
-/// commit that it read, and says afterwards that it stands on the branch.
+/// `git reset` writes index and files before it finds that the branch moved, `git stash` refreshes the index that
+/// it read before it locks it, and `git checkout` goes to the commit that it read, and says afterwards that it
+/// stands on the branch.
 fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
     let until = Instant::now() + if lost { Duration::from_secs(1) } else { PATIENCE };
     loop {
@@ -383,7 +385,7 @@ fn step(sweep: &Sweep, life: &Life, n: usize, roll: usize) -> Option<String> {
             run(&["checkout", "-q", "main"])?;
             run(&["checkout", "-q", "t0"]).and(None)
         }
-        9 => {
+        STASHES => {
             life.write("dir/other", &format!("{n}\n"));
             run(&["stash", "push", "-q", "--", "dir/other"])?;
             run(&["stash", "drop", "-q"]).and(None)
