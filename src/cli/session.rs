@@ -93,21 +93,21 @@ impl Session {
         settings: &'a Settings,
         interrupt: &'a Interrupt,
     ) -> Result<Runner<'a>, RunnerError> {
-        let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
-        let mut runner = self.runner_as(runner_id, settings, interrupt, &Silent)?;
         // Whoever wrote the repository's configuration says how a remote is reached, and with which programs:
         // before somebody trusts it, only a remote that the caller names is asked.
         if let Some(remote) = &settings.remote
             && settings.commands_from == CommandsFrom::Nowhere
             && !settings.remote_named
         {
+            let runner = self.recaller(remote, settings, interrupt)?;
             if !self.quiet {
                 let (shown, word) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
                 output::note(&format!("not trusted: remote '{shown}' is not asked; --remote {word} asks it"));
             }
-            runner.store = self.repo.recall_remote(remote)?;
+            return Ok(runner);
         }
-        Ok(runner)
+        let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
+        self.runner_as(runner_id, settings, interrupt, &Silent)
     }
 
     /// A reader of a remote's branches as they were last heard of: it asks nobody.
