@@ -71,7 +71,13 @@ impl Repository {
     /// Finds the repository that `from` is in, or the one that `GIT_DIR` names.
     pub fn discover(from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
         let program = Git::find_here()?;
-        let options = || gix::open::Options::default().config_overrides(["core.deltaBaseCacheLimit=96m"]);
+        let mut permissions = gix::open::Permissions::default();
+        // Without HOME, Git has no configuration of the user's; gix would look up where they live.
+        if std::env::var_os("HOME").is_none() {
+            permissions.env.home = gix::sec::Permission::Deny;
+        }
+        let overrides = ["core.deltaBaseCacheLimit=96m"];
+        let options = || gix::open::Options::default().permissions(permissions).config_overrides(overrides);
         let opened = match git_dir {
             Some(dir) => {
                 gix::ThreadSafeRepository::open_opts(from.join(dir), options().open_path_as_is(true))

@@ -8,6 +8,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use support::flow::{FILES, Place};
+use support::skipped;
 use support::world::{Said, World, gits};
 
 /// A repository with the usual command on `main`, and `work` asking for it; nothing is trusted.

@@ -49,6 +49,31 @@ fn the_hint_works_wherever_it_is_printed() {
     assert!(said.out.contains("build -> review"), "{}", said.out);
 }
 
+/// K33: without HOME nobody has a configuration, whatever home the system knows of
+#[test]
+fn without_a_home_the_one_of_the_password_file_does_not_count() {
+    let mut world = World::any();
+    let dir = asked(&world);
+    let (home, passwd) = (world.root().join("passwd home"), world.root().join("passwd"));
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join(".gitconfig"), "[aynig]\n\tcommandsFrom = branch\n").unwrap();
+    let id = nix::unistd::geteuid();
+    std::fs::write(&passwd, format!("me:x:{id}:{id}::{}:/bin/sh\n", home.display())).unwrap();
+    let there = |world: &World, last: &str| {
+        let script = format!("mount --bind \"$0\" /etc/passwd && {last}");
+        let args = ["-m", "sh", "-c", &script, passwd.to_str().unwrap()];
+        world.command("unshare", &dir).args(args).output().unwrap()
+    };
+    if !there(&world, "true").status.success() {
+        return skipped("this user can't put a file in the place of another");
+    }
+    world.set("HOME", home.to_str().unwrap());
+    assert_eq!(there(&world, "git aynig doctor | grep -c 'ok *trust'").stdout, b"1\n", "it would be trusted");
+    world.vars.remove(std::ffi::OsStr::new("HOME"));
+    let said: Said = there(&world, "git aynig tick work").into();
+    assert!(said.expect(2).err.contains("not trusted"));
+}
+
 /// K33: what a repository says about itself is not heard, whichever file says it
 #[test]
 fn trust_from_the_repositorys_own_configuration_does_not_count() {
