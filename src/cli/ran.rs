@@ -73,7 +73,10 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
     let hints = match &ran.outcome {
         Outcome::Stalled { why: Stall::Checkout(words), .. } => {
             notes.push(format!("{branch}: {}", escape(words.as_bytes())));
-            vec![format!("once that is out of the way (commit, or git stash -u): {}", at.call("retry"))]
+            vec![format!(
+                "once that is out of the way (git stash -u; or commit, but where both changed a line the run's wins): {}",
+                at.call("retry")
+            )]
         }
         Outcome::Stalled { .. } => vec![cause, at.call("retry")],
         Outcome::LeaseLeft { .. } => vec![cause, at.call("cancel")],
