@@ -140,3 +140,30 @@ fn polling_goes_on_while_the_remote_is_away() {
     run.signal(nix::sys::signal::Signal::SIGINT);
     run.done().expect(130);
 }
+
+/// K11: a remote that lists no refs for a moment, as Git does where it can't read a reftable, has not lost them.
+#[test]
+fn a_branch_that_is_not_listed_once_is_not_gone() {
+    let net = Net::new(&[("build", "touch \"$T/hide\"; sleep 6; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    let hide = net.life.shared().join("hide");
+    let pack = net.life.shared().join("upload-pack");
+    let hidden = net.life.shared().join("hidden");
+    let (hide_word, pack_word, hidden_word) = (hide.display(), pack.display(), hidden.display());
+    let script = format!(
+        "#!/bin/sh\nif test -e '{hide_word}'\nthen rm '{hide_word}'; echo >>'{hidden_word}'\n\
+         exec git -c transfer.hideRefs=refs/heads upload-pack \"$@\"\nfi\nexec git upload-pack \"$@\"\n"
+    );
+    std::fs::write(&pack, script).unwrap();
+    a.git(&["config", "remote.origin.uploadpack", &format!("sh '{pack_word}'")]);
+    // Of the fetch that comes first, and of a look while the command runs.
+    std::fs::write(&hide, "").unwrap();
+    a.tick(&["--lease", "8s", "work"]).expect(0);
+    assert_eq!(net.states("work")[0], "done");
+    let hidden = std::fs::read_to_string(&hidden).unwrap();
+    assert_eq!(hidden.lines().count(), 2, "both times");
+    // What is gone is gone.
+    net.git(&["update-ref", "-d", "refs/heads/work"]);
+    a.tick(&["work"]).expect(128);
+}

@@ -230,6 +230,58 @@ fn a_swap_by_git_clears_what_a_killed_child_left() {
     repo.assert_sound();
 }
 
+/// K43: where one lock is for all refs, that of a child which lives is waited for; anybody else's is reported.
+#[test]
+fn the_lock_of_all_refs_is_waited_for_while_a_child_of_ours_holds_it() {
+    let Some(repo) = Repo::build().reftable().create() else { return };
+    let first = id(&repo.commit("work", "x"));
+    let store = GitStore::open(Git::find(repo.env()).unwrap(), &repo.git_dir(), false).unwrap();
+    let run = RefName::new("refs/aynig/run/2f0c");
+    let lock = repo.git_dir().join("reftable/tables.list.lock");
+    std::fs::write(&lock, "").unwrap();
+    let held = create_ref(&store, &run, first, &by(), "");
+    assert!(matches!(held, Err(StoreError::LockHeld { .. })), "{held:?}");
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let note = repo.git_dir().join("aynig/children/note");
+    std::fs::create_dir_all(note.parent().unwrap()).unwrap();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let may = repo.git_dir().join("reftable");
+    let told = format!("begun {}\nlife 3600\nlock {}\0\npid {}\n", since - 60, may.display(), child.id());
+    std::fs::write(&note, told).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(4));
+            std::fs::remove_file(&lock).unwrap();
+        });
+        assert_eq!(create_ref(&store, &run, first, &by(), "").unwrap(), Swap::Won);
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    repo.assert_sound();
+}
+
+/// K11, K37: where Git lists nothing because it can't read a table, no ref is taken for gone.
+#[test]
+fn a_table_that_cant_be_read_is_no_missing_ref() {
+    let Some(repo) = Repo::build().reftable().create() else { return };
+    let first = id(&repo.commit("work", "x"));
+    let store = GitStore::open(Git::find(repo.env()).unwrap(), &repo.git_dir(), false).unwrap();
+    let (work, tables) = (RefName::branch("work"), repo.git_dir().join("reftable/tables.list"));
+    let good = std::fs::read_to_string(&tables).unwrap();
+    std::fs::write(&tables, format!("{good}0x000000000001-0x000000000009-deadbeef.ref\n")).unwrap();
+    assert_eq!(repo.git(&["for-each-ref"]), "", "otherwise there is nothing to show");
+    let read = store.tip(&work);
+    assert!(matches!(read, Err(StoreError::UnreadableRef { .. })), "{read:?}");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            std::fs::write(&tables, &good).unwrap();
+        });
+        assert_eq!(store.tip(&work).unwrap(), Some(first));
+    });
+    assert_eq!(store.tip(&RefName::branch("other")).unwrap(), None);
+}
+
 /// K43: the same, of a fetch.
 #[test]
 fn a_fetch_clears_what_a_killed_child_left() {

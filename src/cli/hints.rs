@@ -8,8 +8,10 @@ use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
-use crate::store::{RefName, RemoteFailure, StoreError, tracking};
+use crate::store::{RefName, RemoteFailure, StoreError, Unread, tracking};
 use std::error::Error;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// A branch, as people are shown it and as commands name it.
@@ -112,8 +114,12 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             }
             hints
         }
+        StoreError::UnreadableRef { name, cause: Unread::System(number) } => {
+            let path = Path::new(OsStr::from_bytes(name.as_bytes()));
+            of_system(&std::io::Error::from_raw_os_error(*number), Some(path))
+        }
         // No command of Git's reads, moves or deletes a ref that it can't read.
-        StoreError::UnreadableRef { name, .. } => {
+        StoreError::UnreadableRef { name, cause: Unread::Content(_) } => {
             let word = full_word(name);
             let rm = format!("rm \"$(git rev-parse --git-path {word})\"");
             vec![reflog_of(name), format!("{rm} && git update-ref {word} <commit>")]
@@ -123,6 +129,9 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             vec![format!("another name, or first: git branch -m {word} <new name>")]
         }
         StoreError::Io { path, source, .. } => of_system(source, Some(path)),
+        StoreError::Remote { failure: RemoteFailure::Other, message, .. } if is_broken_here(message) => {
+            broken_ref(message).map_or_else(|| vec!["git fsck --full".to_owned()], |name| of_broken(&name))
+        }
         StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),
         StoreError::Moved { .. }
         | StoreError::RefusedName { .. }
@@ -131,6 +140,27 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
         | StoreError::Git { .. }
         | StoreError::Gix { .. } => Vec::new(),
     }
+}
+
+/// True where Git says that this repository, not the remote, is what failed.
+fn is_broken_here(message: &str) -> bool {
+    broken_ref(message).is_some() || message.contains("error: object file ")
+}
+
+/// The ref of this repository that Git stumbled over.
+fn broken_ref(message: &str) -> Option<RefName> {
+    let (_, rest) = message.split_once("bad object refs/")?;
+    let name = rest.split_whitespace().next()?;
+    Some(RefName::new(format!("refs/{name}")))
+}
+
+fn of_broken(name: &RefName) -> Vec<String> {
+    let word = full_word(name);
+    // What was only heard of a remote is heard again.
+    if [&b"refs/aynig/remote/"[..], b"refs/remotes/"].iter().any(|p| name.as_bytes().starts_with(p)) {
+        return vec![format!("git update-ref -d {word} || rm \"$(git rev-parse --git-path {word})\"")];
+    }
+    vec!["git fsck --full".to_owned(), reflog_of(name), format!("git update-ref {word} <commit>")]
 }
 
 fn full_word(name: &RefName) -> String {

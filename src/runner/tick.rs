@@ -35,8 +35,13 @@ impl Runner<'_> {
             if self.interrupt.signal().is_some() {
                 return Ok(Verdict::Skipped(Skip::Interrupted));
             }
-            let Some(tip) = self.read_tip(branch)? else {
-                return Ok(Verdict::Skipped(Skip::Missing));
+            let tip = match self.read_tip(branch)? {
+                Some(tip) => tip,
+                // A remote that can't read its refs for a moment lists none: it is asked for this one.
+                None => match self.fresh_tip(branch)? {
+                    Some(tip) => tip,
+                    None => return Ok(Verdict::Skipped(Skip::Missing)),
+                },
             };
             if let Some(remote) = self.source_of(&tip) {
                 return self.elsewhere(Some(&remote), |runner| {

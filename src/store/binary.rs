@@ -13,8 +13,8 @@ use super::batch::{ASK_AHEAD, Answer, Batch};
 use super::children::{self, MayLock};
 use super::git_command::Git;
 use super::{
-    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, commit, files, io_error,
-    locks,
+    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Unread, commit,
+    io_error, locks, sync, sync_tables,
 };
 use crate::protocol::id::ObjectId;
 use std::cell::RefCell;
@@ -65,8 +65,32 @@ impl GitStore {
         self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok()
     }
 
-    /// What is at exactly this name, by one child.
+    /// What is at exactly this name, by one child; that nothing is there, by more.
     fn read(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        let begun = Instant::now();
+        loop {
+            if let Some(id) = self.read_listed(name)? {
+                return Ok(Some(id));
+            }
+            if !self.reftable {
+                return Ok(None);
+            }
+            // Where Git can't read a table just then, it lists nothing and calls that success; of one name it
+            // tells the two apart.
+            let args = [OsStr::new("--exists"), OsStr::from_bytes(name.as_bytes())];
+            let output = self.git.command(&self.common_dir).verb("show-ref").args(args).output()?;
+            if output.status.code() == Some(2) {
+                return Ok(None);
+            }
+            if begun.elapsed() > self.retry_for {
+                let cause = Unread::Content(output.message);
+                return Err(StoreError::UnreadableRef { name: name.clone(), cause });
+            }
+            std::thread::sleep(FIRST_PAUSE);
+        }
+    }
+
+    fn read_listed(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         if !name.is_valid() {
             return Err(StoreError::RefusedName { name: name.clone(), cause: "Git accepts no such name" });
         }
@@ -82,7 +106,7 @@ impl GitStore {
         }
         // Git leaves a broken ref out with a warning: not the same as one that is gone.
         if !scan.said.is_empty() {
-            return Err(StoreError::UnreadableRef { name: name.clone(), cause: scan.said });
+            return Err(StoreError::UnreadableRef { name: name.clone(), cause: Unread::Content(scan.said) });
         }
         self.refuse_dangling_symbolic(name)?;
         Ok(None)
@@ -173,7 +197,7 @@ impl GitStore {
         // New folders of a nested name are entries of those above them.
         for folder in path.ancestors().skip(1).take_while(|f| f.starts_with(self.common_dir.join("refs"))) {
             if folder.is_dir() {
-                files::sync(folder)?;
+                sync(folder)?;
             }
         }
         Ok(())
@@ -213,23 +237,6 @@ impl GitStore {
     }
 }
 
-/// Syncs the tables of a reftable repository and their folder. Git syncs each before it has written the end
-/// of it, so that a power loss would leave tables that it can't read.
-pub(super) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
-    let folder = common_dir.join("reftable");
-    for entry in std::fs::read_dir(&folder).map_err(io_error("list", &folder))?.flatten() {
-        let path = entry.path();
-        if path.extension().is_some_and(|e| e == "ref") {
-            match files::sync(&path) {
-                // Somebody else has merged it into another one.
-                Err(_) if !path.exists() => {}
-                synced => synced?,
-            }
-        }
-    }
-    files::sync(&folder)
-}
-
 struct Listing {
     lines: Vec<(RefName, ObjectId, Option<RefName>)>,
     said: String,
@@ -255,7 +262,7 @@ impl Store for GitStore {
             .split("ignoring broken ref ")
             .skip(1)
             .filter_map(|rest| rest.split(' ').next())
-            .map(|name| (RefName::new(name.as_bytes()), "git calls it broken".to_owned()))
+            .map(|name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())))
             .collect();
         Ok(Scan { refs, unreadable })
     }
@@ -328,6 +335,11 @@ impl Store for GitStore {
                     continue;
                 }
                 let path = tables.with_extension("list.lock");
+                // A machine may be so busy that one child holds it for seconds.
+                if self.reftable && begun.elapsed() < LONGEST && children::at_work(&self.common_dir, &path) {
+                    (started, pause) = (Instant::now(), FIRST_PAUSE);
+                    continue;
+                }
                 let contended = self.reftable && (seen != first || path.exists());
                 let held = || StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path };
                 return Err(if contended { held() } else { error });
@@ -367,8 +379,8 @@ impl Store for GitStore {
         if self.durable {
             let hex = id.to_string();
             let objects = self.common_dir.join("objects");
-            files::sync(&objects.join(&hex[..2]))?;
-            files::sync(&objects)?;
+            sync(&objects.join(&hex[..2]))?;
+            sync(&objects)?;
         }
         Ok(id)
     }

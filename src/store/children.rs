@@ -186,8 +186,7 @@ pub fn sweep(common_dir: &Path) -> Swept {
             }
             continue;
         };
-        let lives = told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH));
-        if lives {
+        if lives(&told) {
             continue;
         }
         // Nobody saw it end, but now it is dead: what is locked later is somebody else's.
@@ -215,6 +214,23 @@ pub fn sweep(common_dir: &Path) -> Swept {
         }
     }
     swept
+}
+
+/// True where a child that lives may hold this lock, or be about to take it: one that stood before that child
+/// began is not its.
+pub(super) fn at_work(common_dir: &Path, lock: &Path) -> bool {
+    let made = fs::symlink_metadata(lock).and_then(|m| m.modified()).ok();
+    fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().any(|entry| {
+        let Ok(file) = File::open(entry.path()) else { return false };
+        let Some(told) = read(&entry.path()) else { return false };
+        told.places.iter().any(|place| lock.starts_with(place))
+            && made.is_none_or(|made| told.begun <= made)
+            && (Flock::lock(file, FlockArg::LockSharedNonblock).is_err() || lives(&told))
+    })
+}
+
+fn lives(told: &Told) -> bool {
+    told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
 }
 
 fn locks_at(place: &Path) -> Vec<PathBuf> {
@@ -289,6 +305,24 @@ mod tests {
         assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
         drop(held);
         assert_eq!(sweep(dir.path()).removed.len(), 1);
+    }
+
+    #[test]
+    fn what_a_living_child_locked_since_it_began_is_at_work() {
+        for (pid, age, at_work) in
+            [(Some(std::process::id()), 55, true), (Some(std::process::id()), 100, false), (None, 55, false)]
+        {
+            let (dir, locks) = left(pid, &[age]);
+            assert_eq!(super::at_work(dir.path(), &locks[0]), at_work, "{pid:?} {age}");
+            assert!(
+                !super::at_work(dir.path(), &dir.path().join("packed-refs.lock")),
+                "it may not lock that"
+            );
+        }
+        let (dir, locks) = left(None, &[55]);
+        let note = File::open(folder(dir.path()).join("note")).unwrap();
+        let _held = Flock::lock(note, FlockArg::LockExclusive).unwrap();
+        assert!(super::at_work(dir.path(), &locks[0]), "somebody waits for it");
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
     }
     // After the rename: a folder without write permission can't be renamed by everyone.
     let _ = fs::set_permissions(place, PermissionsExt::from_mode(0o555));
-    super::sync_folder(&parent)
+    super::sync(&parent)
 }
 
 /// Notes, once a day, that a copy is in use: `gc` removes those that were not for long. Best effort.
@@ -163,7 +163,7 @@ fn write_tree(
             }
         }
     }
-    super::sync_folder(dir)
+    super::sync(dir)
 }
 
 /// True where a folder holds the tree: no name more or less, every mode, every byte by its id.

@@ -54,8 +54,8 @@ pub fn is_plain(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }
 
-/// Syncs a folder: what was renamed into it survives power loss.
-pub fn sync_folder(path: &Path) -> Result<(), StoreError> {
+/// Syncs a file, or a folder: what was renamed into it survives power loss.
+pub fn sync(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|f| f.sync_all()).map_err(io_error("sync", path))
 }
 
@@ -140,4 +140,21 @@ fn unlock(path: &Path) {
             unlock(&entry.path());
         }
     }
+}
+
+/// Syncs the tables of a reftable repository and their folder. Git syncs each before it has written the end
+/// of it, so that a power loss would leave tables that it can't read.
+pub fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
+    let folder = common_dir.join("reftable");
+    for entry in std::fs::read_dir(&folder).map_err(io_error("list", &folder))?.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "ref") {
+            match sync(&path) {
+                // Somebody else has merged it into another one.
+                Err(_) if !path.exists() => {}
+                synced => synced?,
+            }
+        }
+    }
+    sync(&folder)
 }

@@ -5,6 +5,17 @@ use crate::protocol::id::ObjectId;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Why a ref has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// What its place holds is none.
+    #[error("{0}")]
+    Content(String),
+    /// The system did not give out its file: the error's number. What the file holds may be well.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    System(i32),
+}
+
 /// What went wrong in the store. Losing a race is no error: see [`Swap`](super::Swap).
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -18,13 +29,13 @@ pub enum StoreError {
         /// Its age.
         age: Duration,
     },
-    /// A ref's content is no object id and no symbolic ref.
+    /// A ref's content is no object id and no symbolic ref, or can't be read.
     #[error("cannot read '{name}': {cause}")]
     UnreadableRef {
         /// The ref.
         name: RefName,
         /// What was found.
-        cause: String,
+        cause: Unread,
     },
     /// A branch that is only another name for a ref.
     #[error("'{name}' is a symbolic ref to '{target}'")]

@@ -15,10 +15,10 @@ use super::git_command::Git;
 use super::locks::{self, RefLock};
 use super::reading::{self, Packed, RefValue, is_absent, path_of};
 use super::reflog::{self, LogRefs};
-use super::{Expected, RefName, Scan, Signature, StoreError, io_error};
+use super::unsynced::Unsynced;
+use super::{Expected, RefName, Scan, Signature, StoreError, io_error, sync};
 use crate::protocol::id::ObjectId;
-use std::cell::RefCell;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -88,51 +88,19 @@ pub struct FilesRefs {
     hex_len: usize,
     policy: Policy,
     git: Git,
-    /// Written, not synced yet: synced together with the content of the next lock.
-    unsynced: RefCell<Vec<PathBuf>>,
+    /// What is synced together with the content of the next lock.
+    pub(super) unsynced: Unsynced,
 }
 
 impl FilesRefs {
     /// The refs below this common Git directory, whose ids have `hex_len` digits.
     pub fn new(common_dir: impl Into<PathBuf>, hex_len: usize, policy: Policy, git: Git) -> Self {
-        Self { common_dir: common_dir.into(), hex_len, policy, git, unsynced: RefCell::default() }
+        Self { common_dir: common_dir.into(), hex_len, policy, git, unsynced: Unsynced::default() }
     }
 
     /// The Git directory that all worktrees share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
-    }
-
-    /// Has files and folders synced, in this order, before the next ref is moved: one wait for the disk
-    /// serves them and the lock.
-    pub(super) fn sync_later(&self, paths: impl IntoIterator<Item = PathBuf>) {
-        self.unsynced.borrow_mut().extend(paths);
-    }
-
-    /// Syncs what waits for it, and `lock` with it.
-    pub(super) fn sync_with(&self, lock: &File) -> Result<(), std::io::Error> {
-        let waiting = std::mem::take(&mut *self.unsynced.borrow_mut());
-        let result = if waiting.is_empty() {
-            lock.sync_all()
-        } else {
-            std::thread::scope(|scope| {
-                let sync = || waiting.iter().try_for_each(|p| File::open(p)?.sync_all());
-                let others = std::thread::Builder::new().spawn_scoped(scope, sync);
-                let own = lock.sync_all();
-                match others {
-                    Ok(others) => others
-                        .join()
-                        .unwrap_or_else(|_| Err(std::io::Error::other("a sync panicked")))
-                        .and(own),
-                    // The system gives no thread: one after the other then.
-                    Err(_) => sync().and(own),
-                }
-            })
-        };
-        if result.is_err() {
-            self.sync_later(waiting);
-        }
-        result
     }
 
     pub(super) fn durable(&self) -> bool {
@@ -307,7 +275,7 @@ impl FilesRefs {
         self.create_dirs(folder, true)
     }
 
-    /// The same, for folders whose parent is named to [`Self::sync_later`].
+    /// The same, for folders whose parent is added to what is unsynced.
     pub(super) fn make_dirs_unsynced(&self, folder: &Path) -> Result<(), StoreError> {
         self.create_dirs(folder, false)
     }
@@ -360,11 +328,6 @@ impl FilesRefs {
         }
         Ok(())
     }
-}
-
-/// Syncs a file or a folder.
-pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
-    File::open(path).and_then(|f| f.sync_all()).map_err(io_error("sync", path))
 }
 
 /// Removes a folder that holds nothing but empty folders. What holds a file stays.

@@ -178,7 +178,7 @@ impl GixStore {
             self.refs.adjust_mode(&path)?;
         }
         if self.durable {
-            self.refs.sync_later([path, folder, self.objects_dir.clone()]);
+            self.refs.unsynced.add([path, folder, self.objects_dir.clone()]);
         }
         from_gix(&id)
     }
@@ -229,6 +229,10 @@ impl Store for GixStore {
             heads.push(name, read.unwrap_or_else(|| self.read_commit(id)));
         }
         Ok(heads)
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.refs.unsynced.sync().map_err(io_error("sync", &self.objects_dir))
     }
 
     fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {

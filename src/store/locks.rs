@@ -161,7 +161,7 @@ impl Twin {
         refs.adjust_mode(&twin.path)?;
         twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
         if refs.durable() {
-            refs.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
+            refs.unsynced.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
         }
         Ok(twin)
     }
@@ -194,7 +194,7 @@ fn create_plain(refs: &FilesRefs, lock: &Path, content: &[u8]) -> std::io::Resul
     let mut file = OpenOptions::new().write(true).create_new(true).open(lock)?;
     file.write_all(content)?;
     if refs.durable() {
-        refs.sync_with(&file)?;
+        refs.unsynced.sync_with(&file)?;
     }
     Ok(())
 }

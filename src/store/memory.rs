@@ -4,7 +4,7 @@
 //! commit's content, so two identical commits are one here too. [`MemoryStore::fail_next`] arms one
 //! failure for the next attempt; [`MemoryStore::hide_tips`] makes refs unreadable for a while.
 
-use super::{Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, commit};
+use super::{Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Unread, commit};
 use crate::protocol::id::ObjectId;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -148,7 +148,7 @@ impl Store for MemoryStore {
             inner.hidden_tips -= 1;
             return Err(StoreError::UnreadableRef {
                 name: name.clone(),
-                cause: "hidden by the test".to_owned(),
+                cause: Unread::Content("hidden by the test".to_owned()),
             });
         }
         match inner.symbolic.get(name) {

@@ -40,12 +40,13 @@ pub mod repository;
 pub mod slots;
 pub mod swap;
 mod turn;
+mod unsynced;
 pub mod worktrees;
 
 pub use disk::{is_plain, read_plain, remove_tree, write_aside};
-use disk::{make_readable, sync_file_system, sync_folder};
+use disk::{make_readable, sync, sync_file_system, sync_tables};
 use error::io_error;
-pub use error::{RemoteFailure, StoreError};
+pub use error::{RemoteFailure, StoreError, Unread};
 pub use network::tracking;
 
 use crate::protocol::id::ObjectId;
@@ -193,8 +194,8 @@ fn parse_tree(id: ObjectId, raw: &[u8]) -> Result<Vec<TreeEntry>, StoreError> {
 pub struct Scan {
     /// The refs, by name.
     pub refs: Vec<(RefName, ObjectId)>,
-    /// Those whose content is no object id, each with what was found.
-    pub unreadable: Vec<(RefName, String)>,
+    /// Those without a value that can be read, each with why.
+    pub unreadable: Vec<(RefName, Unread)>,
 }
 
 /// The newest commit of every ref under a prefix.
@@ -219,6 +220,11 @@ pub trait Store: Send {
 
     /// Hears of all branches anew. Refs that are here need no news.
     fn refresh(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Has what was written synced, where durable: before a ref elsewhere names it.
+    fn sync(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -286,7 +292,7 @@ pub trait Store: Send {
 }
 
 impl Heads {
-    fn from_unreadable(unreadable: Vec<(RefName, String)>) -> Self {
+    fn from_unreadable(unreadable: Vec<(RefName, Unread)>) -> Self {
         let failed = unreadable
             .into_iter()
             .map(|(name, cause)| (name.clone(), StoreError::UnreadableRef { name, cause }))

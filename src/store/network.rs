@@ -61,13 +61,10 @@ impl Remote {
         tracking(&self.name)
     }
 
+    /// What is heard of a remote may be lost again, but not half: a ref or an object that is empty after a
+    /// power loss would fail every fetch from then on.
     pub(super) fn command(&self) -> GitCommand {
-        self.git.here().durable(self.shares_tables()).foreground().in_dir(&self.home)
-    }
-
-    /// What is heard of a remote may be lost again, unless the same files hold refs that may not.
-    fn shares_tables(&self) -> bool {
-        self.git.durable && self.git.common_dir.join("reftable").is_dir()
+        self.git.here().durable(self.git.durable).foreground().in_dir(&self.home)
     }
 
     pub(super) fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
@@ -105,7 +102,8 @@ impl Remote {
         if !output.status.success() {
             return Err(self.failed("fetch from", &output));
         }
-        if self.shares_tables() { super::binary::sync_tables(&self.git.common_dir) } else { Ok(()) }
+        let reftable = self.git.common_dir.join("reftable").is_dir();
+        if self.git.durable && reftable { super::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
     /// Fetches all branches, and forgets those that are gone. Of many who ask at once few do: a fetch that began

@@ -6,7 +6,7 @@
 //!
 //! Implements K37 (files backend), and the reading half of K11 and K42.
 
-use super::{RefName, Scan, StoreError, io_error};
+use super::{RefName, Scan, StoreError, Unread, io_error};
 use crate::protocol::id::ObjectId;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ pub(super) enum RefValue {
     Missing,
     Object(ObjectId),
     Symbolic(RefName),
-    Unreadable(String),
+    Unreadable(Unread),
 }
 
 /// The file of this ref. Names that could lead elsewhere are refused.
@@ -54,12 +54,16 @@ fn parse_loose(content: &[u8], hex_len: usize) -> RefValue {
     let followed_well = content.get(hex_len).is_none_or(u8::is_ascii_whitespace);
     match content.get(..hex_len).map(ObjectId::from_hex) {
         Some(Ok(id)) if followed_well && !id.is_null() => RefValue::Object(id),
-        Some(_) | None if content.is_empty() => RefValue::Unreadable("its file is empty".to_owned()),
+        Some(_) | None if content.is_empty() => nothing("its file is empty"),
         Some(_) | None => {
             let start = &content[..content.len().min(80)];
-            RefValue::Unreadable(format!("its file holds '{}'", start.escape_ascii()))
+            nothing(&format!("its file holds '{}'", start.escape_ascii()))
         }
     }
+}
+
+fn nothing(cause: &str) -> RefValue {
+    RefValue::Unreadable(Unread::Content(cause.to_owned()))
 }
 
 /// True where the path, or a folder on the way to it, does not exist.
@@ -116,7 +120,7 @@ impl Packed {
         let name = rest.strip_prefix(b" ")?;
         let value = match ObjectId::from_hex(hex) {
             Ok(id) if !id.is_null() => RefValue::Object(id),
-            Ok(_) | Err(_) => RefValue::Unreadable("its line in packed-refs holds no object id".to_owned()),
+            Ok(_) | Err(_) => nothing("its line in packed-refs holds no object id"),
         };
         Some((name, value))
     }
@@ -192,7 +196,10 @@ fn walk(
                 let value = match read_loose(&entry.path(), hex_len) {
                     Ok(RefValue::Missing) => continue,
                     Ok(value) => value,
-                    Err(e) => RefValue::Unreadable(e.to_string()),
+                    Err(e) => RefValue::Unreadable(match e.raw_os_error() {
+                        Some(number) => Unread::System(number),
+                        None => Unread::Content(e.to_string()),
+                    }),
                 };
                 found.insert(name, value);
             }

@@ -171,3 +171,64 @@ fn remote() {
     }
     sweep.end();
 }
+
+/// Whether a machine whose power goes after a tick of a remote's branch can tick again. `idle`: that tick has
+/// heard of commits, and found nothing to do.
+fn asking(scene: &'static Scene, idle: bool) -> Vec<String> {
+    let world = World::new(scene).unwrap();
+    let machine = world.work_dir();
+    let aside = world.base().join("aside");
+    std::fs::rename(&machine, &aside).unwrap();
+    std::fs::create_dir(&machine).unwrap();
+    let disk = Disk::make(&machine).unwrap();
+    sh("cp", &["-a".as_ref(), &aside.join("."), &machine]).unwrap();
+    sh("sync", &["-f".as_ref(), &machine]).unwrap();
+    let event = world.git(&["rev-parse", "refs/heads/work"]);
+    if idle {
+        let head =
+            ["-c", "user.name=U", "-c", "user.email=u@x", "commit-tree", "main^{tree}", "-p", "main", "-m"];
+        let plain = world.git(&[&head[..], &["no event"]].concat());
+        world.git(&["update-ref", "refs/heads/work", &plain]);
+        world.git(&["update-ref", "refs/heads/new", &plain]);
+    }
+    let mut bad = Vec::new();
+    let mut ticked = |when: &str| {
+        let tick = done(world.tick().output().unwrap());
+        if !matches!(tick.code, Some(0 | 1)) {
+            bad.push(format!("V11: {when}: {tick:?}"));
+        }
+    };
+    ticked("before the cut");
+    // A sync of anything writes the journal, and with it the names and sizes of what has no content yet.
+    std::fs::File::create(machine.join(".git/other")).and_then(|file| file.sync_all()).unwrap();
+    disk.cut();
+    ticked("after the cut");
+    if idle {
+        world.git(&["update-ref", "refs/heads/work", &event]);
+        ticked("an event after the cut");
+    }
+    let fsck = world.git_at(&machine, &["fsck", "--strict", "--no-dangling"]);
+    if !fsck.status.success() {
+        bad.push(format!("V13: {}", String::from_utf8_lossy(&fsck.stderr)));
+    }
+    bad.extend(judge::settle(&world));
+    drop(disk);
+    bad.into_iter().map(|what| format!("{}, idle {idle}: {what}", scene.name)).collect()
+}
+
+#[test]
+fn polling() {
+    let what = "power loss on a machine that ticks a remote's branches, with and without work for it";
+    let sweep =
+        Sweep::begin("power-polling", what, "20 cuts: 0 corrupt, 0 machines that can't fetch any more");
+    if let Some(why) = unable() {
+        return sweep.skip(&why);
+    }
+    let scenes: Vec<&'static Scene> = REMOTE.iter().filter(|s| !s.is_slow()).collect();
+    for n in 0..sweep.size(scenes.len() + 1, 20) {
+        let bad = asking(scenes[n % scenes.len()], n % (scenes.len() + 1) == scenes.len());
+        bad.into_iter().for_each(|bad| sweep.bad(bad));
+        sweep.count("cuts", 1);
+    }
+    sweep.end();
+}

@@ -167,7 +167,8 @@ fn local_changes_in_the_way_are_named_with_their_working_tree() {
     let dir = rig.git(&["rev-parse", "--show-toplevel"]);
     let place = format!("\nwork: in '{}': untracked 'made.txt' would be overwritten\n", dir.trim());
     assert!(said.err.contains(&place), "{}", said.err);
-    assert_eq!(hints(&said), ["once that is out of the way (commit, or git stash -u): git aynig retry work"]);
+    let way = "git stash -u; or commit, but where both changed a line the run's wins";
+    assert_eq!(hints(&said), [format!("once that is out of the way ({way}): git aynig retry work")]);
     let body = rig.git(&["log", "-1", "--format=%b", "work"]);
     let lands = "\nOnce the local changes are out of the way, git aynig retry work lands the outcome.\n";
     assert!(body.contains(lands), "{body}");
@@ -199,6 +200,42 @@ fn a_ref_that_is_no_ref_is_mended_by_the_hints() {
     assert!(paste(&rig, fsck).err.contains(head.trim()) && paste(&rig, look).code == 0);
     paste(&rig, &mend.replace("<commit>", "main")).expect(0);
     assert_eq!(rig.git(&["rev-parse", "work"]), rig.git(&["rev-parse", "main"]));
+}
+
+/// A ref that the system does not give out now may be well: no hint throws it away.
+#[test]
+fn a_ref_that_cant_be_read_now_is_left_alone_by_the_hints() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    let file = rig.git_dir().join("refs/heads/work");
+    std::fs::rename(&file, file.with_extension("aside")).unwrap();
+    std::os::unix::fs::symlink("work", &file).unwrap();
+    for args in [&["tick"][..], &["tick", "work"], &["status", "work"]] {
+        let said = rig.aynig(args).expect(128);
+        assert!(said.err.contains("refs/heads/work") || said.err.contains("'work'"), "{}", said.err);
+        assert!(said.err.contains("Too many levels of symbolic links"), "{}", said.err);
+        assert_eq!(hints(&said), [""; 0], "{}", said.err);
+    }
+}
+
+/// K42: what was only heard of a remote is thrown away by the hint, whatever is wrong with it, and heard again.
+#[test]
+fn a_broken_copy_of_a_remotes_branch_is_mended_by_the_hint() {
+    let net = Net::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    a.tick(&["work"]).expect(0);
+    let copy = a.dir.join(".git/refs/aynig/remote/origin/work");
+    for broken in ["", "garbage\n", &format!("{}\n", "a".repeat(40))] {
+        std::fs::write(&copy, broken).unwrap();
+        net.event("work", "build", "");
+        let said = a.tick(&["work"]).expect(75);
+        let hints: Vec<&str> = said.stderr.lines().filter_map(|line| line.strip_prefix("hint: ")).collect();
+        let [mend] = hints[..] else { panic!("{said:?}") };
+        net.life.repo.command("sh").current_dir(&a.dir).args(["-c", mend]).output().unwrap();
+        a.tick(&["work"]).expect(0);
+        assert_eq!(net.states("work")[0], "done");
+    }
 }
 
 /// K26, K30, K31: a branch of a remote is named with it, or the command would look for it here.

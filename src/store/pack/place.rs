@@ -10,7 +10,7 @@ use crate::store::command_tree::FOLDER;
 use crate::store::git_calls::with_value;
 use crate::store::git_command::GitCommand;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, io_error, remove_tree, sync_folder};
+use crate::store::{StoreError, io_error, remove_tree, sync};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::{BTreeSet, HashSet};
@@ -156,7 +156,7 @@ impl<'a> Plan<'a> {
         for (number, file) in self.changes().enumerate() {
             self.write(&stage.join(number.to_string()), file.kind, &self.pack.content(file)?)?;
         }
-        if self.site.durable { sync_folder(stage) } else { Ok(()) }
+        if self.site.durable { sync(stage) } else { Ok(()) }
     }
 
     fn write(&self, path: &Path, kind: Kind, content: &[u8]) -> Result<(), StoreError> {
@@ -187,7 +187,7 @@ impl<'a> Plan<'a> {
             std::fs::rename(&aside, &place).map_err(io_error("write", &place))?;
         }
         match self.site.durable {
-            true => folders.iter().try_for_each(|folder| sync_folder(folder)),
+            true => folders.iter().try_for_each(|folder| sync(folder)),
             false => Ok(()),
         }
     }
