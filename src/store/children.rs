@@ -335,9 +335,10 @@ mod tests {
         assert_eq!(notes(), 1);
         noted.forget();
         assert_eq!(notes(), 0);
-        Noted::begin(&may).unwrap().killed();
+        let noted = Noted::begin(&may).unwrap();
         let lock = dir.path().join("packed-refs.lock");
         fs::write(&lock, "").unwrap();
+        noted.killed();
         let swept = sweep(dir.path());
         assert!(swept.removed.is_empty() && lock.exists() && notes() == 1, "{swept:?}");
         assert_eq!(swept.young, [lock]);
