@@ -112,7 +112,14 @@ fn judge(net: &Net, names: &[String]) -> (usize, usize) {
         leases += states.windows(2).filter(|w| w[0] == "working" && w[1] != "working").count();
         stalled += states.iter().filter(|s| *s == "stalled").count();
         // The work of each step is there once, in order.
-        assert_eq!(net.show(name, "steps"), "build\ntest\nship", "{name}");
+        let log = || net.git(&["log", "--reverse", "-p", "--format=%n%h %cn %cI%n%B", name]);
+        assert_eq!(
+            net.show(name, "steps"),
+            "build\ntest\nship",
+            "{name}: {}{}",
+            net.life.said("runs"),
+            log()
+        );
     }
     net.git(&["fsck", "--strict", "--no-dangling"]);
     (leases, stalled)

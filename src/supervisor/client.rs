@@ -8,6 +8,7 @@
 use super::SupervisorError;
 use super::ending::Ending;
 use super::guardian::options::{Options, ROLE};
+use super::hold;
 use super::inbox::Inbox;
 use super::orphans;
 use super::wire::{Event, Order};
@@ -120,8 +121,7 @@ impl Supervised {
         let mut command = Command::new(&spec.guardian);
         command.arg(ROLE).args(options(spec)?.to_args());
         command.env_clear().envs(spec.env.iter().map(|(key, value)| (key, value)));
-        // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
-        command.stdin(orders).stdout(reports).stderr(Stdio::null());
+        command.stdin(orders).stdout(reports);
         let mut this = Self {
             guardian: None,
             control: Some(control),
@@ -133,6 +133,14 @@ impl Supervised {
             done: None,
             lost: false,
         };
+        // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
+        match spec.hold.as_deref().map(hold::take).transpose() {
+            Ok(hold) => command.stderr(hold.map_or_else(Stdio::null, Stdio::from)),
+            Err(ending) => {
+                this.ended_before(ending);
+                return Ok(this);
+            }
+        };
         match orphans::started(|| command.spawn()) {
             Ok(child) => this.guardian = Some(child),
             Err(source) => {
@@ -141,10 +149,15 @@ impl Supervised {
                 let program = spec.argv.first().map(|name| name.to_string_lossy().into_owned());
                 let what = format!("arguments and environment of '{}'", program.unwrap_or_default());
                 let ending = Ending::NotStarted { errno, what };
-                this.own = [Event::Exited { ending, leaked: false }, Event::Done { survivors: 0 }].into();
+                this.ended_before(ending);
             }
         }
         Ok(this)
+    }
+
+    /// Nothing was started.
+    fn ended_before(&mut self, ending: Ending) {
+        self.own = [Event::Exited { ending, leaked: false }, Event::Done { survivors: 0 }].into();
     }
 
     /// The guardian's process id; 0 where nothing could be started.
@@ -332,7 +345,7 @@ fn options(spec: &Spec) -> Result<Options, SupervisorError> {
         watch: spec.watch.clone(),
         line_max: spec.line_max,
         tee: spec.tee,
-        hold: spec.hold.as_deref().map(absolute).transpose()?,
+        hold: spec.hold.is_some(),
     })
 }
 

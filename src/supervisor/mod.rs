@@ -11,6 +11,7 @@ pub mod bounded;
 mod client;
 mod ending;
 pub mod guardian;
+mod hold;
 mod inbox;
 pub mod interrupt;
 mod orders;

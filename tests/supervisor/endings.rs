@@ -170,6 +170,40 @@ fn a_second_run_does_not_get_the_hold() {
     assert_eq!(run(&spec).ending, Some(Ending::Exited(4)));
 }
 
+/// K14, K17: a runner that dies while its guardian still starts leaves nothing that could begin in a slot which
+/// is somebody else's by then.
+#[test]
+fn a_guardian_that_starts_late_finds_its_caller_gone() {
+    let rig = Rig::new();
+    let (go, hold) = (rig.path("go"), rig.path("hold"));
+    let script =
+        format!("#!/bin/sh\nuntil [ -e {} ]; do sleep 0.01; done\nexec {GUARDIAN} \"$@\"\n", go.display());
+    let mut spec = rig.spec("echo ran >>ran");
+    spec.guardian = rig.write_program("late", "755", &script);
+    spec.hold = Some(hold.clone());
+    let taken = || fs::File::open(&hold).unwrap().try_lock().is_err();
+    for gone in [false, true] {
+        let mut run = Supervised::start(&spec).unwrap();
+        assert!(taken(), "before the guardian could");
+        let waiting = if gone {
+            drop(run);
+            None
+        } else {
+            Some(run)
+        };
+        assert!(taken(), "nobody but the late guardian has it");
+        fs::File::create(&go).unwrap();
+        if let Some(mut run) = waiting {
+            assert_eq!(hear(&mut run).ending, Some(Ending::Exited(0)));
+            run.end().unwrap();
+        }
+        eventually(LONG, "everybody is gone", || rig.alive().is_empty());
+        assert!(!taken());
+        assert_eq!(rig.count("ran"), 1, "gone {gone}");
+        fs::remove_file(&go).unwrap();
+    }
+}
+
 #[test]
 fn a_lost_guardian_takes_the_command_with_it() {
     let rig = Rig::new();

@@ -4,6 +4,7 @@
 
 use super::super::wire::Order;
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::BorrowedFd;
 
 /// What the control pipe said.
@@ -12,6 +13,13 @@ pub(super) enum Heard {
     Order(Order),
     /// The caller left, or died.
     Gone,
+}
+
+/// True once nobody can give orders any more, and none is waiting to be read.
+pub(super) fn is_gone(pipe: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(pipe, PollFlags::POLLIN)];
+    let ready = poll(&mut fds, PollTimeout::ZERO).is_ok();
+    ready && fds[0].revents().is_some_and(|found| found == PollFlags::POLLHUP)
 }
 
 /// The read end of the control pipe.

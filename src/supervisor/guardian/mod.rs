@@ -21,19 +21,18 @@ mod spawn;
 
 use super::background::leave_caller;
 use super::ending::Ending;
+use super::hold;
 use super::wire::Event;
 use log::CappedLog;
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use nix::libc;
+use nix::fcntl::Flock;
 use options::Options;
 use outbox::Outbox;
 use spawn::{errno_of, not_started};
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -51,7 +50,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let (stdin, stdout) = (io::stdin(), io::stdout());
     let Ok(mut outbox) = Outbox::new(stdout.as_fd()) else { return ExitCode::FAILURE };
     leave_caller();
-    match prepare(&options) {
+    match prepare(&options, stdin.as_fd()) {
         Ok(prepared) => run::Run::new(&options, prepared, stdin.as_fd(), outbox).run(),
         Err(ending) => {
             outbox.send(Event::Exited { ending, leaked: false });
@@ -70,8 +69,9 @@ struct Prepared {
     spawned: spawn::Spawned,
 }
 
-fn prepare(options: &Options) -> Result<Prepared, Ending> {
-    let hold = options.hold.as_deref().map(take_hold).transpose()?;
+fn prepare(options: &Options, control: BorrowedFd<'_>) -> Result<Prepared, Ending> {
+    let hold = options.hold.then(hold::received).transpose();
+    let hold = hold.map_err(|e| not_started(errno_of(&e), "hold of the run".into()))?;
     let open = |path: &Path| {
         CappedLog::open(path, options.log_max)
             .map_err(|e| not_started(errno_of(&e), format!("log '{}'", path.display())))
@@ -79,19 +79,11 @@ fn prepare(options: &Options) -> Result<Prepared, Ending> {
     let logs = [open(&options.stdout_log)?, open(&options.stderr_log)?];
     become_subreaper().map_err(|errno| not_started(errno, "guardian's subreaper role".into()))?;
     let signals = signals::Signals::watch().map_err(|e| not_started(errno_of(&e), "signal pipe".into()))?;
+    // The machine may have been slow, or asleep: by now the branch may be another runner's.
+    if control::is_gone(control) {
+        return Err(not_started(Errno::EPIPE, "run of a runner that is gone".into()));
+    }
     Ok(Prepared { hold, logs, signals, spawned: spawn::spawn(options)? })
-}
-
-/// Takes the lock that says that a process of the run lives.
-fn take_hold(path: &Path) -> Result<Flock<File>, Ending> {
-    let what = |why: &str| format!("hold '{}'{why}", path.display());
-    let mut open = OpenOptions::new();
-    open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let file = open.open(path).map_err(|e| not_started(errno_of(&e), what("")))?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-        Errno::EWOULDBLOCK => not_started(errno, what(", which another run has")),
-        other => not_started(other, what("")),
-    })
 }
 
 #[cfg(target_os = "linux")]

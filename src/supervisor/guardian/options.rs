@@ -25,7 +25,8 @@ pub(crate) struct Options {
     pub watch: Vec<u8>,
     pub line_max: usize,
     pub tee: bool,
-    pub hold: Option<PathBuf>,
+    /// Its stderr is the run's hold.
+    pub hold: bool,
 }
 
 impl Options {
@@ -44,12 +45,8 @@ impl Options {
         if let Some(timeout) = self.timeout {
             flag("--timeout-ms", number(timeout.as_millis()));
         }
-        if let Some(hold) = &self.hold {
-            flag("--hold", hold.clone().into());
-        }
-        if self.tee {
-            args.push("--tee".into());
-        }
+        let set = [("--hold", self.hold), ("--tee", self.tee)].into_iter().filter(|(_, set)| *set);
+        args.extend(set.map(|(name, _)| name.into()));
         args.push("--".into());
         args.extend(self.argv.iter().cloned());
         args
@@ -62,6 +59,7 @@ impl Options {
             let flag = args.next().ok_or_else(|| OsString::from("--"))?;
             match flag.as_bytes() {
                 b"--" => break,
+                b"--hold" => options.hold = true,
                 b"--tee" => options.tee = true,
                 _ => {
                     let value = args.next().ok_or_else(|| flag.clone())?;
@@ -84,7 +82,6 @@ impl Options {
             b"--watch" => self.watch = value.into_vec(),
             b"--line-max" => self.line_max = number(&value)?.try_into().ok()?,
             b"--timeout-ms" => self.timeout = Some(Duration::from_millis(number(&value)?)),
-            b"--hold" => self.hold = Some(value.into()),
             _ => return None,
         }
         Some(())
@@ -108,9 +105,10 @@ mod tests {
             watch: b"SET_STATE ".to_vec(),
             line_max: 16 << 20,
             tee: true,
-            hold: Some("/h".into()),
+            hold: true,
         };
-        let plain = Options { argv: vec!["x".into()], timeout: None, hold: None, tee: false, ..full.clone() };
+        let plain =
+            Options { argv: vec!["x".into()], timeout: None, hold: false, tee: false, ..full.clone() };
         for options in [full, plain] {
             assert_eq!(Options::from_args(options.to_args().into_iter()), Ok(options));
         }
