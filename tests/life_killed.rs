@@ -6,6 +6,8 @@ mod support;
 use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+use support::Repo;
 use support::life::{Life, eventually};
 use support::net::Net;
 
@@ -17,8 +19,8 @@ fn deadly_git(life: &Life, arguments: &str, first: &str) -> std::ffi::OsString {
     fs::create_dir_all(&folder).unwrap();
     let real = which::which("git").unwrap();
     let text = format!(
-        "#!/bin/sh\ncase \"$*\" in {arguments}) if mkdir '{0}/died' 2>/dev/null; then {first}; kill -9 $$; fi ;; esac\n\
-         exec '{1}' \"$@\"\n",
+        "#!/bin/sh\nreal='{1}'\ncase \"$*\" in {arguments}) if mkdir '{0}/died' 2>/dev/null; then {first}; kill -9 $$; fi ;; esac\n\
+         exec \"$real\" \"$@\"\n",
         life.shared().display(),
         real.display(),
     );
@@ -45,6 +47,41 @@ fn work_is_kept_though_the_git_that_stages_it_is_killed() {
     life.run(&["retry", "work"]).expect(0);
     life.tick(&["work"]).expect(0);
     assert_eq!(life.state("work"), "done");
+}
+
+/// K14: a `git` that fills a slot, and is slower than the death of its runner, writes into nobody else's run.
+#[test]
+fn a_git_that_outlives_its_runner_keeps_its_slot() {
+    for (kind, call) in
+        [(Repo::build(), "*' read-tree '*"), (Repo::build().reftable(), "*' update-ref --no-deref HEAD '*")]
+    {
+        if kind.create().is_none() {
+            continue;
+        }
+        let life = Life::of(kind, &[("build", &format!("echo >\"$T/began\"; {DONE}"))]);
+        life.event("first", "build", "");
+        life.tick(&["--jobs", "1", "first"]).expect(0);
+        fs::remove_file(life.shared().join("began")).unwrap();
+        let trigger = life.event("work", "build", "");
+        life.write("of another tree", "x\n");
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-qm", "another tree"]);
+        life.event("late", "build", "");
+        let go = life.shared().join("go");
+        let wait =
+            format!("kill -9 $PPID; until [ -e '{}' ]; do sleep 0.01; done; \"$real\" \"$@\"", go.display());
+        let path = deadly_git(&life, call, &wait);
+        let mut late = life.aynig(&["tick", "--jobs", "1", "late"]);
+        assert_eq!(late.env("PATH", path).status().unwrap().code(), None, "it was killed");
+        let tick = life.start_tick(&["--jobs", "1", "work"]);
+        // Longer than a slot is asked to be left.
+        std::thread::sleep(Duration::from_millis(2500));
+        assert!(!life.shared().join("began").exists(), "{call}: the slot is not free yet");
+        fs::write(&go, "").unwrap();
+        tick.done().expect(0);
+        assert_eq!(life.git(&["diff", "--name-only", &trigger, "work"]).trim_end(), "result", "{call}");
+        life.repo.assert_sound();
+    }
 }
 
 /// K28, K43: a child that was killed in a checkout leaves nothing of the user's locked.

@@ -9,6 +9,7 @@ use crate::protocol::id::ObjectId;
 use crate::supervisor::interrupt::Insistence;
 use gix::bstr::BString;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -110,9 +111,15 @@ impl RepoGit {
         Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
     }
 
-    pub(super) fn set_detached_head(&self, git_dir: &Path, id: ObjectId) -> Result<(), StoreError> {
+    pub(super) fn set_detached_head(
+        &self,
+        git_dir: &Path,
+        id: ObjectId,
+        hold: Option<&File>,
+    ) -> Result<(), StoreError> {
         let id = id.to_string();
-        self.git.command(git_dir).verb("update-ref").args(["--no-deref", "HEAD", &id]).ok().map(drop)
+        let command = self.git.command(git_dir).holding(hold).verb("update-ref");
+        command.args(["--no-deref", "HEAD", &id]).ok().map(drop)
     }
 
     /// Branches that are only another name for a ref, with that ref.
@@ -199,12 +206,12 @@ impl RepoGit {
         dir: &Path,
         tree: ObjectId,
         no_filters: bool,
+        hold: Option<&File>,
     ) -> Result<(), StoreError> {
         let tree = tree.to_string();
-        let command = self.tree_command(git_dir, dir, no_filters)?.verb("read-tree");
-        command.args(["--reset", "-u", &tree]).in_dir(dir).ok()?;
-        let command = self.tree_command(git_dir, dir, no_filters)?.config("clean.requireForce=false");
-        command.verb("clean").args(["-ffdxq"]).in_dir(dir).ok().map(drop)
+        let command = || self.tree_command(git_dir, dir, no_filters).map(|c| c.in_dir(dir).holding(hold));
+        command()?.verb("read-tree").args(["--reset", "-u", &tree]).ok()?;
+        command()?.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
     }
 
     /// Stages every file that is not ignored into the index file `index`, `nested` left out.

@@ -17,6 +17,7 @@ use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
 use crate::supervisor::interrupt::Insistence;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -123,7 +124,7 @@ impl Git {
             inner,
             git_dir,
             verb: String::new(),
-            stdin: None,
+            stdin: Input::Null,
             own_group: true,
             alone: false,
             insistence,
@@ -157,7 +158,7 @@ pub struct GitCommand {
     inner: Command,
     git_dir: Option<PathBuf>,
     verb: String,
-    stdin: Option<Vec<u8>>,
+    stdin: Input,
     own_group: bool,
     alone: bool,
     insistence: Insistence,
@@ -234,14 +235,23 @@ impl GitCommand {
 
     /// Gives the child this input; without it the input is empty.
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
-        self.stdin = Some(input.into());
+        self.stdin = Input::Bytes(input.into());
+        self
+    }
+
+    /// Has the child keep the lock on this file, so that it lasts as long as the child where we die before; its
+    /// input is that file.
+    pub(super) fn holding(mut self, lock: Option<&File>) -> Self {
+        if let Some(copy) = lock.and_then(|lock| lock.try_clone().ok()) {
+            self.stdin = Input::File(copy);
+        }
         self
     }
 
     /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a
     /// terminal there is nobody to ask, and what the child started (a transport that hangs) ends with it.
     pub fn foreground(mut self) -> Self {
-        if std::fs::File::open("/dev/tty").is_ok() {
+        if File::open("/dev/tty").is_ok() {
             self.inner.env_remove("GIT_TERMINAL_PROMPT");
             self.own_group = false;
         }
@@ -312,9 +322,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.interrupt = Some(&asked);
     child.deadline = command.deadline;
     child.alone = command.alone;
-    if let Some(input) = command.stdin {
-        child.input = Input::Bytes(input);
-    }
+    child.input = command.stdin;
     let ended = children::noted(command.may_lock.as_ref(), child);
     let ended = ended.map_err(|error| match error {
         SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),

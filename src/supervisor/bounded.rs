@@ -12,6 +12,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// What the helper reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Input {
     /// Nothing.
     Null,
@@ -27,6 +28,8 @@ pub enum Input {
     Inherit,
     /// These bytes.
     Bytes(Vec<u8>),
+    /// This file. A lock on it lasts as long as the helper, also where the caller dies before.
+    File(File),
 }
 
 /// Where one of the helper's output streams goes.
@@ -125,10 +128,15 @@ impl<'a> Bounded<'a> {
 
     /// Runs it to its end.
     pub fn run(mut self) -> Result<Finished, SupervisorError> {
-        self.command.stdin(match self.input {
+        let mut input = Vec::new();
+        self.command.stdin(match std::mem::replace(&mut self.input, Input::Null) {
             Input::Null => Stdio::null(),
             Input::Inherit => Stdio::inherit(),
-            Input::Bytes(_) => Stdio::piped(),
+            Input::File(file) => Stdio::from(file),
+            Input::Bytes(bytes) => {
+                input = bytes;
+                Stdio::piped()
+            }
         });
         self.command.stdout(stdio(self.stdout)).stderr(stdio(self.stderr));
         if self.own_group {
@@ -141,7 +149,7 @@ impl<'a> Bounded<'a> {
         if let Some(started) = self.started {
             started(child.id());
         }
-        let mut running = Running::new(child, &mut self);
+        let mut running = Running::new(child, input, &self);
         running.set_nonblocking()?;
         let status = running.wait()?;
         let leaked = running.outputs.iter().any(|output| output.pipe.is_some());
@@ -199,14 +207,10 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(mut child: Child, bounds: &mut Bounded<'a>) -> Self {
+    fn new(mut child: Child, input: Vec<u8>, bounds: &Bounded<'a>) -> Self {
         let capture = |pipe: Option<OwnedFd>, output: Output| match output {
             Output::Capture(limit) => Capture { pipe, limit, captured: Captured::default() },
             Output::Null | Output::Inherit => Capture::default(),
-        };
-        let input = match std::mem::replace(&mut bounds.input, Input::Null) {
-            Input::Bytes(bytes) => bytes,
-            Input::Null | Input::Inherit => Vec::new(),
         };
         let outputs = [
             capture(child.stdout.take().map(OwnedFd::from), bounds.stdout),

@@ -136,8 +136,8 @@ impl Supervised {
         // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
         match spec.hold.as_deref().map(hold::take).transpose() {
             Ok(hold) => command.stderr(hold.map_or_else(Stdio::null, Stdio::from)),
-            Err(ending) => {
-                this.ended_before(ending);
+            Err(error) => {
+                this.ended_before(not_held(spec.hold.as_deref(), &error));
                 return Ok(this);
             }
         };
@@ -347,6 +347,16 @@ fn options(spec: &Spec) -> Result<Options, SupervisorError> {
         tee: spec.tee,
         hold: spec.hold.is_some(),
     })
+}
+
+/// The ending of a run whose hold could not be taken.
+fn not_held(hold: Option<&Path>, error: &io::Error) -> Ending {
+    let (errno, why) = match error.kind() {
+        io::ErrorKind::WouldBlock => (libc::EWOULDBLOCK, ", which another run has"),
+        _ => (error.raw_os_error().unwrap_or(0), ""),
+    };
+    let path = hold.unwrap_or(Path::new("")).display();
+    Ending::NotStarted { errno, what: format!("hold '{path}'{why}") }
 }
 
 /// The errno where it is the command's own arguments or environment that can't be passed on: too large, or

@@ -1,34 +1,34 @@
-//! The lock that says that a process of a run lives.
+//! The lock that says that a process lives which may write to a slot.
 //!
-//! The caller takes it, and the guardian is born with it: whoever looks once the caller is dead finds it
-//! taken, however slowly the guardian starts. It comes as the guardian's stderr, the one descriptor left that
-//! a child can be given and no other child of the caller's inherits. Calling sequence: [`take`], start the
-//! guardian with it, and there [`received`]. Implements K14, K17.
+//! The caller takes it, and the child is born with it: whoever looks once the caller is dead finds it taken,
+//! however slowly the child starts. It comes as one of the three descriptors that a child can be given and no
+//! other child of the caller's inherits: a guardian's stderr, the input of a `git`. Calling sequence: [`take`],
+//! start the child with it, and in a guardian [`received`]. Implements K14, K17.
 
-use super::ending::Ending;
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Takes the lock. It is held until the last copy of the file is closed, or one of them unlocks it; made with
-/// mode 0600, never through a symlink.
-pub fn take(path: &Path) -> Result<File, Ending> {
-    let failed = |errno: i32, why: &str| {
-        let what = format!("hold '{}'{why}", path.display());
-        Ending::NotStarted { errno, what }
-    };
+/// mode 0600, never through a symlink. [`io::ErrorKind::WouldBlock`] where somebody holds it.
+pub fn take(path: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let file = open.open(path).map_err(|e| failed(e.raw_os_error().unwrap_or(0), ""))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(failed(Errno::EWOULDBLOCK as i32, ", which another run has")),
-        Err(TryLockError::Error(e)) => Err(failed(e.raw_os_error().unwrap_or(0), "")),
+    let file = open.open(path)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+/// True while somebody holds it.
+pub fn is_taken(path: &Path) -> io::Result<bool> {
+    match take(path) {
+        Ok(file) => file.unlock().map(|()| false),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

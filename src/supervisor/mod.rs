@@ -11,7 +11,7 @@ pub mod bounded;
 mod client;
 mod ending;
 pub mod guardian;
-mod hold;
+pub mod hold;
 mod inbox;
 pub mod interrupt;
 mod orders;

@@ -123,7 +123,7 @@ impl Slot {
     /// Points the slot's HEAD at a commit, detached.
     pub(super) fn detach(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if repo.reftable {
-            return repo.git.set_detached_head(&self.admin, commit);
+            return self.held(|hold| repo.git.set_detached_head(&self.admin, commit, hold));
         }
         let content = format!("{commit}\n");
         let path = self.admin.join("HEAD");

@@ -69,7 +69,7 @@ impl Slot {
         self.restore_index()?;
         self.detach(repo, commit)?;
         let index = self.admin.join("index");
-        repo.git.switch_tree(&self.admin, &self.dir, tree, repo.bare)?;
+        self.switch_tree(repo, tree)?;
         self.note(&index, tree)?;
         if self.verify(repo)? {
             Ok(Filled::Updated)
@@ -79,6 +79,10 @@ impl Slot {
                 message: "files differ after the checkout".into(),
             })
         }
+    }
+
+    fn switch_tree(&self, repo: &Repository, tree: ObjectId) -> Result<(), StoreError> {
+        self.held(|hold| repo.git.switch_tree(&self.admin, &self.dir, tree, repo.bare, hold))
     }
 
     /// True where the slot is byte for byte what the runner's index copy says.
@@ -123,7 +127,7 @@ impl Slot {
         let index = self.admin.join("index");
         match &repo.backend {
             Backend::Gix => self.checkout(repo, tree, &index)?,
-            Backend::Git(_) => repo.git.switch_tree(&self.admin, &self.dir, tree, repo.bare)?,
+            Backend::Git(_) => self.switch_tree(repo, tree)?,
         }
         self.note(&index, tree)
     }

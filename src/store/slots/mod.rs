@@ -1,7 +1,8 @@
 //! Slots: the detached worktrees in which commands run, pooled and locked.
 //!
-//! A slot is claimed by an exclusive `flock` that the system drops when its holder dies. The guardian
-//! of a run holds a second one (`hold`) as long as any process of the run lives. A record beside the
+//! A slot is claimed by an exclusive `flock` that the system drops when its holder dies. A second one (`hold`)
+//! is held as long as any process lives that may write to it: by the guardian of a run, and by a `git` child
+//! that fills it, which may be slower than the death of its runner. A record beside the
 //! locks says which run the slot was last filled for, so that no work in it is ever overwritten unseen.
 //! Calling sequence: [`Pool::lock`], look at [`Slot::record`], [`Slot::fill`], run, [`Slot::harvest`].
 //! Implements K14.
@@ -14,6 +15,7 @@ pub mod scan;
 use super::repository::Repository;
 use super::{RefName, StoreError};
 use crate::protocol::id::ObjectId;
+use crate::supervisor::hold;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -277,11 +279,16 @@ impl Slot {
     /// True while processes of an earlier run live in it.
     pub fn is_inhabited(&self) -> Result<bool, StoreError> {
         let path = self.hold_path();
-        match Flock::lock(open_lock(&path)?, FlockArg::LockExclusiveNonblock) {
-            Ok(_) => Ok(false),
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(true),
-            Err((_, errno)) => Err(io("lock", &path)(errno.into())),
-        }
+        hold::is_taken(&path).map_err(io("lock", &path))
+    }
+
+    /// Runs a child that writes to it, which is to keep the hold. `None`: a process of the run has it.
+    fn held<T>(&self, child: impl FnOnce(Option<&File>) -> T) -> T {
+        let hold = hold::take(&self.hold_path()).ok();
+        let result = child(hold.as_ref());
+        // A child that another thread just starts may have a copy for a moment.
+        let _ = hold.map(|hold| hold.unlock());
+        result
     }
 
     /// Notes whose work is in the slot from now on; `None`: nobody's.
