@@ -106,14 +106,7 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             vec![format!("if no git process is at work: rm {path}")]
         }
         StoreError::SymbolicRef { target, .. } => vec![format!("name the branch itself: '{target}'")],
-        StoreError::Object { .. } => {
-            let mut hints = vec!["git fsck --full".to_owned()];
-            if let Some(branch) = branch {
-                hints.push(reflog_of(branch));
-                hints.push(format!("git update-ref {} <commit>", full_word(branch)));
-            }
-            hints
-        }
+        StoreError::Object { .. } => of_broken(branch),
         StoreError::UnreadableRef { name, cause: Unread::System(number) } => {
             let path = Path::new(OsStr::from_bytes(name.as_bytes()));
             of_system(&std::io::Error::from_raw_os_error(*number), Some(path))
@@ -130,7 +123,7 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
         }
         StoreError::Io { path, source, .. } => of_system(source, Some(path)),
         StoreError::Remote { failure: RemoteFailure::Other, message, .. } if is_broken_here(message) => {
-            broken_ref(message).map_or_else(|| vec!["git fsck --full".to_owned()], |name| of_broken(&name))
+            of_broken(broken_ref(message).as_ref())
         }
         StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),
         StoreError::Moved { .. }
@@ -154,13 +147,16 @@ fn broken_ref(message: &str) -> Option<RefName> {
     Some(RefName::new(format!("refs/{name}")))
 }
 
-fn of_broken(name: &RefName) -> Vec<String> {
+/// What mends objects that can't be read, and the ref that leads there where that is known.
+fn of_broken(name: Option<&RefName>) -> Vec<String> {
+    let fsck = "git fsck --full".to_owned();
+    let Some(name) = name else { return vec![fsck] };
     let word = full_word(name);
     // What was only heard of a remote is heard again.
     if [&b"refs/aynig/remote/"[..], b"refs/remotes/"].iter().any(|p| name.as_bytes().starts_with(p)) {
         return vec![format!("git update-ref -d {word} || rm \"$(git rev-parse --git-path {word})\"")];
     }
-    vec!["git fsck --full".to_owned(), reflog_of(name), format!("git update-ref {word} <commit>")]
+    vec![fsck, reflog_of(name), format!("git update-ref {word} <commit>")]
 }
 
 fn full_word(name: &RefName) -> String {
