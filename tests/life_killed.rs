@@ -68,8 +68,10 @@ fn a_git_that_outlives_its_runner_keeps_its_slot() {
         life.git(&["commit", "-qm", "another tree"]);
         life.event("late", "build", "");
         let go = life.shared().join("go");
-        let wait =
-            format!("kill -9 $PPID; until [ -e '{}' ]; do sleep 0.01; done; \"$real\" \"$@\"", go.display());
+        let wait = format!(
+            "kill -9 $PPID; until [ -e '{}' ] || ! [ -e \"$0\" ]; do sleep 0.01; done; \"$real\" \"$@\"",
+            go.display()
+        );
         let path = deadly_git(&life, call, &wait);
         let mut late = life.aynig(&["tick", "--jobs", "1", "late"]);
         assert_eq!(late.env("PATH", path).status().unwrap().code(), None, "it was killed");

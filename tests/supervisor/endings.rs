@@ -176,8 +176,10 @@ fn a_second_run_does_not_get_the_hold() {
 fn a_guardian_that_starts_late_finds_its_caller_gone() {
     let rig = Rig::new();
     let (go, hold) = (rig.path("go"), rig.path("hold"));
-    let script =
-        format!("#!/bin/sh\nuntil [ -e {} ]; do sleep 0.01; done\nexec {GUARDIAN} \"$@\"\n", go.display());
+    let script = format!(
+        "#!/bin/sh\nuntil [ -e {} ] || ! [ -e \"$0\" ]; do sleep 0.01; done\nexec {GUARDIAN} \"$@\"\n",
+        go.display()
+    );
     let mut spec = rig.spec("echo ran >>ran");
     spec.guardian = rig.write_program("late", "755", &script);
     spec.hold = Some(hold.clone());
