@@ -185,7 +185,8 @@ fn a_guardian_that_starts_late_finds_its_caller_gone() {
     spec.hold = Some(hold.clone());
     let taken = || fs::File::open(&hold).unwrap().try_lock().is_err();
     for gone in [false, true] {
-        let run = Supervised::start(&spec).unwrap();
+        let mut run = Supervised::start(&spec).unwrap();
+        run.stop_after(LONG, Duration::ZERO);
         assert!(taken(), "before the guardian could");
         let waiting = if gone {
             drop(run);

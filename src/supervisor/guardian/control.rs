@@ -15,11 +15,11 @@ pub(super) enum Heard {
     Gone,
 }
 
-/// True once nobody can give orders any more, and none is waiting to be read.
+/// True once nobody can give orders any more. What was ordered before is no order to begin.
 pub(super) fn is_gone(pipe: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::new(pipe, PollFlags::POLLIN)];
     let ready = poll(&mut fds, PollTimeout::ZERO).is_ok();
-    ready && fds[0].revents().is_some_and(|found| found == PollFlags::POLLHUP)
+    ready && fds[0].revents().is_some_and(|found| found.contains(PollFlags::POLLHUP))
 }
 
 /// The read end of the control pipe.
