@@ -111,6 +111,7 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             let path = Path::new(OsStr::from_bytes(name.as_bytes()));
             of_system(&std::io::Error::from_raw_os_error(*number), Some(path))
         }
+        StoreError::UnreadableRef { cause: Unread::Tables(_), .. } => of_broken(None),
         // No command of Git's reads, moves or deletes a ref that it can't read.
         StoreError::UnreadableRef { name, cause: Unread::Content(_) } => {
             let word = full_word(name);

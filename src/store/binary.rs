@@ -83,7 +83,7 @@ impl GitStore {
                 return Ok(None);
             }
             if begun.elapsed() > self.retry_for {
-                let cause = Unread::Content(output.message);
+                let cause = Unread::Tables(output.message);
                 return Err(StoreError::UnreadableRef { name: name.clone(), cause });
             }
             std::thread::sleep(FIRST_PAUSE);
@@ -336,7 +336,8 @@ impl Store for GitStore {
                 }
                 let path = tables.with_extension("list.lock");
                 // A machine may be so busy that one child holds it for seconds.
-                if self.reftable && begun.elapsed() < LONGEST && children::at_work(&self.common_dir, &path) {
+                let patient = self.reftable && path.exists() && begun.elapsed() < LONGEST;
+                if patient && children::at_work(&self.common_dir, &path) {
                     (started, pause) = (Instant::now(), FIRST_PAUSE);
                     continue;
                 }

@@ -11,6 +11,9 @@ pub enum Unread {
     /// What its place holds is none.
     #[error("{0}")]
     Content(String),
+    /// What Git said of the tables that all refs are in.
+    #[error("{0}")]
+    Tables(String),
     /// The system did not give out its file: the error's number. What the file holds may be well.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     System(i32),
