@@ -102,6 +102,10 @@ impl Remote {
         if !output.status.success() {
             return Err(self.failed("fetch from", &output));
         }
+        self.sync_tables()
+    }
+
+    fn sync_tables(&self) -> Result<(), StoreError> {
         let reftable = self.git.common_dir.join("reftable").is_dir();
         if self.git.durable && reftable { super::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
@@ -186,7 +190,10 @@ impl Remote {
         super::lfs::send(self, new, patience)?;
         let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
         let output = self.push_command(new, full, Some(OsString::from_vec(lease)), patience).output()?;
-        Ok(answer(&output, full))
+        let answer = answer(&output, full);
+        // It moved a ref here too. What arrived has arrived, whatever the disk here says.
+        let _ = self.sync_tables();
+        Ok(answer)
     }
 
     /// Puts a ref of the runner's own there, whatever is there.
