@@ -89,7 +89,7 @@ impl Runner<'_> {
 
     /// Makes a locked slot ours to use: work of a dead run is kept first. False where it must be left.
     pub(super) fn settle(&self, slot: &mut Slot, report: &mut Report) -> Result<bool, RunnerError> {
-        let Some(occupant) = slot.record().run.clone() else {
+        let Some(mut occupant) = slot.record().run.clone() else {
             return Ok(!slot.is_inhabited()?);
         };
         if occupant.lingering && self.lease_lives(&occupant)? {
@@ -97,6 +97,10 @@ impl Runner<'_> {
         }
         if slot.is_inhabited()? && !self.evict(slot, &occupant)? {
             return Ok(false);
+        }
+        // It is dead: its number may be somebody else's, while a child of ours has the hold.
+        if occupant.guardian.take().is_some() {
+            slot.occupy(Some(occupant.clone()))?;
         }
         if let Some(attempt) = self.keep_occupant(slot, &occupant)? {
             report.notes.push(Note::FoundAttempt(attempt, occupant.branch_name()));
