@@ -30,6 +30,12 @@ fn deadly_git(life: &Life, arguments: &str, first: &str) -> std::ffi::OsString {
     std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
 }
 
+/// For [`deadly_git`]: kills the runner, and is the real one once there is a file `go`.
+fn late(go: &std::path::Path) -> String {
+    let until = format!("until [ -e '{}' ] || ! [ -e \"$0\" ]; do sleep 0.01; done", go.display());
+    format!("kill -9 $PPID; {until}; \"$real\" \"$@\"")
+}
+
 /// K26: the work of a run is kept at once, even where the `git` that stages it was killed with a lock.
 #[test]
 fn work_is_kept_though_the_git_that_stages_it_is_killed() {
@@ -68,11 +74,7 @@ fn a_git_that_outlives_its_runner_keeps_its_slot() {
         life.git(&["commit", "-qm", "another tree"]);
         life.event("late", "build", "");
         let go = life.shared().join("go");
-        let wait = format!(
-            "kill -9 $PPID; until [ -e '{}' ] || ! [ -e \"$0\" ]; do sleep 0.01; done; \"$real\" \"$@\"",
-            go.display()
-        );
-        let path = deadly_git(&life, call, &wait);
+        let path = deadly_git(&life, call, &late(&go));
         let mut late = life.aynig(&["tick", "--jobs", "1", "late"]);
         assert_eq!(late.env("PATH", path).status().unwrap().code(), None, "it was killed");
         let tick = life.start_tick(&["--jobs", "1", "work"]);
@@ -84,6 +86,30 @@ fn a_git_that_outlives_its_runner_keeps_its_slot() {
         assert_eq!(life.git(&["diff", "--name-only", &trigger, "work"]).trim_end(), "result", "{call}");
         life.repo.assert_sound();
     }
+}
+
+/// K28, K43: a checkout whose runner was killed goes on under its lock, and nobody begins it a second time.
+#[test]
+fn a_checkout_that_outlives_its_runner_is_left_to_its_git() {
+    let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
+    life.event("work", "build", "");
+    life.git(&["checkout", "-q", "work"]);
+    let (go, lock) = (life.shared().join("go"), life.path(".git/index.lock"));
+    let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", &late(&go));
+    let killed = life.aynig(&["tick", "work"]).env("PATH", path).status().unwrap();
+    assert_eq!((killed.code(), life.state("work").as_str()), (None, "done"));
+    // Of a note that is younger nobody would think that it was left.
+    std::thread::sleep(Duration::from_millis(2500));
+    life.tick(&[]).expect(0);
+    assert!(lock.exists() && life.read("file") == "one\n", "it is not ours to do");
+    fs::write(&go, "").unwrap();
+    eventually("the late git is through", || (life.read("file") == "one\nmore\n").then_some(()));
+    eventually("the next tick finishes it", || {
+        life.tick(&[]).expect(0);
+        life.git(&["status", "--porcelain"]).is_empty().then_some(())
+    });
+    assert!(!lock.exists());
+    life.repo.assert_sound();
 }
 
 /// K28, K43: a child that was killed in a checkout leaves nothing of the user's locked.

@@ -75,7 +75,7 @@ fn try_on(
 ) -> Result<Fit<Fitted>, StoreError> {
     let copy = Copy::of(repo, &at.git_dir)?;
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
-    let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), true);
+    let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
     let mut refusal = merge()?;
     if again && refusal.is_some() && repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new))? {
         refusal = merge()?;
@@ -119,7 +119,8 @@ impl Held {
     /// Brings the outcome into the working tree, and lets go of its index.
     fn bring(self, repo: &Repository) -> Result<Finished, StoreError> {
         let Fitted { at, copy, old, new } = self.fitted;
-        let refusal = repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), false)?;
+        let (git, lock) = (&repo.git, Some(&self.lock));
+        let refusal = git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), lock)?;
         if let Some(words) = refusal {
             return Ok(Finished::Blocked(at.dir, words));
         }
@@ -204,6 +205,10 @@ impl Noted {
         let finished = match (held, note.old.parse(), note.new.parse()) {
             (Some(held), _, _) => held.bring(repo)?,
             (None, Ok(old), Ok(new)) => {
+                // What is half done is left to whoever still does it: a `git` may outlive its runner.
+                if IndexLock::is_ours(repo, &git_dir)? {
+                    return Ok(Finished::Blocked(dir, somebody_is_at_work(&git_dir)));
+                }
                 let at = Worktree { dir: dir.clone(), git_dir, branch: None, busy: None };
                 match fit_again(repo, &at, old, new)? {
                     Fit::Clobbers(words) => Finished::Blocked(dir, words),

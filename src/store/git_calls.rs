@@ -118,7 +118,7 @@ impl RepoGit {
         hold: Option<&File>,
     ) -> Result<(), StoreError> {
         let id = id.to_string();
-        let command = self.git.command(git_dir).holding(hold).verb("update-ref");
+        let command = self.git.command(git_dir).holding(hold)?.verb("update-ref");
         command.args(["--no-deref", "HEAD", &id]).ok().map(drop)
     }
 
@@ -209,7 +209,7 @@ impl RepoGit {
         hold: Option<&File>,
     ) -> Result<(), StoreError> {
         let tree = tree.to_string();
-        let command = || self.tree_command(git_dir, dir, no_filters).map(|c| c.in_dir(dir).holding(hold));
+        let command = || self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold);
         command()?.verb("read-tree").args(["--reset", "-u", &tree]).ok()?;
         command()?.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
     }

@@ -241,11 +241,12 @@ impl GitCommand {
 
     /// Has the child keep the lock on this file, so that it lasts as long as the child where we die before; its
     /// input is that file.
-    pub(super) fn holding(mut self, lock: Option<&File>) -> Self {
-        if let Some(copy) = lock.and_then(|lock| lock.try_clone().ok()) {
-            self.stdin = Input::File(copy);
+    pub(super) fn holding(mut self, lock: Option<&File>) -> Result<Self, StoreError> {
+        if let Some(lock) = lock {
+            let program = Path::new(self.inner.get_program());
+            self.stdin = Input::File(lock.try_clone().map_err(io_error("keep a lock for", program))?);
         }
-        self
+        Ok(self)
     }
 
     /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a

@@ -4,34 +4,36 @@
 
 use super::StoreError;
 use super::git_calls::{RepoGit, with_value};
+use super::index_lock::IndexLock;
 use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 impl RepoGit {
-    /// Moves a working tree from one commit to another, keeping local changes that are not in the way;
-    /// `dry` changes nothing. Says Git's words where something is in the way.
+    /// Moves a working tree from one commit to another, keeping local changes that are not in the way. Says Git's
+    /// words where something is in the way. The child keeps the lock of the index: it may outlive us. `None`: only
+    /// tried, nothing is changed.
     pub(super) fn two_tree_merge(
         &self,
         git_dir: &Path,
         dir: &Path,
         index: &Path,
         (old, new): (ObjectId, ObjectId),
-        dry: bool,
+        lock: Option<&IndexLock>,
     ) -> Result<Option<String>, StoreError> {
         if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (old, new))? {
             return Ok(Some(words));
         }
         let (old, new) = (old.to_string(), new.to_string());
         let mut args = vec!["-m", "-u"];
-        if dry {
+        if lock.is_none() {
             args.push("-n");
         }
         args.extend([&*old, &*new]);
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let output =
-            command.verb("read-tree").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).output()?;
+        let command = command.holding(lock.and_then(IndexLock::file))?.env("GIT_INDEX_FILE", index);
+        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
         Ok((!output.status.success()).then_some(output.message))
     }
 

@@ -29,7 +29,7 @@ pub struct Copy {
 pub struct IndexLock {
     lock: PathBuf,
     /// Goes after the lock itself.
-    _twin: Option<Twin>,
+    twin: Option<Twin>,
 }
 
 /// What tells one content of an index from another: Git renames a new file into its place.
@@ -89,7 +89,7 @@ impl IndexLock {
                 None => fs::OpenOptions::new().write(true).create_new(true).open(&lock).map(drop),
             };
             match taken.map_err(|error| (error.kind(), error)) {
-                Ok(()) => return Ok(Some(Self { lock, _twin: twin })),
+                Ok(()) => return Ok(Some(Self { lock, twin })),
                 Err((ErrorKind::AlreadyExists, _)) => {
                     if locks::owner_of(&repo.common_dir, &lock)? == Owner::Gone {
                         continue;
@@ -110,6 +110,16 @@ impl IndexLock {
             }
             std::thread::sleep(locks::jittered(LOOK_EVERY));
         }
+    }
+
+    /// What tells that the owner lives; `None` where the file system has no hard links.
+    pub(super) fn file(&self) -> Option<&fs::File> {
+        self.twin.as_ref().map(Twin::file)
+    }
+
+    /// True while a process of this tool, or a child of one, holds the lock of a working tree's index.
+    pub fn is_ours(repo: &Repository, git_dir: &Path) -> Result<bool, StoreError> {
+        Ok(locks::owner_of(&repo.common_dir, &git_dir.join("index.lock"))? == Owner::Ours)
     }
 }
 

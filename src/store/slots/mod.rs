@@ -283,8 +283,13 @@ impl Slot {
     }
 
     /// Runs a child that writes to it, which is to keep the hold. `None`: a process of the run has it.
-    fn held<T>(&self, child: impl FnOnce(Option<&File>) -> T) -> T {
-        let hold = hold::take(&self.hold_path()).ok();
+    fn held<T>(&self, child: impl FnOnce(Option<&File>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let path = self.hold_path();
+        let hold = match hold::take(&path) {
+            Ok(hold) => Some(hold),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
+            Err(error) => return Err(io("lock", &path)(error)),
+        };
         let result = child(hold.as_ref());
         // A child that another thread just starts may have a copy for a moment.
         let _ = hold.map(|hold| hold.unlock());
