@@ -84,7 +84,7 @@ fn whole(rows: &[Value], missing: &[String], folder: &Path) -> Option<String> {
     let noted = std::fs::read_to_string(folder.join("whole")).ok()?;
     let [date, commit, jobs] = noted.lines().collect::<Vec<_>>()[..] else { return None };
     let all = missing.is_empty() && rows.iter().all(|row| row["commit"].as_str() == Some(commit));
-    all.then(|| format!("every sweep, from start to end, begun {date} on {commit}, {jobs} at a time"))
+    all.then(|| format!("every sweep, from start to end, begun {date} on {commit}, {jobs} at a time (races, soak and users alone)"))
 }
 
 /// What differs in the program between the commits of the rows and this one.
