@@ -9,7 +9,7 @@ use super::inner::Chain;
 use super::observe::Display;
 use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};
-use super::{output, render};
+use super::{hints, output, render};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
@@ -213,11 +213,11 @@ pub fn go_on(
 /// Finishes checkouts that an earlier tick or chain noted and did not do.
 pub fn finish_checkouts(session: &Session, runner: &Runner<'_>) -> Result<(), Failure> {
     for done in checkout::finish_all(&session.repo, &|name| runner.store.tip(name))? {
-        if let Finished::Blocked(dir, words) = done {
-            let words = escape(words.as_bytes());
+        if let Finished::Blocked(dir, by) = done {
+            let words = escape(by.to_string().as_bytes());
             let dir = escape(dir.as_os_str().as_encoded_bytes());
             output::note(&format!("warning: '{dir}' cannot follow its branch: {words}"));
-            output::note("hint: commit or stash, then git aynig tick");
+            output::note(&format!("hint: {}, then git aynig tick", hints::of_obstacle(&by)));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! messages and exit codes.
 
 use super::hints::{self, Addressed};
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
@@ -114,14 +115,17 @@ impl Failure {
             ChangeError::NotLeased(branch) | ChangeError::NotStalled(branch) => {
                 Some(at(branch).call("status"))
             }
-            ChangeError::Blocked(..) => Some("commit or stash them, then try again".to_owned()),
+            ChangeError::Blocked(_, Obstacle::Changes(_)) => {
+                Some("commit or stash them, then try again".to_owned())
+            }
+            ChangeError::Blocked(_, by) => Some(format!("{}, then try again", hints::of_obstacle(by))),
             ChangeError::Message(_)
             | ChangeError::Dialect(..)
             | ChangeError::Slot(_)
             | ChangeError::Runner(_) => None,
         };
         let words = match &error {
-            ChangeError::Blocked(_, words) => Some(words.clone()),
+            ChangeError::Blocked(_, by) => Some(by.to_string()),
             _ => None,
         };
         let mut failure = match error {

@@ -2,9 +2,10 @@
 //!
 //! What came from a repository is escaped before a person sees it. Implements K36.
 
-use super::hints::Addressed;
+use super::hints::{self, Addressed};
 use super::render::{full, path};
 use crate::protocol::complete::{Exit, Stall};
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
 use crate::runner::report::{Outcome, Ran};
 use serde_json::{Value, json};
@@ -71,12 +72,15 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
         Some(_) | None => "git aynig doctor".to_owned(),
     };
     let hints = match &ran.outcome {
-        Outcome::Stalled { why: Stall::Checkout(words), .. } => {
-            notes.push(format!("{branch}: {}", escape(words.as_bytes())));
-            vec![format!(
-                "once that is out of the way (git stash -u; or commit, but where both changed a line the run's wins): {}",
-                at.call("retry")
-            )]
+        Outcome::Stalled { why: Stall::Checkout(by), .. } => {
+            notes.push(format!("{branch}: {}", escape(by.to_string().as_bytes())));
+            let mend = match by {
+                Obstacle::Changes(_) => {
+                    "git stash -u; or commit, but where both changed a line the run's wins"
+                }
+                other => &hints::of_obstacle(other),
+            };
+            vec![format!("once that is out of the way ({mend}): {}", at.call("retry"))]
         }
         Outcome::Stalled { .. } => vec![cause, at.call("retry")],
         Outcome::LeaseLeft { .. } => vec![cause, at.call("cancel")],

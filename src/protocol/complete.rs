@@ -4,6 +4,7 @@
 
 use super::declaration::{Declaration, Invalid};
 use super::dialect::{Dialect, Writer};
+use super::obstacle::Obstacle;
 use std::fmt;
 use std::time::Duration;
 
@@ -84,8 +85,8 @@ pub enum Stall {
     Unmerged,
     /// The slot could not be filled, or its content could not be read.
     Slot(String),
-    /// The outcome would clobber local changes of a working tree that has the branch checked out.
-    Checkout(String),
+    /// The outcome can't be brought into a working tree that has the branch checked out.
+    Checkout(Obstacle),
     /// The remote refused the outcome's commit.
     Declined(String),
     /// The outcome can't be written as Git reads it back.
@@ -100,7 +101,7 @@ impl fmt::Display for Stall {
             Stall::ForeignHead => f.write_str("the worktree's HEAD does not descend from the lease"),
             Stall::Unmerged => f.write_str("the worktree's index has unmerged paths"),
             Stall::Slot(why) => write!(f, "worktree: {why}"),
-            Stall::Checkout(_) => f.write_str("checkout: local changes are in the way"),
+            Stall::Checkout(obstacle) => write!(f, "checkout: {}", obstacle.kind()),
             Stall::Declined(why) => write!(f, "the remote declined the outcome: {why}"),
             Stall::Unrenderable(why) => write!(f, "the outcome cannot be written: {why}"),
         }
@@ -271,7 +272,7 @@ mod tests {
             (Stall::ForeignHead, "the worktree's HEAD does not descend from the lease"),
             (Stall::Unmerged, "the worktree's index has unmerged paths"),
             (Stall::Slot("full".into()), "worktree: full"),
-            (Stall::Checkout("a\nb".into()), "checkout: local changes are in the way"),
+            (Stall::Checkout(Obstacle::Changes("a\nb".into())), "checkout: local changes are in the way"),
             (Stall::Declined("no".into()), "the remote declined the outcome: no"),
             (Stall::Unrenderable("no".into()), "the outcome cannot be written: no"),
         ] {

@@ -15,6 +15,7 @@ pub mod id;
 pub mod invariants;
 pub mod message;
 pub mod name;
+pub mod obstacle;
 pub mod secrets;
 pub mod swap;
 pub mod text;

@@ -17,6 +17,7 @@ use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::swap::{AfterEnd, after_end};
 use crate::protocol::text::escape;
 use crate::store::checkout::Finished;
@@ -30,7 +31,7 @@ use std::time::Duration;
 enum Landed {
     Won(ObjectId),
     Lost,
-    Blocked(ObjectId, String),
+    Blocked(ObjectId, Obstacle),
 }
 
 /// An error and what caused it, in one line.
@@ -180,9 +181,9 @@ impl Runner<'_> {
                 Ok(Some(ran(live, Some(exit), outcome, None)))
             }
             Landed::Lost => Ok(None),
-            Landed::Blocked(commit, words) => {
+            Landed::Blocked(commit, by) => {
                 let kept = self.keep_outcome(live, commit)?;
-                self.try_stall(branch, live, Some(exit), Stall::Checkout(words), kept, report)
+                self.try_stall(branch, live, Some(exit), Stall::Checkout(by), kept, report)
             }
         }
     }
@@ -235,7 +236,7 @@ impl Runner<'_> {
                 Ok(Landed::Won(new))
             }
             Moved::Lost => Ok(Landed::Lost),
-            Moved::Blocked(words) => Ok(Landed::Blocked(new, words)),
+            Moved::Blocked(by) => Ok(Landed::Blocked(new, by)),
         }
     }
 
@@ -369,7 +370,7 @@ pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
     finished
         .into_iter()
         .filter_map(|done| match done {
-            Finished::Blocked(dir, words) => Some(Note::CheckoutBlocked(dir, words)),
+            Finished::Blocked(dir, by) => Some(Note::CheckoutBlocked(dir, by)),
             Finished::Arrived(_) | Finished::Moot(_) => None,
         })
         .collect()

@@ -127,8 +127,8 @@ impl Runner<'_> {
             }
             Moved::Lost => {}
             // Tried again at the next look: local changes come and go.
-            Moved::Blocked(words) => {
-                note_once(report, Note::NotForwarded(tip.id(), Unforwarded::Checkout(words)));
+            Moved::Blocked(by) => {
+                note_once(report, Note::NotForwarded(tip.id(), Unforwarded::Checkout(by)));
             }
         }
         Ok(())

@@ -5,11 +5,12 @@
 use super::finish::with_causes;
 use super::{Runner, RunnerError};
 use crate::protocol::id::ObjectId;
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::swap::{AfterEnd, after_end};
 use crate::store::RefName;
 use crate::store::checkout::{self, Finished, Fit, Noted};
 use crate::store::worktrees::{self, Busy, Worktree};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What became of moving a branch together with its working trees.
@@ -18,8 +19,8 @@ pub(super) enum Moved {
     Won(Vec<Finished>),
     /// Somebody else was quicker.
     Lost,
-    /// Local changes are in the way: nothing moved. Git's own words.
-    Blocked(String),
+    /// Something is in the way: nothing moved.
+    Blocked(Obstacle),
 }
 
 impl Runner<'_> {
@@ -55,14 +56,14 @@ impl Runner<'_> {
             for worktree in &at {
                 match checkout::fit(self.repo, worktree, old, new)? {
                     Fit::Fits(found) => fitted.push((worktree, found)),
-                    Fit::Clobbers(words) => return Ok(blocked_in(&worktree.dir, &words)),
+                    Fit::Blocked(by) => return Ok(Moved::Blocked(by.seen_in(&worktree.dir))),
                 }
             }
             // Under their locks from here on: who commits there has committed, or sees all of the outcome.
             for (worktree, found) in fitted {
                 match found.hold(self.repo)? {
                     Fit::Fits(found) => held.push(found),
-                    Fit::Clobbers(words) => return Ok(blocked_in(&worktree.dir, &words)),
+                    Fit::Blocked(by) => return Ok(Moved::Blocked(by.seen_in(&worktree.dir))),
                 }
             }
             let still = match held.is_empty() {
@@ -82,7 +83,8 @@ impl Runner<'_> {
                 let finish = |noted: Noted| {
                     let dir = noted.dir();
                     noted.finish(self.repo).unwrap_or_else(|error| {
-                        Finished::Blocked(dir, with_causes(&RunnerError::from(error)))
+                        let why = with_causes(&RunnerError::from(error));
+                        Finished::Blocked(dir, Obstacle::Failed(why))
                     })
                 };
                 let mut done: Vec<_> = noted.into_iter().map(finish).collect();
@@ -113,13 +115,8 @@ impl Runner<'_> {
         let all = worktrees::list(self.repo).unwrap_or_default();
         let bring = |at: Worktree| match checkout::follow(self.repo, &at, branch, old, new) {
             Ok(finished) => finished,
-            Err(error) => Finished::Blocked(at.dir, with_causes(&error)),
+            Err(error) => Finished::Blocked(at.dir, Obstacle::Failed(with_causes(&error))),
         };
         all.into_iter().filter(late).map(bring).collect()
     }
-}
-
-/// A branch may be checked out in many places: people are told in which one something is in the way.
-fn blocked_in(dir: &Path, words: &str) -> Moved {
-    Moved::Blocked(format!("in '{}': {words}", dir.display()))
 }

@@ -5,6 +5,7 @@
 use super::Runner;
 use super::live::Live;
 use crate::protocol::complete::{Exit, Stall};
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::secrets::Secrets;
 use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::store::RefName;
@@ -40,8 +41,8 @@ impl Runner<'_> {
             }
             (None, why) => format!("{}.\n", escape(why.to_string().as_bytes())),
         };
-        if let Stall::Checkout(words) = why {
-            text += &format!("\n{}\n", tail_block(words.as_bytes(), TAIL));
+        if let Stall::Checkout(obstacle) = why {
+            text += &format!("\n{}\n", tail_block(obstacle.to_string().as_bytes(), TAIL));
         }
         // What a command printed becomes a commit, and commits travel: not with what must stay here.
         let secrets =
@@ -62,9 +63,10 @@ impl Runner<'_> {
         }
         let retry = retry_call(branch.short(), self.settings.remote.as_deref());
         text += &match why {
-            Stall::Checkout(_) => {
+            Stall::Checkout(Obstacle::Changes(_)) => {
                 format!("\nOnce the local changes are out of the way, {retry} lands the outcome.\n")
             }
+            Stall::Checkout(_) => format!("\nOnce that is mended, {retry} lands the outcome.\n"),
             Stall::Declined(_) => format!("\nOnce it is allowed, {retry} lands the outcome.\n"),
             _ => format!("\n{retry} asks for it again.\n"),
         };

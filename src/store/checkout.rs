@@ -12,9 +12,10 @@ use super::repository::Repository;
 use super::worktrees::Worktree;
 use super::{RefName, StoreError, write_aside};
 use crate::protocol::id::ObjectId;
+use crate::protocol::obstacle::Obstacle;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest wait for somebody who is at work in the index.
@@ -27,8 +28,8 @@ const HELD_LATER: Duration = Duration::from_millis(500);
 pub enum Fit<T> {
     /// It can.
     Fits(Box<T>),
-    /// Local changes are in the way, or somebody is at work there; Git's own words.
-    Clobbers(String),
+    /// Something is in the way.
+    Blocked(Obstacle),
 }
 
 /// A working tree that an outcome was tried in.
@@ -82,7 +83,7 @@ fn try_on(
     }
     Ok(match refusal {
         None => Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new })),
-        Some(words) => Fit::Clobbers(words),
+        Some(words) => Fit::Blocked(Obstacle::Changes(words)),
     })
 }
 
@@ -94,20 +95,16 @@ impl Fitted {
 
     fn hold_within(self, repo: &Repository, patience: Duration) -> Result<Fit<Held>, StoreError> {
         let Some(lock) = IndexLock::take(repo, &self.at.git_dir, patience)? else {
-            return Ok(Fit::Clobbers(somebody_is_at_work(&self.at.git_dir)));
+            return Ok(Fit::Blocked(Obstacle::Lock(IndexLock::path(&self.at.git_dir))));
         };
         if self.copy.is_current() {
             return Ok(Fit::Fits(Box::new(Held { fitted: self, lock })));
         }
         match fit(repo, &self.at, self.old, self.new)? {
             Fit::Fits(fitted) => Ok(Fit::Fits(Box::new(Held { fitted: *fitted, lock }))),
-            Fit::Clobbers(words) => Ok(Fit::Clobbers(words)),
+            Fit::Blocked(by) => Ok(Fit::Blocked(by)),
         }
     }
-}
-
-fn somebody_is_at_work(git_dir: &Path) -> String {
-    format!("'{}' is held by another git process", git_dir.join("index.lock").display())
 }
 
 impl Held {
@@ -122,7 +119,7 @@ impl Held {
         let (git, lock) = (&repo.git, Some(&self.lock));
         let refusal = git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), lock)?;
         if let Some(words) = refusal {
-            return Ok(Finished::Blocked(at.dir, words));
+            return Ok(Finished::Blocked(at.dir, Obstacle::Changes(words)));
         }
         copy.put(&self.lock)?;
         Ok(Finished::Arrived(at.dir))
@@ -154,8 +151,8 @@ pub enum Finished {
     Arrived(PathBuf),
     /// The branch went elsewhere meanwhile: there is nothing to bring.
     Moot(PathBuf),
-    /// Local changes are in the way; Git's own words.
-    Blocked(PathBuf, String),
+    /// Something is in the way there.
+    Blocked(PathBuf, Obstacle),
 }
 
 /// Notes that a working tree is to follow its branch.
@@ -188,9 +185,9 @@ pub fn follow(
     new: ObjectId,
 ) -> Result<Finished, StoreError> {
     match fit(repo, at, old, new)? {
-        Fit::Clobbers(words) => Ok(Finished::Blocked(at.dir.clone(), words)),
+        Fit::Blocked(by) => Ok(Finished::Blocked(at.dir.clone(), by)),
         Fit::Fits(fitted) => match fitted.hold(repo)? {
-            Fit::Clobbers(words) => Ok(Finished::Blocked(at.dir.clone(), words)),
+            Fit::Blocked(by) => Ok(Finished::Blocked(at.dir.clone(), by)),
             Fit::Fits(held) => note(repo, held, branch)?.finish(repo),
         },
     }
@@ -207,13 +204,13 @@ impl Noted {
             (None, Ok(old), Ok(new)) => {
                 // What is half done is left to whoever still does it: a `git` may outlive its runner.
                 if IndexLock::is_ours(repo, &git_dir)? {
-                    return Ok(Finished::Blocked(dir, somebody_is_at_work(&git_dir)));
+                    return Ok(Finished::Blocked(dir, Obstacle::Lock(IndexLock::path(&git_dir))));
                 }
                 let at = Worktree { dir: dir.clone(), git_dir, branch: None, busy: None };
                 match fit_again(repo, &at, old, new)? {
-                    Fit::Clobbers(words) => Finished::Blocked(dir, words),
+                    Fit::Blocked(by) => Finished::Blocked(dir, by),
                     Fit::Fits(fitted) => match fitted.hold_within(repo, HELD_LATER)? {
-                        Fit::Clobbers(words) => Finished::Blocked(dir, words),
+                        Fit::Blocked(by) => Finished::Blocked(dir, by),
                         Fit::Fits(held) => held.bring(repo)?,
                     },
                 }

@@ -80,7 +80,7 @@ impl Drop for Copy {
 impl IndexLock {
     /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
     pub fn take(repo: &Repository, git_dir: &Path, patience: Duration) -> Result<Option<Self>, StoreError> {
-        let lock = git_dir.join("index.lock");
+        let lock = Self::path(git_dir);
         let mut twin = Some(Twin::plain(&repo.common_dir)?);
         let until = Instant::now() + patience;
         loop {
@@ -112,6 +112,11 @@ impl IndexLock {
         }
     }
 
+    /// Where the lock of a working tree's index is, whoever holds it.
+    pub fn path(git_dir: &Path) -> PathBuf {
+        git_dir.join("index.lock")
+    }
+
     /// What tells that the owner lives; `None` where the file system has no hard links.
     pub(super) fn file(&self) -> Option<&fs::File> {
         self.twin.as_ref().map(Twin::file)
@@ -119,7 +124,7 @@ impl IndexLock {
 
     /// True while a process of this tool, or a child of one, holds the lock of a working tree's index.
     pub fn is_ours(repo: &Repository, git_dir: &Path) -> Result<bool, StoreError> {
-        Ok(locks::owner_of(&repo.common_dir, &git_dir.join("index.lock"))? == Owner::Ours)
+        Ok(locks::owner_of(&repo.common_dir, &Self::path(git_dir))? == Owner::Ours)
     }
 }
 

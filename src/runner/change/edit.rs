@@ -23,7 +23,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
-    /// meanwhile, [`ChangeError::Blocked`] where local changes of a checkout are in the way,
+    /// meanwhile, [`ChangeError::Blocked`] where something is in a checkout's way,
     /// [`ChangeError::Slot`] where no slot is free or what was left can't be a commit.
     pub fn edit<E>(
         &self,

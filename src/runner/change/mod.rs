@@ -16,6 +16,7 @@ use crate::protocol::event::{Event, HOP};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::StateName;
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
 use crate::store::{Expected, RefName, StoreError, Swap, swap};
 
@@ -81,9 +82,9 @@ pub enum ChangeError {
     /// The message can't be written.
     #[error("cannot write the commit message: {0}")]
     Message(String),
-    /// Local changes are in the way.
-    #[error("local changes in the working tree of '{0}' are in the way")]
-    Blocked(RefName, String),
+    /// Something is in the way of a checkout.
+    #[error("{}", blocked(.0, .1))]
+    Blocked(RefName, Obstacle),
     /// The run on this branch is of the other dialect.
     #[error("the run on '{0}' is of the '{1}' dialect")]
     Dialect(RefName, Dialect),
@@ -93,6 +94,14 @@ pub enum ChangeError {
     /// Anything below.
     #[error(transparent)]
     Runner(#[from] RunnerError),
+}
+
+fn blocked(branch: &RefName, by: &Obstacle) -> String {
+    match by {
+        Obstacle::Changes(_) => format!("local changes in the working tree of '{branch}' are in the way"),
+        Obstacle::Lock(_) => format!("another git process is at work in the working tree of '{branch}'"),
+        Obstacle::Failed(_) => format!("the working tree of '{branch}' could not follow"),
+    }
 }
 
 impl From<StoreError> for ChangeError {

@@ -1,0 +1,44 @@
+//! What keeps an outcome from a working tree that has the branch checked out. Implements K28.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Each by what a person can do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Local changes would be lost; Git's own words.
+    Changes(String),
+    /// Another process has this lock, that of the index.
+    Lock(PathBuf),
+    /// It could not be tried, or not be finished; why.
+    Failed(String),
+}
+
+impl Obstacle {
+    /// Which of them it is, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Obstacle::Changes(_) => "local changes are in the way",
+            Obstacle::Lock(_) => "another git process is at work in the working tree",
+            Obstacle::Failed(_) => "the working tree could not follow",
+        }
+    }
+
+    /// What was in the way there.
+    #[must_use]
+    pub fn seen_in(self, dir: &std::path::Path) -> Self {
+        match self {
+            Obstacle::Changes(words) => Obstacle::Changes(format!("in '{}': {words}", dir.display())),
+            Obstacle::Lock(_) | Obstacle::Failed(_) => self,
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::Changes(words) | Obstacle::Failed(words) => f.write_str(words),
+            Obstacle::Lock(path) => write!(f, "'{}' is held by another git process", path.display()),
+        }
+    }
+}
