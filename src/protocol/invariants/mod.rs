@@ -190,12 +190,16 @@ impl<'a> Judge<'a> {
             };
         }
         let Some(run) = event.run_id().map(str::to_owned) else { return Role::Other };
-        let (Some(trigger), Some(_)) = (event.trigger(), event.origin_state()) else {
+        let trigger = match (event.trigger(), event.origin_state()) {
+            (Some(trigger), Some(_)) => trigger,
             // A command that writes its own may leave these out (K29).
-            if event.dialect.writer() == Writer::Runner {
+            _ if event.dialect.writer() == Writer::Command => return Role::Other,
+            // So may one that commits its outcome by hand, and names its run alone (K22).
+            (None, None) if !event.is_working() => return Role::Outcome { run },
+            _ => {
                 self.found.push(Violation::Unreadable(id));
+                return Role::Other;
             }
-            return Role::Other;
         };
         if !event.is_working() {
             return Role::Outcome { run };

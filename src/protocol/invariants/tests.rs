@@ -151,9 +151,24 @@ fn v6_a_branch_that_a_runner_made() {
 
 #[test]
 fn v7_a_commit_that_hides_its_trigger() {
+    for hides in [
+        "dwp-state: working\ndwp-run-id: r\n",
+        "dwp-state: done\ndwp-run-id: r\ndwp-origin-state: build\n",
+        &format!("dwp-state: done\ndwp-run-id: r\ndwp-trigger: {}\n", id(1)),
+    ] {
+        let mut h = good();
+        h.commit(4, 3, hides).go(3, 4);
+        assert_eq!(h.found(), [Violation::Unreadable(id(4))], "{hides}");
+    }
+}
+
+#[test]
+fn an_outcome_that_a_command_committed_by_hand_is_one() {
     let mut h = good();
     h.commit(4, 3, "dwp-state: done\ndwp-run-id: r\n").go(3, 4);
-    assert_eq!(h.found(), [Violation::Unreadable(id(4))]);
+    assert_eq!(h.found(), []);
+    h.commit(5, 4, "dwp-state: failed\ndwp-run-id: r\n").go(4, 5);
+    assert_eq!(h.found(), [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(5))]);
 }
 
 #[test]
