@@ -286,6 +286,11 @@ impl RepoGit {
         Ok(output.status.success().then(|| line.to_vec()))
     }
 
+    /// What the configuration that counts in a folder says of a key: exit status 1 where it says nothing.
+    pub fn setting_at(&self, dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
+        self.git.plain(None).in_dir(dir).verb("config").args(["--get", key]).output()
+    }
+
     /// Asks a remote for its HEAD, without a question to anybody.
     pub fn ask_remote(&self, name: &str, home: &Path, patience: Duration) -> Result<GitOutput, StoreError> {
         let args = ["--end-of-options", name, "HEAD"];

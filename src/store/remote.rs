@@ -50,8 +50,12 @@ impl RemoteStore {
             });
         }
         let home = repo.work_dir.clone().unwrap_or_else(|| repo.common_dir.clone());
-        let remote =
-            Remote { git: repo.git.clone(), name: name.to_owned(), home, is_path: repo.pushes_to_path(name) };
+        let remote = Remote {
+            git: repo.git.clone(),
+            name: name.to_owned(),
+            home,
+            is_path: repo.push_path(name).is_some(),
+        };
         Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(None), offline: false })
     }
 

@@ -10,6 +10,8 @@ use super::gix_store::{Backend, GixStore, Options, backend_for};
 use super::{RefName, Store, StoreError};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::interrupt::Insistence;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// A repository and where it is.
@@ -191,12 +193,13 @@ impl Repository {
         known && !name.starts_with('-')
     }
 
-    /// True where a push to this remote goes to a path of this machine.
-    pub(super) fn pushes_to_path(&self, remote: &str) -> bool {
+    /// The path of this machine that a push to this remote goes to; `None` where it goes elsewhere.
+    pub fn push_path(&self, remote: &str) -> Option<PathBuf> {
         let gix = self.gix();
         let found = gix.find_remote(remote).ok();
         let url = found.as_ref().and_then(|remote| remote.url(gix::remote::Direction::Push));
-        url.is_some_and(|url| url.scheme == gix::url::Scheme::File)
+        let path = url.filter(|url| url.scheme == gix::url::Scheme::File).map(|url| url.path.clone());
+        path.map(|path| PathBuf::from(OsString::from_vec(path.into())))
     }
 
     /// The folder where everything of ours in the Git directory lives.

@@ -1,7 +1,7 @@
 //! Trust, and the commands that it is about.
 
 use super::Level::{Error, Ok as Fine, Warning};
-use super::{Finding, Findings, name};
+use super::{Finding, Findings, name, quoted};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::home::executable;
@@ -12,7 +12,11 @@ use std::path::Path;
 
 impl Runner<'_> {
     pub(super) fn check_trust(&self, found: &mut Findings) -> Result<(), RunnerError> {
-        let hint = "git aynig trust";
+        // Whoever names a bare repository stands elsewhere, perhaps in another one.
+        let hint = match self.repo.bare {
+            true => format!("git -C {} aynig trust", quoted(&self.repo.common_dir)),
+            false => "git aynig trust".to_owned(),
+        };
         let (from, tree) = match &self.settings.commands_from {
             CommandsFrom::Nowhere => {
                 let text = "not trusted: nothing runs here until you say which commands may";

@@ -6,6 +6,7 @@
 
 mod branches;
 mod commands;
+mod durability;
 mod history;
 mod hooks;
 mod places;
@@ -88,13 +89,14 @@ impl Runner<'_> {
     /// a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 10] = [
+        let checks: [(&str, Check<'_, '_>); 11] = [
             ("repository", Self::check_backend),
             ("trust", Self::check_trust),
             ("signing", Self::check_signing),
             ("hooks", Self::check_hooks),
             ("worktrees", Self::check_worktrees),
             ("disk", Self::check_disks),
+            ("durability", Self::check_durability),
             ("locks", Self::check_locks),
             ("branches", Self::check_branches),
             ("checkouts", Self::check_checkouts),
@@ -131,7 +133,9 @@ impl Runner<'_> {
     /// The first of the folders that a claim writes to and that can't be written.
     fn unwritable(&self) -> Option<PathBuf> {
         let common = &self.repo.common_dir;
-        let places = [self.repo.aynig_dir(), common.join("objects"), common.join("refs/heads")];
+        // With reftable the other one is a file that only says so.
+        let refs = if self.repo.reftable { "reftable" } else { "refs/heads" };
+        let places = [self.repo.aynig_dir(), common.join("objects"), common.join(refs)];
         let places = places.iter().filter_map(|place| existing(place));
         places.into_iter().find(|place| access(place, AccessFlags::W_OK | AccessFlags::X_OK).is_err())
     }

@@ -29,13 +29,16 @@ impl Runner<'_> {
             found.push(Finding::new(Error, "remote", text).hint(hint));
             return Ok(());
         };
+        let home = self.repo.main_dir.as_ref().unwrap_or(&self.repo.common_dir);
+        if let Some(path) = self.repo.push_path(remote) {
+            found.extend(self.unsynced_pushes(&home.join(path)));
+        }
         let at = format!("'{shown}' is at {}", shown_url(&url));
         if !network {
             let text = format!("{at} (not asked: that is 'git aynig doctor --network')");
             found.push(Finding::new(Fine, "remote", text));
             return Ok(());
         }
-        let home = self.repo.main_dir.as_ref().unwrap_or(&self.repo.common_dir);
         let asked = Instant::now();
         let answer = self.repo.git.ask_remote(remote, home, PATIENCE)?;
         let seconds = asked.elapsed().as_secs_f64();
