@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A younger lock may be of somebody who is at work.
-const OLD: Duration = Duration::from_secs(10);
+pub(super) const OLD: Duration = Duration::from_secs(10);
 /// A file's time comes from a coarser clock than ours.
 const COARSE: Duration = Duration::from_millis(50);
 /// A child that nobody saw end is taken to have made ref locks this long, and an index lock, which people's
@@ -226,6 +226,20 @@ pub(super) fn at_work(common_dir: &Path, lock: &Path) -> bool {
         told.places.iter().any(|place| lock.starts_with(place))
             && made.is_none_or(|made| told.begun <= made)
             && (Flock::lock(file, FlockArg::LockSharedNonblock).is_err() || lives(&told))
+    })
+}
+
+/// True for a lock that a child of ours left which is dead: [`sweep`] removes it, now or soon.
+pub(super) fn left(common_dir: &Path, lock: &Path) -> bool {
+    let Some(made) = fs::symlink_metadata(lock).and_then(|m| m.modified()).ok() else { return false };
+    fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().any(|entry| {
+        let Ok(file) = File::open(entry.path()) else { return false };
+        let Some(told) = read(&entry.path()) else { return false };
+        told.places.iter().any(|place| lock.starts_with(place))
+            && told.begun <= made
+            && made <= told.ended
+            && Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
+            && !lives(&told)
     })
 }
 

@@ -13,7 +13,7 @@
 
 use super::files::FilesRefs;
 use super::reading::{is_absent, path_of};
-use super::{RefName, StoreError, io_error};
+use super::{RefName, StoreError, children, io_error};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File, OpenOptions};
@@ -307,8 +307,10 @@ pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
         .filter_map(|path| {
             let identity = identity(&path)?;
             let twin = ours.iter().find(|(of, _)| *of == identity).map(|(_, twin)| twin);
-            let stale = twin.is_some_and(|twin| flock_of_the_dead(twin).is_some());
-            Some(FoundLock { age: age_of(&path), ours: twin.is_some(), stale, path })
+            let of_a_child = twin.is_none() && children::left(common_dir, &path);
+            let stale = of_a_child && age_of(&path) > children::OLD
+                || twin.is_some_and(|twin| flock_of_the_dead(twin).is_some());
+            Some(FoundLock { age: age_of(&path), ours: of_a_child || twin.is_some(), stale, path })
         })
         .collect())
 }
