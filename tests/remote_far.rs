@@ -123,6 +123,37 @@ fn an_event_that_was_pushed_and_taken_at_once_is_no_failure() {
     assert_eq!(net.rev("work~1"), a.git(&["rev-parse", "work"]));
 }
 
+/// K17: while a remote is only asked, any signal is enough, and nothing of the question is left.
+#[test]
+fn a_remote_that_says_nothing_holds_no_signal_up() {
+    let net = Net::new(&[("build", DONE)]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    let (script, asked) = (net.life.shared().join("deaf"), net.life.shared().join("asked"));
+    std::fs::write(&script, format!("echo $$ >'{}'; exec sleep 100\n", asked.display())).unwrap();
+    a.git(&["config", "remote.origin.uploadpack", &format!("sh '{}'", script.display())]);
+    use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
+    for (args, signal, code) in [
+        (&["tick", "--remote", "origin", "work"][..], SIGTERM, 143),
+        (&["tick", "--remote", "origin"], SIGINT, 130),
+        (&["run", "--remote", "origin"], SIGHUP, 143),
+        (&["run", "--remote", "origin", "--every", "1s"], SIGTERM, 143),
+    ] {
+        let said = net.life.shared().join("said");
+        let run = support::life::Running::saying(a.aynig(args), &said);
+        let pid =
+            eventually("the question", || std::fs::read_to_string(&asked).ok().filter(|s| s.ends_with('\n')));
+        let begun = std::time::Instant::now();
+        run.signal(signal);
+        run.done().expect(code);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{args:?}");
+        assert!(!std::fs::read_to_string(&said).unwrap().contains("error:"), "{args:?}");
+        eventually("the end of the question", || (!lives(pid.trim())).then_some(()));
+        std::fs::remove_file(&asked).unwrap();
+    }
+    assert_eq!(net.states("work")[0], "build");
+}
+
 /// Section 13: whoever looks again and again outlives a network that is away.
 #[test]
 fn polling_goes_on_while_the_remote_is_away() {

@@ -72,7 +72,18 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.insistence());
     let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
-    Ok(signal_code(&calling, calling.pass(args.chain)?.code))
+    match calling.pass(args.chain) {
+        Ok(pass) => Ok(signal_code(&calling, pass.code)),
+        Err(failure) => stopped(&calling, failure),
+    }
+}
+
+/// A question to a remote that a signal ended is no failure.
+fn stopped(calling: &Calling<'_>, failure: Failure) -> Result<i32, Failure> {
+    match calling.interrupt.signal() {
+        Some(_) if failure.code == 75 => Ok(signal_code(calling, failure.code)),
+        Some(_) | None => Err(failure),
+    }
 }
 
 /// `git aynig run`.
@@ -100,6 +111,7 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
             let pass = match calling.pass(true) {
                 Ok(pass) => pass,
                 // Who polls outlives a network that is away.
+                Err(failure) if calling.interrupt.signal().is_some() => return stopped(&calling, failure),
                 Err(failure) if every.is_some() && failure.code == 75 => {
                     output::error(&failure.render());
                     code = failure.code;

@@ -129,6 +129,7 @@ impl Git {
             alone: false,
             insistence,
             deadline: None,
+            only_asks: false,
             may_lock: None,
         }
     }
@@ -163,6 +164,7 @@ pub struct GitCommand {
     alone: bool,
     insistence: Insistence,
     deadline: Option<Instant>,
+    only_asks: bool,
     may_lock: Option<MayLock>,
 }
 
@@ -265,6 +267,12 @@ impl GitCommand {
         self
     }
 
+    /// Ends it at the first signal, whichever: it only asks, and nothing depends on the answer yet.
+    pub fn only_asks(mut self, only_asks: bool) -> Self {
+        self.only_asks = only_asks;
+        self
+    }
+
     /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
     pub fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
@@ -315,7 +323,7 @@ impl GitCommand {
 /// run, or the start of one that is then given up in order. A second one ends it.
 fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     let program = PathBuf::from(command.inner.get_program());
-    let asked = || command.insistence.asked();
+    let asked = || command.insistence.asked() || command.only_asks && command.insistence.stopped();
     let mut child = Bounded::new(command.inner);
     child.own_group = command.own_group;
     child.stdout = Output::Capture(usize::MAX);

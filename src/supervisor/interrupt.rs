@@ -41,7 +41,8 @@ impl Interrupt {
             .map_err(|errno| SupervisorError::system("set pipe non-blocking")(errno.into()))?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGINT, ctrl_c)
             .map_err(SupervisorError::system("catch signals"))?;
-        Ok(Self { reader, signal, insistence: Insistence::counting(again), _keep: Some(writer) })
+        let insistence = Insistence::counting(again, Arc::clone(&signal));
+        Ok(Self { reader, signal, insistence, _keep: Some(writer) })
     }
 
     /// One that is never told.
@@ -92,6 +93,7 @@ pub struct Insistence(Option<Arc<Counter>>);
 #[derive(Debug)]
 struct Counter {
     reader: PipeReader,
+    signal: Arc<AtomicUsize>,
     first: OnceLock<Instant>,
     again: AtomicBool,
 }
@@ -100,8 +102,14 @@ struct Counter {
 const ONE_PRESS: Duration = Duration::from_millis(150);
 
 impl Insistence {
-    fn counting(reader: PipeReader) -> Self {
-        Self(Some(Arc::new(Counter { reader, first: OnceLock::new(), again: AtomicBool::new(false) })))
+    fn counting(reader: PipeReader, signal: Arc<AtomicUsize>) -> Self {
+        let (first, again) = (OnceLock::new(), AtomicBool::new(false));
+        Self(Some(Arc::new(Counter { reader, signal, first, again })))
+    }
+
+    /// True from the first signal on, whichever: for what nothing depends on.
+    pub fn stopped(&self) -> bool {
+        self.0.as_ref().is_some_and(|counter| counter.signal.load(Ordering::SeqCst) != 0)
     }
 
     /// True from the second SIGINT on.
