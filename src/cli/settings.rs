@@ -172,7 +172,10 @@ impl Config {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = flags.jobs.map_or_else(|| self.number("jobs", cpus as u64), |jobs| Ok(jobs as u64))?;
         if jobs == 0 {
-            return Err(Failure::usage("'--jobs' must be at least 1"));
+            return Err(match flags.jobs {
+                Some(_) => Failure::usage("'--jobs' must be at least 1"),
+                None => bad_value("jobs", "0", "a number from 1 on"),
+            });
         }
         let remote = self.remote(flags.remote.as_deref());
         let grace = self.duration("leaseGrace", flags.grace.as_deref())?;
@@ -225,9 +228,13 @@ impl Config {
     fn lease(&self, flag: Option<&str>) -> Result<u64, Failure> {
         let lease = self.duration("leaseDuration", flag)?.unwrap_or(Duration::from_secs(300));
         let whole = lease.subsec_nanos() == 0 && (LEASE_MIN..=LEASE_MAX).contains(&lease.as_secs());
-        match whole {
-            true => Ok(lease.as_secs()),
-            false => Err(Failure::usage("a lease is whole seconds, from 1s to 30 days")),
+        let asked = "whole seconds, from 1s to 30 days";
+        match (whole, flag) {
+            (true, _) => Ok(lease.as_secs()),
+            (false, Some(_)) => Err(Failure::usage(format!("a lease is {asked}"))),
+            (false, None) => {
+                Err(bad_value("leaseDuration", self.get("leaseDuration").unwrap_or_default(), asked))
+            }
         }
     }
 
