@@ -4,6 +4,7 @@
 //! writes a command that somebody pastes. A branch of a remote is named with it, or the command would look for
 //! it here. Implements K36.
 
+use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::home::Home;
@@ -136,6 +137,18 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
     }
 }
 
+/// What gets an obstacle out of a checkout's way; a part of a sentence.
+pub fn of_obstacle(by: &Obstacle) -> String {
+    match by {
+        Obstacle::Changes(_) => "commit or stash".to_owned(),
+        Obstacle::Lock(path) => {
+            let word = shell_word(path.as_os_str().as_bytes());
+            format!("if no git process is at work there: rm {word}")
+        }
+        Obstacle::Failed(_) => "mend that".to_owned(),
+    }
+}
+
 /// True where Git says that this repository, not the remote, is what failed.
 fn is_broken_here(message: &str) -> bool {
     broken_ref(message).is_some() || message.contains("error: object file ")
@@ -195,6 +208,7 @@ fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {
             return vec![look, address];
         }
         RemoteFailure::Denied | RemoteFailure::TooLate => look,
+        RemoteFailure::InTheWay => "another name for this one".to_owned(),
         RemoteFailure::Declined => "ask whoever runs the remote what its hooks allow".to_owned(),
         RemoteFailure::Busy | RemoteFailure::Other => {
             "try again; where that does not help, what it says above is to be mended there".to_owned()

@@ -99,15 +99,18 @@ pub fn text(report: &Report, named: bool) -> Text {
             Some(format!("{branch}: skipped: it is being {busy} in '{}'", place(dir)))
         }
         Verdict::Skipped(Skip::Interrupted) => None,
-        Verdict::Leased { left, run_id, runner_id, malformed, .. } => (named || *malformed).then(|| {
-            if *malformed {
-                notes.push(format!("hint: {}", at.call("cancel")));
-            }
-            let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
-            let by =
-                runner_id.as_ref().map(|id| format!(" by {}", escape(id.as_bytes()))).unwrap_or_default();
-            format!("{branch}: leased by run {run}{by} for {}s more", (*left).max(0))
-        }),
+        Verdict::Leased { left, run_id, runner_id, malformed, abandoned, .. } => {
+            (named || *malformed).then(|| {
+                if *malformed || abandoned.is_some() {
+                    notes.push(format!("hint: {}", at.call("cancel")));
+                }
+                let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
+                let by =
+                    runner_id.as_ref().map(|id| format!(" by {}", escape(id.as_bytes()))).unwrap_or_default();
+                let gone = abandoned.map(|why| format!("; {why}")).unwrap_or_default();
+                format!("{branch}: leased by run {run}{by} for {}s more{gone}", (*left).max(0))
+            })
+        }
         Verdict::LostRace => named.then(|| format!("{branch}: another runner took it first")),
         Verdict::NoSlot => Some(format!("{branch}: all worktrees are in use")),
         Verdict::Refused(refusal) => {
@@ -220,10 +223,11 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         }
         Note::LogFailed(what) => format!("a log could not be written: {}", escape(what.as_bytes())),
         Note::OutputHeldOpen => "a background process held the command's output open".to_owned(),
-        Note::CheckoutBlocked(dir, words) => format!(
-            "'{}' could not follow the branch: {}\nhint: commit or stash, then git aynig tick",
+        Note::CheckoutBlocked(dir, by) => format!(
+            "'{}' could not follow the branch: {}\nhint: {}, then git aynig tick",
             place(dir),
-            escape(words.as_bytes())
+            escape(by.to_string().as_bytes()),
+            hints::of_obstacle(by)
         ),
         Note::RenewalFailed(why) => {
             format!("its lease could not be looked at or renewed, which is tried again: {}", escape(why.as_bytes()))
@@ -272,8 +276,8 @@ fn unforwarded(why: &Unforwarded) -> String {
         Unforwarded::ForeignLease => "it says 'working' without the run's id".to_owned(),
         Unforwarded::ForeignEvent => "it carries the id of another run, or of a recovery".to_owned(),
         Unforwarded::OtherDialect => "it is a state event of the dwp dialect".to_owned(),
-        Unforwarded::Checkout(words) => {
-            format!("local changes are in the way: {}\nhint: commit or stash", escape(words.as_bytes()))
+        Unforwarded::Checkout(by) => {
+            format!("{}: {}\nhint: {}", by.kind(), escape(by.to_string().as_bytes()), hints::of_obstacle(by))
         }
         Unforwarded::Unreadable(why) => escape(why.as_bytes()),
     }
@@ -334,7 +338,7 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
             vec![result("busy"), ("why", json!(busy.to_string())), ("worktree", json!(path(dir)))]
         }
         Verdict::Skipped(Skip::Interrupted) => vec![result("interrupted")],
-        Verdict::Leased { until, left, run_id, runner_id, malformed } => vec![
+        Verdict::Leased { until, left, run_id, runner_id, malformed, .. } => vec![
             result("leased"),
             ("until", json!(until)),
             ("seconds_left", json!(left)),

@@ -158,9 +158,11 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
         Standing::HopLimit { hop, max } => {
             format!("not dispatched: {hop} dispatches led here, the limit is {max}")
         }
-        Standing::Leased { until, malformed } => {
+        Standing::Leased { until, malformed, abandoned } => {
             let left = until.saturating_sub(now).max(0);
-            format!("{}, {} left{}", holder(event), span(left), unbelieved(*malformed))
+            let cancel = Addressed::new(&status.branch, remote).call("cancel");
+            let gone = abandoned.map(|why| format!("; {why}: {cancel} ends it now")).unwrap_or_default();
+            format!("{}, {} left{}{gone}", holder(event), span(left), unbelieved(*malformed))
         }
         Standing::Expired { since, malformed } => {
             let ago = now.saturating_sub(*since);
@@ -213,7 +215,7 @@ fn standing_name(standing: &Standing) -> &'static str {
 /// Seconds of lease left, negative once it expired, and whether that is by observation.
 fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
     match standing {
-        Standing::Leased { until, malformed } => Some((until.saturating_sub(now), *malformed)),
+        Standing::Leased { until, malformed, .. } => Some((until.saturating_sub(now), *malformed)),
         Standing::Expired { since, malformed } => Some((since.saturating_sub(now), *malformed)),
         Standing::NoState
         | Standing::InvalidState(..)

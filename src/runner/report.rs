@@ -5,10 +5,12 @@
 
 use super::RunnerError;
 use super::home::Home;
+use super::slot::Abandoned;
 use crate::protocol::complete::Stall;
 use crate::protocol::decide::Idle;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
+use crate::protocol::obstacle::Obstacle;
 use crate::store::RefName;
 use crate::store::worktrees::Busy;
 use std::path::PathBuf;
@@ -76,6 +78,8 @@ pub enum Verdict {
         runner_id: Option<String>,
         /// The date was not believed.
         malformed: bool,
+        /// Nobody works on it any more.
+        abandoned: Option<Abandoned>,
     },
     /// Somebody else was quicker.
     LostRace,
@@ -216,8 +220,8 @@ pub enum Note {
     LogFailed(String),
     /// A background process held the command's output open.
     OutputHeldOpen,
-    /// A working tree with the branch follows later: local changes are in the way.
-    CheckoutBlocked(PathBuf, String),
+    /// A working tree with the branch follows later: something is in the way.
+    CheckoutBlocked(PathBuf, Obstacle),
     /// A renewal that failed and was tried again.
     RenewalFailed(String),
     /// Work of a run that could not be kept, and why: it is still in its slot.
@@ -251,8 +255,8 @@ pub enum Unforwarded {
     ForeignEvent,
     /// It is a state event of the other dialect.
     OtherDialect,
-    /// Local changes of a working tree that has the branch checked out are in the way; Git's own words.
-    Checkout(String),
+    /// Something is in the way in a working tree that has the branch checked out.
+    Checkout(Obstacle),
     /// It can't be read.
     Unreadable(String),
 }
@@ -344,7 +348,7 @@ impl RunnerError {
             RunnerError::Signing { .. } => 2,
             RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
                 RemoteFailure::Declined => 2,
-                RemoteFailure::Denied | RemoteFailure::Unknown => 128,
+                RemoteFailure::Denied | RemoteFailure::InTheWay | RemoteFailure::Unknown => 128,
                 RemoteFailure::Unreachable
                 | RemoteFailure::TooLate
                 | RemoteFailure::Busy

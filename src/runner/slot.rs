@@ -10,7 +10,7 @@ use super::supervise::note_once;
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
-use crate::protocol::event::Event;
+use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::slots::{Occupant, Pool, Slot};
@@ -39,7 +39,40 @@ pub fn run_ref(run_id: &str) -> Option<RefName> {
     name.is_own().then_some(name)
 }
 
+/// Why nobody on this machine works on a run any more whose lease lives on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abandoned {
+    /// Its command has ended without an outcome (K21).
+    ByItsCommand,
+    /// Its runner was killed.
+    ByItsRunner,
+}
+
+impl std::fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Abandoned::ByItsCommand => "its command has ended without an outcome",
+            Abandoned::ByItsRunner => "its runner was killed",
+        })
+    }
+}
+
 impl Runner<'_> {
+    /// Whether a lease is one of this machine's that nobody here works on; changes nothing.
+    pub fn abandoned(&self, lease: &Event) -> Option<Abandoned> {
+        let own = lease.text(RUNNER_ID) == Some(&*self.runner_id);
+        if !own || !self.repo.aynig_dir().join("slots").is_dir() {
+            return None;
+        }
+        let pool = self.pool().ok()?;
+        pool.known().into_iter().find_map(|number| {
+            let run = pool.peek(number).run.filter(|run| Some(&*run.run_id) == lease.run_id())?;
+            // Whoever works on it has its slot.
+            pool.lock(number).ok()??;
+            Some(if run.lingering { Abandoned::ByItsCommand } else { Abandoned::ByItsRunner })
+        })
+    }
+
     /// The pool of slots.
     pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
         Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs)

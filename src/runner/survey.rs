@@ -5,7 +5,7 @@
 //! tree says whether there would be a command. Implements K6, K7, K9, K13, K26 (as seen).
 
 use super::settings::CommandsFrom;
-use super::slot::attempt_ref;
+use super::slot::{Abandoned, attempt_ref};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::{Event, STALLED_RUN};
@@ -65,6 +65,8 @@ pub enum Standing {
         until: i64,
         /// The lease's length or date is not believed.
         malformed: bool,
+        /// Nobody works on it any more.
+        abandoned: Option<Abandoned>,
     },
     /// Its holder is gone: the next tick recovers it.
     Expired {
@@ -150,7 +152,7 @@ impl<'a> Survey<'a> {
         let runner = self.runner;
         let seen = runner.first_seen(branch, tip.id());
         let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(&has_command));
-        let standing = self.standing(branch, decision, &lookup);
+        let standing = self.standing(branch, tip.event.as_ref(), decision, &lookup);
         let command = match lookup {
             Lookup::Found(command) => Some(command.path),
             Lookup::Missing | Lookup::Unusable { .. } => None,
@@ -161,7 +163,13 @@ impl<'a> Survey<'a> {
         Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, busy })
     }
 
-    fn standing(&self, branch: &RefName, decision: Decision, lookup: &Lookup) -> Standing {
+    fn standing(
+        &self,
+        branch: &RefName,
+        event: Option<&Event>,
+        decision: Decision,
+        lookup: &Lookup,
+    ) -> Standing {
         use crate::protocol::decide::Observed;
         let malformed = |observed| matches!(observed, Some(Observed::Seconds | Observed::Date));
         match decision {
@@ -173,7 +181,8 @@ impl<'a> Survey<'a> {
             },
             Decision::Nothing(Idle::HopLimit { hop, max, .. }) => Standing::HopLimit { hop, max },
             Decision::Leased { until, observed } => {
-                Standing::Leased { until, malformed: malformed(observed) }
+                let abandoned = event.and_then(|lease| self.runner.abandoned(lease));
+                Standing::Leased { until, malformed: malformed(observed), abandoned }
             }
             Decision::Expired { since, observed } => {
                 Standing::Expired { since, malformed: malformed(observed) }

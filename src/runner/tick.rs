@@ -169,6 +169,7 @@ impl Runner<'_> {
             run_id: text(crate::protocol::event::RUN_ID),
             runner_id: text(crate::protocol::event::RUNNER_ID),
             malformed,
+            abandoned: tip.event.as_ref().and_then(|lease| self.abandoned(lease)),
         }
     }
 

@@ -155,6 +155,9 @@ pub enum RemoteFailure {
     /// It is busy with the same ref, or out of room.
     #[error("it was busy")]
     Busy,
+    /// Another of its branches has a name that this one can't stand beside.
+    #[error("another branch is in the way there")]
+    InTheWay,
     /// There is no such remote in the configuration.
     #[error("not configured")]
     Unknown,
@@ -168,7 +171,7 @@ impl RemoteFailure {
     pub fn may_pass(self) -> bool {
         match self {
             Self::Unreachable | Self::TooLate | Self::Busy | Self::Other => true,
-            Self::Declined | Self::Denied | Self::Unknown => false,
+            Self::Declined | Self::Denied | Self::InTheWay | Self::Unknown => false,
         }
     }
 
@@ -180,6 +183,7 @@ impl RemoteFailure {
             Self::Unreachable => "unreachable",
             Self::TooLate => "too-late",
             Self::Busy => "busy",
+            Self::InTheWay => "in-the-way",
             Self::Unknown => "unknown-remote",
             Self::Other => "other",
         }

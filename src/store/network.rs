@@ -76,12 +76,7 @@ impl Remote {
         StoreError::Remote { remote: self.name.clone(), what, failure, message }
     }
 
-    fn fetch(
-        &self,
-        refspecs: &[OsString],
-        prune: bool,
-        patience: Option<Duration>,
-    ) -> Result<(), StoreError> {
+    fn fetch(&self, refspecs: &[OsString], all: bool, patience: Option<Duration>) -> Result<(), StoreError> {
         let mut command = self.command().verb("fetch").args([
             "--quiet",
             "--no-tags",
@@ -92,8 +87,9 @@ impl Remote {
             // The user's own tracking refs are the user's to move.
             "--refmap=",
         ]);
-        if prune {
-            command = command.args(["--prune"]);
+        if all {
+            // Of no branch anything is known yet that a stop would leave half done.
+            command = command.args(["--prune"]).only_asks(true);
         }
         let ours = MayLock::refs(&self.git.common_dir, [self.git.common_dir.join("refs/aynig")]);
         command = command.may_lock(ours);
@@ -237,7 +233,10 @@ fn answer(output: &GitOutput, full: &[u8]) -> Pushed {
             let reason = String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
             let reason =
                 if output.message.is_empty() { reason } else { format!("{reason}: {}", output.message) };
-            Pushed::Failed(declined_or_busy(summary), reason)
+            // A folder can't be a file too: that does not pass by itself.
+            let in_the_way = has(&output.said, &["' exists; cannot create '"]);
+            let why = if in_the_way { RemoteFailure::InTheWay } else { declined_or_busy(summary) };
+            Pushed::Failed(why, reason)
         }
         Word::Nothing if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
         Word::Nothing => Pushed::Failed(kind_of(&output.said), output.message.clone()),

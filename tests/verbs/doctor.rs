@@ -52,6 +52,75 @@ fn what_would_stop_a_tick_is_an_error_with_the_command_that_mends_it() {
 }
 
 #[test]
+fn a_repository_with_reftable_is_as_well() {
+    let rig = Rig::new();
+    let migrated =
+        rig.world.command("git", &rig.dir).args(["refs", "migrate", "--ref-format=reftable"]).output();
+    if !migrated.unwrap().status.success() {
+        return crate::support::skipped("this git can't migrate refs");
+    }
+    rig.doctor(0);
+}
+
+/// K42: what others push is as durable as `core.fsync` says, seen from either side.
+#[test]
+fn a_server_that_syncs_no_pushes_is_warned_of() {
+    let net = crate::support::net::Net::new(&[]);
+    let a = net.machine("a");
+    let text = format!("what is pushed to '{}' is not synced there", net.origin().display());
+    let hint = format!("hint: git -C '{}' config core.fsync committed", net.origin().display());
+    a.git(&["config", "aynig.remote", "origin"]);
+    let ask = |here: bool| {
+        let mut command = a.aynig(&["doctor"]);
+        if here {
+            command.current_dir(net.origin());
+        }
+        let said = crate::support::life::done(command.output().unwrap());
+        assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
+        said.stdout
+    };
+    for here in [true, false] {
+        let said = ask(here);
+        assert!(said.contains(&text) && said.contains(&hint), "{said}");
+        net.life.repo.command("sh").args(["-c", &hint["hint: ".len()..]]).output().unwrap();
+        assert!(!ask(here).contains("durability"));
+        net.git(&["config", "--unset", "core.fsync"]);
+    }
+}
+
+/// K43: a lock of ours is no one else's, whoever of us left it.
+#[test]
+fn the_lock_of_a_killed_child_is_told_from_others() {
+    let rig = Rig::new();
+    let lock = rig.git_dir().join("refs/heads/work.lock");
+    std::fs::write(&lock, "").unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    std::fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
+    found(&rig.doctor(1), "error", "locks", "is held by somebody else");
+    let note = rig.git_dir().join("aynig/children/note");
+    std::fs::create_dir_all(note.parent().unwrap()).unwrap();
+    let began = old.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() - 5;
+    let told = format!("begun {began}\nlife 3600\nlock {}\0\nended {}\n", lock.display(), began + 10);
+    std::fs::write(&note, told).unwrap();
+    let findings = rig.doctor(0);
+    assert_eq!(found(&findings, "warning", "locks", "the next tick removes it")["hint"], "git aynig gc");
+    rig.aynig(&["gc"]).expect(0);
+    assert!(!lock.exists());
+}
+
+/// What a key of the configuration says is wrong with that key, not with an option.
+#[test]
+fn a_bad_value_is_named_with_its_key() {
+    let rig = Rig::new();
+    for (key, value) in [("leaseDuration", "0"), ("leaseDuration", "31d"), ("jobs", "0")] {
+        rig.git(&["config", &format!("aynig.{key}"), value]);
+        let said = rig.aynig(&["tick"]).expect(128);
+        assert!(said.err.contains(&format!("bad value '{value}' for 'aynig.{key}'")), "{}", said.err);
+        rig.git(&["config", "--unset", &format!("aynig.{key}")]);
+    }
+}
+
+#[test]
 fn without_a_repository_or_a_usable_git_doctor_still_answers() {
     let mut world = World::any();
     let root = world.root();

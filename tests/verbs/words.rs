@@ -5,6 +5,8 @@
 use crate::rig::Rig;
 use crate::support::net::Net;
 use crate::support::world::{Said, now};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// The commands that were hinted at, as they are pasted.
 fn hints(said: &Said) -> Vec<String> {
@@ -138,6 +140,30 @@ fn a_lease_that_lives_on_says_for_how_long() {
     let lives = ["for 90s (", "for 89s (", "for 88s ("].iter().any(|s| said.out.contains(s));
     assert!(lives && said.out.contains("its lease lives on"), "{}", said.out);
     assert_eq!(hints(&said), ["git aynig cancel work"]);
+    // Whoever comes later is told as much.
+    let why = "; its command has ended without an outcome";
+    let said = rig.aynig(&["tick", "work"]).expect(3);
+    assert!(said.out.contains(&format!("s more{why}\n")), "{}", said.out);
+    assert_eq!(hints(&said), ["git aynig cancel work"]);
+    let status = rig.aynig(&["status", "work"]).expect(0).out;
+    assert!(status.ends_with(&format!(" left{why}: git aynig cancel work ends it now\n")), "{status}");
+    paste(&rig, &hints(&said)[0]).expect(0);
+    assert_eq!(state(&rig, "work"), "canceled");
+}
+
+/// K17: a branch whose runner was killed says so while its lease lives, and how it is freed.
+#[test]
+fn a_lease_whose_runner_was_killed_says_so() {
+    let rig = Rig::new();
+    let held = rig.hold("work");
+    let status = rig.aynig(&["status", "work"]).expect(0).out;
+    assert!(status.trim_end().ends_with(" left"), "somebody works on it: {status}");
+    kill(Pid::from_raw(held.id() as i32), Signal::SIGKILL).unwrap();
+    held.wait_with_output().unwrap();
+    let said = rig.aynig(&["tick", "work"]).expect(3);
+    assert!(said.out.contains("s more; its runner was killed\n"), "{}", said.out);
+    let status = rig.aynig(&["status", "work"]).expect(0).out;
+    assert!(status.contains("; its runner was killed: git aynig cancel work ends it now\n"), "{status}");
     paste(&rig, &hints(&said)[0]).expect(0);
     assert_eq!(state(&rig, "work"), "canceled");
 }
@@ -175,6 +201,38 @@ fn local_changes_in_the_way_are_named_with_their_working_tree() {
     paste(&rig, "git stash -q -u && git aynig retry work").expect(0);
     assert_eq!(state(&rig, "work"), "done");
     assert_eq!(std::fs::read_to_string(rig.dir.join("made.txt")).unwrap(), "x\n");
+}
+
+/// K28: a lock that was left is no local change, and the hint says what it is.
+#[test]
+fn a_lock_in_a_checkouts_way_is_named_and_mended_by_the_hint() {
+    let rig = Rig::new();
+    rig.git(&["checkout", "-q", "-b", "work"]);
+    rig.set("work", "ok");
+    let lock = rig.dir.join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let said = rig.aynig(&["tick", "work"]).expect(1);
+    let kind = "another git process is at work in the working tree";
+    assert!(said.out.contains(&format!("stalled: checkout: {kind}")), "{}", said.out);
+    assert!(said.err.contains(&format!("\nwork: '{}' is held by another git process\n", lock.display())));
+    let [hint] = &hints(&said)[..] else { panic!("{}", said.err) };
+    let rm = format!("if no git process is at work there: rm {}", lock.display());
+    assert_eq!(*hint, format!("once that is out of the way ({rm}): git aynig retry work"));
+    let said = rig.aynig(&["retry", "work"]).expect(1);
+    assert_eq!(hints(&said), [format!("{rm}, then try again")]);
+    paste(&rig, &format!("rm '{}' && git aynig retry work", lock.display())).expect(0);
+    assert_eq!((state(&rig, "work").as_str(), rig.git(&["status", "--porcelain"]).as_str()), ("done", ""));
+}
+
+/// K11: what no second try changes is not called busy.
+#[test]
+fn a_branch_in_the_way_at_a_remote_is_no_busy_remote() {
+    let net = Net::new(&[]);
+    net.event("top/sub", "build", "");
+    let said = net.machine("a").run(&["set-state", "build", "--remote", "origin", "-b", "top"]).expect(128);
+    assert!(said.stderr.contains("another branch is in the way there"), "{said:?}");
+    assert!(said.stderr.contains("'refs/heads/top/sub' exists"), "{said:?}");
+    assert!(said.stderr.contains("\nhint: another name for this one\n"), "{said:?}");
 }
 
 /// K11: no command of Git's mends a ref that it can't read; ours are tried.
