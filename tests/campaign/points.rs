@@ -10,6 +10,7 @@ use super::trace::{Fault, Point, Trace, run};
 use super::{judge, trace};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// What is to be done to one scene: which calls count, and which faults each of them gets.
 pub struct Plan {
@@ -160,8 +161,17 @@ fn disturb(world: &World, plan: &Plan, point: &Point, fault: Fault, part: &mut P
     }
 }
 
+/// Git's `receive.keepAlive`, and a second.
+const KEEPALIVE: Duration = Duration::from_secs(6);
+
 fn wrong_with(trace: &Trace) -> Vec<String> {
-    let mut bad: Vec<String> = trace.left.iter().map(|who| format!("V16: left over: {who}")).collect();
+    // What receives a push to a path, and the shell that starts it, are the remote's (K12): one that hangs notices
+    // that nobody listens when it next says that it lives.
+    let received = trace.left.iter().any(|(who, _)| who.starts_with("git-receive-pack"));
+    let theirs = |who: &str| who.starts_with("git-receive-pack") || who.starts_with("sh");
+    let left = trace.left.iter().filter(|(who, after)| !(received && theirs(who) && *after < KEEPALIVE));
+    let mut bad: Vec<String> =
+        left.map(|(who, after)| format!("V16: left over: {who} ({after:?} after)")).collect();
     if trace.hung {
         bad.push("V16: it hung".to_owned());
     }

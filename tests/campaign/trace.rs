@@ -120,8 +120,8 @@ pub struct Trace {
     pub hit: Option<String>,
     /// The exit code of the first process.
     pub code: Option<i32>,
-    /// Who outlived the first process by more than a second.
-    pub left: Vec<String>,
+    /// Who outlived the first process by more than a second, and by how much.
+    pub left: Vec<(String, Duration)>,
     /// It did not end by itself.
     pub hung: bool,
 }
@@ -216,7 +216,7 @@ impl Tracer<'_> {
             && let Some(ended) = self.ended
             && ended.elapsed() > AFTERWARDS
         {
-            self.seen.left.push(format!("{} ({:?} after)", self.role_of(pid), ended.elapsed()));
+            self.seen.left.push((self.role_of(pid).to_owned(), ended.elapsed()));
         }
     }
 
