@@ -151,6 +151,15 @@ fn a_remote_that_says_nothing_holds_no_signal_up() {
         eventually("the end of the question", || (!lives(pid.trim())).then_some(()));
         std::fs::remove_file(&asked).unwrap();
     }
+    // Another tick's question is no better.
+    let fetching = std::fs::File::open(a.dir.join(".git/aynig/fetching")).unwrap();
+    fetching.try_lock().unwrap();
+    let run = support::life::Running::of(a.aynig(&["tick", "--remote", "origin"]));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let begun = std::time::Instant::now();
+    run.signal(SIGTERM);
+    run.done().expect(143);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5));
     assert_eq!(net.states("work")[0], "build");
 }
 

@@ -79,6 +79,11 @@ impl Git {
         self.insistence = insistence;
     }
 
+    /// True once a signal asked this process to stop.
+    pub(super) fn stopped(&self) -> bool {
+        self.insistence.stopped()
+    }
+
     /// Has children fetch no missing object of a partial clone by themselves (Git 2.45 and later know this).
     pub(super) fn without_lazy_fetch(&mut self) {
         self.env.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));

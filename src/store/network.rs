@@ -113,7 +113,7 @@ impl Remote {
         let heads = [format!("+refs/heads/*:{}*", self.tracking()).into()];
         let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
-            let fetched = match asked.wait() {
+            let fetched = match asked.wait(&|| self.git.git.stopped()) {
                 Turn::Answered => return Ok(()),
                 Turn::Ours(mut turn) => {
                     turn.begin();

@@ -86,8 +86,8 @@ impl<'a> Asked<'a> {
     }
 
     /// Waits for an answer, or for the turn. An answer is looked for while another holds the lock too: of many
-    /// who wait, most need none.
-    pub fn wait(&self) -> Turn {
+    /// who wait, most need none. Gives up as soon as `stopped` says so.
+    pub fn wait(&self, stopped: &dyn Fn() -> bool) -> Turn {
         let Some(mut file) = open(&self.path) else { return Turn::Missed };
         let until = Instant::now() + LONGEST;
         loop {
@@ -105,7 +105,7 @@ impl<'a> Asked<'a> {
                     if self.is_answered_by(Told::read_unlocked(&held).as_ref()) {
                         return Turn::Answered;
                     }
-                    if Instant::now() >= until {
+                    if Instant::now() >= until || stopped() {
                         return Turn::Missed;
                     }
                     file = held;
@@ -150,7 +150,7 @@ mod tests {
 
     /// The turn of somebody who is not answered.
     fn turn(dir: &Path, remote: &str) -> Held {
-        match Asked::now(dir, remote).wait() {
+        match Asked::now(dir, remote).wait(&|| false) {
             Turn::Ours(held) => held,
             Turn::Answered => panic!("answered"),
             Turn::Missed => panic!("missed"),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn answered(dir: &Path, remote: &str) -> bool {
-        matches!(Asked::now(dir, remote).wait(), Turn::Answered)
+        matches!(Asked::now(dir, remote).wait(&|| false), Turn::Answered)
     }
 
     /// Asks, and gets the turn once `between` is over.
@@ -197,7 +197,7 @@ mod tests {
         // The next one begins, and holds the lock.
         first.begin();
         let since = Instant::now();
-        assert!(matches!(asked.wait(), Turn::Answered));
+        assert!(matches!(asked.wait(&|| false), Turn::Answered));
         assert!(since.elapsed() < LONGEST / 2);
     }
 
