@@ -7,7 +7,7 @@ use super::render::{full, path};
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
-use crate::runner::report::{Outcome, Ran};
+use crate::runner::report::{LostTo, Outcome, Ran};
 use serde_json::{Value, json};
 
 /// What became of a run, in one line.
@@ -49,8 +49,13 @@ pub fn line(branch: &str, ran: &Ran) -> String {
                 commit.short(8)
             )
         }
-        Outcome::Fenced => {
-            format!("{branch}: {state} lost its lease: nothing was written to the branch ({took})")
+        Outcome::Fenced { to } => {
+            let to = match to {
+                Some(LostTo::Nothing) => "; the branch is gone".to_owned(),
+                Some(LostTo::Commit(id)) => format!("; its head is {}, no state event", id.short(8)),
+                Some(LostTo::Event(_)) | None => String::new(),
+            };
+            format!("{branch}: {state} lost its lease: nothing was written to the branch{to} ({took})")
         }
     }
 }
@@ -85,10 +90,15 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
         Outcome::Stalled { .. } => vec![cause, at.call("retry")],
         Outcome::LeaseLeft { .. } => vec![cause, at.call("cancel")],
         Outcome::KeptLease { .. } => vec![at.call("cancel")],
-        Outcome::Fenced => {
+        Outcome::Fenced { to } => {
+            let look = match to {
+                Some(LostTo::Nothing) => None,
+                Some(LostTo::Commit(_)) => Some(at.set(ran.state.as_str())),
+                Some(LostTo::Event(_)) | None => Some(at.call("events")),
+            };
             let work =
                 ran.attempt.as_ref().map(|name| format!("git diff {} {}", ran.trigger.short(10), full(name)));
-            std::iter::once(at.call("events")).chain(work).collect()
+            look.into_iter().chain(work).collect()
         }
         Outcome::Advanced { .. } | Outcome::Own { .. } => Vec::new(),
     };
@@ -104,7 +114,7 @@ pub fn json(ran: &Ran) -> Vec<(&'static str, Value)> {
         Outcome::LeaseLeft { commit, .. } => ("lease-left", None, Some(commit), None),
         Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
         Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),
-        Outcome::Fenced => ("fenced", None, None, None),
+        Outcome::Fenced { .. } => ("fenced", None, None, None),
     };
     vec![
         ("result", json!(result)),

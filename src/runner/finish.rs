@@ -278,7 +278,7 @@ impl Runner<'_> {
             attempt = self.keep_rest(branch, live, None)?;
         }
         self.release(live)?;
-        Ok(ran(live, Some(exit), Outcome::Fenced, attempt))
+        Ok(ran(live, Some(exit), Outcome::Fenced { to: self.lost_to(branch) }, attempt))
     }
 
     /// Keeps what the slot holds beyond an outcome that its command wrote, or all of it.
@@ -310,7 +310,7 @@ impl Runner<'_> {
             return Ok(ran);
         }
         self.release(live)?;
-        Ok(ran(live, exit, Outcome::Fenced, None))
+        Ok(ran(live, exit, Outcome::Fenced { to: self.lost_to(branch) }, None))
     }
 
     /// Writes `stalled`, its work kept first. `None`: the swap was lost, judge again.

@@ -4,6 +4,7 @@
 //! Implements the second column of section 8's table, K22.
 
 use super::live::Live;
+use super::report::LostTo;
 use super::{Runner, RunnerError};
 use crate::protocol::complete::HeadIs;
 use crate::protocol::event::Event;
@@ -70,6 +71,13 @@ impl Runner<'_> {
             Whose::SlotHead => Relation::SlotHead,
             Whose::Other => Relation::Other,
         })
+    }
+
+    /// What a branch is now whose lease was lost; `None` where that can't be read.
+    pub(super) fn lost_to(&self, branch: &RefName) -> Option<LostTo> {
+        let Some(id) = self.store.tip(branch).ok()? else { return Some(LostTo::Nothing) };
+        let tip = super::Tip::from(self.store.read_commit(id).ok()?);
+        Some(if tip.event.is_some() { LostTo::Event(id) } else { LostTo::Commit(id) })
     }
 
     /// Another lease of this run is the head: it counts from now on.

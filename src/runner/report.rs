@@ -194,7 +194,21 @@ pub enum Outcome {
         commit: ObjectId,
     },
     /// Nothing: the lease was lost.
-    Fenced,
+    Fenced {
+        /// To what, where that could be read afterwards.
+        to: Option<LostTo>,
+    },
+}
+
+/// What a branch is whose run lost its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostTo {
+    /// It is no more.
+    Nothing,
+    /// Its head is this commit, which is no state event: it waits for nobody.
+    Commit(ObjectId),
+    /// Its head is this state event.
+    Event(ObjectId),
 }
 
 /// Something worth saying.
@@ -312,7 +326,7 @@ impl Report {
                 (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => 0,
                 (Outcome::LeaseLeft { failed, .. }, None) => i32::from(*failed),
                 (Outcome::Stalled { .. }, None) => 1,
-                (Outcome::Fenced, None) => 3,
+                (Outcome::Fenced { .. }, None) => 3,
             },
             Verdict::Failed(error) => error.exit_code(),
         };

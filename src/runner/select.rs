@@ -156,7 +156,7 @@ fn advanced(report: &Report) -> bool {
             | super::report::Outcome::Stalled { .. } => ran.interrupted.is_none(),
             super::report::Outcome::KeptLease { .. }
             | super::report::Outcome::LeaseLeft { .. }
-            | super::report::Outcome::Fenced => false,
+            | super::report::Outcome::Fenced { .. } => false,
         },
         Verdict::LostRace => true,
         Verdict::Idle(

@@ -168,6 +168,34 @@ fn a_lease_whose_runner_was_killed_says_so() {
     assert_eq!(state(&rig, "work"), "canceled");
 }
 
+/// K16, K24: a person's commit, or a branch that is gone, in the place of a lease: what it is now, and what to do.
+#[test]
+fn a_lease_that_a_person_took_says_what_the_branch_is_now() {
+    let rig = Rig::new();
+    for gone in [false, true] {
+        let held = rig.hold("work");
+        if gone {
+            rig.git(&["update-ref", "-d", "refs/heads/work"]);
+        } else {
+            let plain = rig.git(&["commit-tree", "-p", "work", "-m", "mine", "work^{tree}"]);
+            rig.git(&["update-ref", "refs/heads/work", plain.trim()]);
+        }
+        let said: Said = held.wait_with_output().unwrap().into();
+        let said = said.expect(3);
+        if gone {
+            assert!(said.out.contains("to the branch; the branch is gone ("), "{}", said.out);
+            assert!(hints(&said).iter().all(|hint| hint.starts_with("git diff ")), "{}", said.err);
+        } else {
+            let head = rig.git(&["rev-parse", "--short=8", "work"]);
+            let is = format!("to the branch; its head is {}, no state event (", head.trim());
+            assert!(said.out.contains(&is), "{}", said.out);
+            assert_eq!(hints(&said)[0], "git aynig set-state wait -b work");
+            paste(&rig, &hints(&said)[0]).expect(0);
+            assert_eq!(state(&rig, "work"), "wait");
+        }
+    }
+}
+
 /// K7: whose it is, for who wonders whether that machine still lives.
 #[test]
 fn a_lease_is_told_with_its_runner() {
