@@ -21,7 +21,7 @@ pub fn line(branch: &str, ran: &Ran) -> String {
         Outcome::KeptLease { left, .. } => {
             let left = left.as_secs();
             format!(
-                "{branch}: {state} goes on: the command ended without a state, its lease lives on for {left}s ({took})"
+                "{branch}: {state} goes on: the command ended and declared no state (SET_STATE), its lease lives on for {left}s ({took})"
             )
         }
         Outcome::LeaseLeft { failed, left, .. } => {
