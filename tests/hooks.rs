@@ -456,15 +456,27 @@ fn a_push_of_many_branches_answers_each_once() {
     let names: Vec<String> = (0..many).map(|n| format!("w{n:03}")).collect();
     names.iter().for_each(|name| drop(life.event(name, "build", &format!("dwp-name: {name}\n"))));
     let (first, second) = names.split_at(many / 2);
+    let mut promised = Vec::new();
     for half in [first, second] {
         let mut args = vec!["origin"];
         args.extend(half.iter().map(String::as_str));
         let output = push(&server, &life, &args);
         assert_eq!(said(&output).matches("dispatched on w").count(), half.len(), "{}", said(&output));
+        promised.extend(half.iter().map(|name| {
+            let answer = format!("aynig: build dispatched on {name} (run ");
+            said(&output).split(&answer).nth(1).unwrap_or_else(|| panic!("{name}: {}", said(&output)))[..8]
+                .to_owned()
+        }));
     }
     for name in &names {
         eventually(name, || (state_there(&server, name) == "done").then_some(()));
         assert_eq!(runs(&life, &format!("build {name}")), 1);
+    }
+    // Whoever waited for the slot ran as the run that the pusher was told of.
+    for (name, id) in names.iter().zip(&promised) {
+        let format = "--format=%(trailers:key=dwp-run-id,valueonly,separator=)";
+        let runs = server.git(&["log", "--grep", "^dwp-origin-state: build", format, name]);
+        assert!(runs.lines().all(|run| run.starts_with(id)) && !runs.is_empty(), "{name}: {runs} {id}");
     }
     assert!(server.git_dir().join("aynig/slots/0.lock").exists());
     assert!(!server.git_dir().join("aynig/slots/1.lock").exists(), "one slot was enough");

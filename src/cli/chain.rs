@@ -81,7 +81,7 @@ pub fn left_to_the_runner(session: &Session, branch: &RefName) -> bool {
         note_wake(&dir, &woken).map_err(|e| e.to_string())
     } else {
         // Its runner is gone, and a chain from here would be one of the processes that its guardian ends.
-        pending::note(&session.repo, branch).map_err(|e| with_causes(&e))
+        pending::note(&session.repo, branch, None).map_err(|e| with_causes(&e))
     };
     if let Err(error) = noted {
         let shown = escape(branch.short());
@@ -191,12 +191,12 @@ pub fn go_on(
         };
         if let Err(error) = evaluate(queue.clone(), settings.jobs, false, true, make, told) {
             for branch in &queue {
-                pending::note(&session.repo, branch)?;
+                runner.note_pending(branch)?;
             }
             return Err(error.into());
         }
         for branch in waits.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            pending::note(&session.repo, &branch)?;
+            runner.note_pending(&branch)?;
         }
         if interrupt.signal().is_some() {
             return Ok(code());

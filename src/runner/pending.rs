@@ -28,8 +28,9 @@ const WAKE_MAX: u64 = 1 << 20;
 /// How much of a name is in its note's: file names end at 255 bytes, and each byte is two there.
 const NAME_MAX: usize = 100;
 
-/// Notes that a branch waits for a slot, or for whoever looks next.
-pub fn note(repo: &Repository, branch: &RefName) -> Result<(), RunnerError> {
+/// Notes that a branch waits for a slot, or for whoever looks next; `run_id` is what its pusher was told that
+/// the run would be.
+pub fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
     let folder = repo.aynig_dir().join("pending");
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     let mut name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
@@ -39,10 +40,17 @@ pub fn note(repo: &Repository, branch: &RefName) -> Result<(), RunnerError> {
         rest.hash(&mut hasher);
         name += &format!("-{:016x}", hasher.finish());
     }
-    Ok(write_aside(&folder.join(name), branch.as_bytes())?)
+    let told = run_id.map(|id| [b"\0", id.as_bytes()].concat()).unwrap_or_default();
+    Ok(write_aside(&folder.join(name), &[branch.as_bytes(), &told].concat())?)
 }
 
 impl Runner<'_> {
+    /// Notes a branch that this runner has no slot for, and the id that its run was promised.
+    pub fn note_pending(&self, branch: &RefName) -> Result<(), RunnerError> {
+        let promised = self.settings.run_ids.lock().ok().and_then(|ids| ids.get(branch).cloned());
+        note(self.repo, branch, promised.as_deref())
+    }
+
     /// Takes the waiting branches on, where a slot is free for them.
     pub fn take_pending(&self) -> Result<Vec<RefName>, RunnerError> {
         let folder = self.repo.aynig_dir().join("pending");
@@ -53,10 +61,17 @@ impl Runner<'_> {
         }
         let mut taken = Vec::new();
         for path in paths {
-            let Ok(name) = read_plain(&path, 64 << 10) else { continue };
+            let Ok(noted) = read_plain(&path, 64 << 10) else { continue };
+            let mut fields = noted.splitn(2, |byte| *byte == 0);
             // Whoever removes the note has the branch; a half-written note is not one of ours.
-            let name = RefName::new(name);
+            let name = RefName::new(fields.next().unwrap_or_default());
+            let promised = fields.next().and_then(|id| std::str::from_utf8(id).ok());
             if name.is_valid() && std::fs::remove_file(&path).is_ok() {
+                if let (Some(id), Ok(mut ids)) = (promised, self.settings.run_ids.lock())
+                    && uuid::Uuid::parse_str(id).is_ok()
+                {
+                    ids.entry(name.clone()).or_insert_with(|| id.to_owned());
+                }
                 taken.push(name);
             }
         }
