@@ -67,7 +67,7 @@ impl GitStore {
 
     /// What is at exactly this name, by one child; that nothing is there, by more.
     fn read(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
-        let begun = Instant::now();
+        let (begun, mut refused) = (Instant::now(), 0);
         loop {
             if let Some(id) = self.read_listed(name)? {
                 return Ok(Some(id));
@@ -79,11 +79,17 @@ impl GitStore {
             // tells the two apart.
             let args = [OsStr::new("--exists"), OsStr::from_bytes(name.as_bytes())];
             let output = self.git.command(&self.common_dir).verb("show-ref").args(args).output()?;
-            if output.status.code() == Some(2) {
-                return Ok(None);
-            }
-            if begun.elapsed() > self.retry_for {
-                let cause = Unread::Tables(output.message);
+            let (cause, patience) = match output.status.code() {
+                Some(2) => return Ok(None),
+                // It came meanwhile: on a busy machine each of the two children takes its time.
+                Some(0) => ("git says that it is there, and does not list it".to_owned(), LONGEST),
+                _ => {
+                    refused += 1;
+                    (output.message, self.retry_for)
+                }
+            };
+            if begun.elapsed() > patience && refused != 1 {
+                let cause = Unread::Tables(cause);
                 return Err(StoreError::UnreadableRef { name: name.clone(), cause });
             }
             std::thread::sleep(FIRST_PAUSE);
