@@ -180,7 +180,7 @@ fn change_then(
     let interrupt = Interrupt::never()?;
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let written = write(&session, &runner, inside.as_ref())?;
-    written::print(&written, json, global.quiet);
+    written::print(&written, settings.remote.as_deref(), json, global.quiet);
     let more = then(&session, &runner, &written);
     if tick {
         chain::as_the_hook_would(&session, &settings, &written.branch)?;

@@ -215,6 +215,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let from = home.shown();
             format!("the branch has .aynig/{path}, but commands come from {from}, which has not\n{hint}")
         }
+        Note::AskedAgainBy(state) => format!("{} asks for it again", at.set(state.as_str())),
         Note::CommandsRestored => {
             "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()
         }

@@ -11,8 +11,8 @@ use serde_json::json;
 pub const SCHEMA: &str = "aynig.change/1";
 
 /// Prints what a verb wrote.
-pub fn print(written: &Written, as_json: bool, quiet: bool) {
-    let at = Addressed::new(&written.branch, None);
+pub fn print(written: &Written, remote: Option<&str>, as_json: bool, quiet: bool) {
+    let at = Addressed::new(&written.branch, remote);
     let branch = &at.shown;
     if as_json {
         let object = json!({

@@ -214,6 +214,8 @@ pub enum LostTo {
 /// Something worth saying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
+    /// What was canceled is asked for again by an event of this state.
+    AskedAgainBy(StateName),
     /// A declaration that was none, and why.
     InvalidDeclaration(String, String),
     /// More invalid declarations than are kept.

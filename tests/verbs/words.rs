@@ -147,8 +147,9 @@ fn a_lease_that_lives_on_says_for_how_long() {
     assert_eq!(hints(&said), ["git aynig cancel work"]);
     let status = rig.aynig(&["status", "work"]).expect(0).out;
     assert!(status.ends_with(&format!(" left{why}: git aynig cancel work ends it now\n")), "{status}");
-    paste(&rig, &hints(&said)[0]).expect(0);
+    let canceled = paste(&rig, &hints(&said)[0]).expect(0);
     assert_eq!(state(&rig, "work"), "canceled");
+    assert_eq!(canceled.err, "work: git aynig set-state quiet -b work asks for it again\n");
 }
 
 /// K17: a branch whose runner was killed says so while its lease lives, and how it is freed.

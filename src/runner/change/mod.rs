@@ -262,7 +262,8 @@ impl Runner<'_> {
                 Swap::Won => {
                     let state = StateName::new(crate::protocol::name::CANCELED);
                     let state = state.map_err(|e| ChangeError::Message(e.to_string()))?;
-                    return Ok(Written { run_id: Some(run_id), ..written(branch, commit, &state) });
+                    let notes = lease.origin_state().map(Note::AskedAgainBy).into_iter().collect();
+                    return Ok(Written { run_id: Some(run_id), notes, ..written(branch, commit, &state) });
                 }
                 Swap::Lost { .. } => {}
                 Swap::Unknown { cause } => {
