@@ -259,6 +259,9 @@ fn declined_or_busy(summary: &[u8]) -> RemoteFailure {
         "cannot lock ref",
         "failed to lock",
         "incorrect old value",
+        // What newer Git says, also of a lock that is held.
+        "reference already exists",
+        "reference does not exist",
         "unable to migrate",
         "unpacker error",
         "unpack failed",
@@ -341,6 +344,8 @@ mod tests {
         let declined = read(1, "!\t1a:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n");
         assert!(matches!(declined, Pushed::Failed(RemoteFailure::Declined, _)), "{declined:?}");
         let busy = read(1, "!\t1a:refs/heads/x\t[remote rejected] (failed to update ref)\n");
+        assert!(matches!(busy, Pushed::Failed(RemoteFailure::Busy, _)), "{busy:?}");
+        let busy = read(1, "!\t1a:refs/heads/x\t[remote rejected] (reference already exists)\n");
         assert!(matches!(busy, Pushed::Failed(RemoteFailure::Busy, _)), "{busy:?}");
     }
 
