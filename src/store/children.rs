@@ -219,28 +219,34 @@ pub fn sweep(common_dir: &Path) -> Swept {
 /// True where a child that lives may hold this lock, or be about to take it: one that stood before that child
 /// began is not its.
 pub(super) fn at_work(common_dir: &Path, lock: &Path) -> bool {
-    let made = fs::symlink_metadata(lock).and_then(|m| m.modified()).ok();
-    fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().any(|entry| {
-        let Ok(file) = File::open(entry.path()) else { return false };
-        let Some(told) = read(&entry.path()) else { return false };
-        told.places.iter().any(|place| lock.starts_with(place))
-            && made.is_none_or(|made| told.begun <= made)
-            && (Flock::lock(file, FlockArg::LockSharedNonblock).is_err() || lives(&told))
+    let made = made(lock);
+    told_of(common_dir, lock).any(|(file, told)| {
+        made.is_none_or(|made| told.begun <= made) && (is_waited_for(file) || lives(&told))
     })
 }
 
 /// True for a lock that a child of ours left which is dead: [`sweep`] removes it, now or soon.
 pub(super) fn left(common_dir: &Path, lock: &Path) -> bool {
-    let Some(made) = fs::symlink_metadata(lock).and_then(|m| m.modified()).ok() else { return false };
-    fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().any(|entry| {
-        let Ok(file) = File::open(entry.path()) else { return false };
-        let Some(told) = read(&entry.path()) else { return false };
-        told.places.iter().any(|place| lock.starts_with(place))
-            && told.begun <= made
-            && made <= told.ended
-            && Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
-            && !lives(&told)
+    let Some(made) = made(lock) else { return false };
+    told_of(common_dir, lock)
+        .any(|(file, told)| told.begun <= made && made <= told.ended && !is_waited_for(file) && !lives(&told))
+}
+
+/// The notes of children that may take this lock.
+fn told_of(common_dir: &Path, lock: &Path) -> impl Iterator<Item = (File, Told)> {
+    fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().filter_map(move |entry| {
+        let file = File::open(entry.path()).ok()?;
+        let told = read(&entry.path())?;
+        told.places.iter().any(|place| lock.starts_with(place)).then_some((file, told))
     })
+}
+
+fn made(lock: &Path) -> Option<SystemTime> {
+    fs::symlink_metadata(lock).and_then(|m| m.modified()).ok()
+}
+
+fn is_waited_for(note: File) -> bool {
+    Flock::lock(note, FlockArg::LockSharedNonblock).is_err()
 }
 
 fn lives(told: &Told) -> bool {
