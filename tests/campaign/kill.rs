@@ -13,16 +13,28 @@ fn kill(point: &Point, _: &str) -> Vec<Fault> {
     if point.call == "read" { Vec::new() } else { vec![Fault::Kill] }
 }
 
+fn fell(point: &Point, _: &str) -> Vec<Fault> {
+    if point.call == "read" { Vec::new() } else { vec![Fault::KillTree] }
+}
+
 #[test]
 fn local() {
     let what = "SIGKILL before each mutating call of a local tick: runner, guardian, git children";
     let sweep = Sweep::begin("kill-local", what, ">= 500 points, 0 violations");
-    points::go_through(sweep, &Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill });
+    points::go_through(sweep, &[Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill }]);
 }
 
 #[test]
 fn remote() {
     let what = "SIGKILL before each mutating call of a remote tick, those on the remote included";
     let sweep = Sweep::begin("kill-remote", what, ">= 500 points, 0 violations");
-    points::go_through(sweep, &Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill });
+    points::go_through(sweep, &[Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill }]);
+}
+
+#[test]
+fn tree() {
+    let what = "the whole tree killed at once before a mutating call, as a container's stop does it";
+    let sweep = Sweep::begin("kill-tree", what, ">= 200 points, 0 violations");
+    let plan = |scenes| Plan { scenes, sample: 2, whole: 25, faults: fell };
+    points::go_through(sweep, &[plan(LOCAL), plan(REMOTE)]);
 }

@@ -32,16 +32,17 @@ struct Part {
 pub fn name_of(fault: Fault) -> String {
     match fault {
         Fault::Kill => "KILL".to_owned(),
+        Fault::KillTree => "KILLTREE".to_owned(),
         Fault::Error(errno) => format!("{errno:?}"),
     }
 }
 
 /// The whole sweep, or why it can't run here.
-pub fn go_through(sweep: Sweep, plan: &Plan) {
+pub fn go_through(sweep: Sweep, plans: &[Plan]) {
     if let Some(why) = trace::unable() {
         return sweep.skip(why);
     }
-    every_point(&sweep, plan);
+    plans.iter().for_each(|plan| every_point(&sweep, plan));
     sweep.end();
 }
 

@@ -1,7 +1,7 @@
 //! A process tree under a tracer: every mutating system call of it by name, and one of them made to fail.
 //!
 //! `run(command, None)` lists the calls; `run(command, Some((&point, fault)))` makes the same tree again and
-//! kills the process that makes the call, before the call, or lets the call alone fail. A [`Point`] is
+//! kills the process that makes the call, or all of the tree, before the call, or lets the call alone fail. A [`Point`] is
 //! `rename:3:runner`: the third rename of the runner. Each program is a role of its own, with a number from its
 //! second start on (`git-add`, `git-push#2`); `runner+` is a child of the runner before it is another program.
 //! The user's own command is left alone. For V13 and V16; Linux on x86-64.
@@ -107,6 +107,8 @@ impl std::str::FromStr for Point {
 pub enum Fault {
     /// The process is gone before the call.
     Kill,
+    /// The whole tree is, the user's own command with it.
+    KillTree,
     /// The call does nothing and says so.
     Error(Errno),
 }
@@ -137,6 +139,8 @@ struct Tracer<'a> {
     counts: HashMap<(String, &'static str), usize>,
     /// The thread whose call is to fail.
     failing: Option<Pid>,
+    /// All of the tree is killed, and whoever was just about to be born.
+    felled: bool,
     ended: Option<Instant>,
     alive: Arc<Mutex<HashSet<Pid>>>,
 }
@@ -169,6 +173,7 @@ pub fn run(command: &Command, at: Option<(&Point, Fault)>) -> Trace {
         starts: HashMap::new(),
         counts: HashMap::new(),
         failing: None,
+        felled: false,
         ended: None,
         alive: Arc::new(Mutex::new(HashSet::from([root]))),
     };
@@ -260,6 +265,9 @@ impl Tracer<'_> {
     /// A new thread, or a new process that is its parent's twin yet.
     fn born(&mut self, new: Pid, parent: Pid) {
         self.alive.lock().unwrap().insert(new);
+        if self.felled {
+            let _ = kill(new, Signal::SIGKILL);
+        }
         let status = std::fs::read_to_string(format!("/proc/{new}/status")).unwrap_or_default();
         let group =
             status.lines().find_map(|l| l.strip_prefix("Tgid:")?.trim().parse().ok()).map(Pid::from_raw);
@@ -346,6 +354,10 @@ impl Tracer<'_> {
         match fault {
             Fault::Kill => {
                 let _ = kill(self.process[&pid], Signal::SIGKILL);
+            }
+            Fault::KillTree => {
+                self.felled = true;
+                self.alive.lock().unwrap().iter().for_each(|pid| _ = kill(*pid, Signal::SIGKILL));
             }
             Fault::Error(_) => {
                 registers.orig_rax = u64::MAX;
