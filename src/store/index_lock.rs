@@ -130,6 +130,28 @@ impl IndexLock {
 
 impl Drop for IndexLock {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.lock);
+        locks::give_back(&self.lock, self.twin.as_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_could_not_be_removed_goes_with_the_next_sweep() {
+        let dir = tempfile::tempdir().unwrap();
+        gix::init_bare(dir.path()).unwrap();
+        let repo = Repository::discover(dir.path(), None).unwrap();
+        let held = IndexLock::take(&repo, dir.path(), Duration::ZERO).unwrap().unwrap();
+        // No file can be removed where a folder is.
+        let (lock, away) = (IndexLock::path(dir.path()), dir.path().join("away"));
+        fs::rename(&lock, &away).unwrap();
+        fs::create_dir(&lock).unwrap();
+        drop(held);
+        fs::remove_dir(&lock).unwrap();
+        fs::rename(&away, &lock).unwrap();
+        assert_eq!(locks::sweep_stale_locks(&repo.common_dir).unwrap(), [lock.as_path()]);
+        assert!(!lock.exists() && !IndexLock::is_ours(&repo, dir.path()).unwrap());
     }
 }

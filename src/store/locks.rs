@@ -53,13 +53,18 @@ impl Drop for Twin {
 
 impl Drop for RefLock {
     fn drop(&mut self) {
-        if self.held
-            && remove(&self.lock).is_err()
-            && let Some(twin) = &mut self.twin
-        {
-            // A lock that can't be removed now is removed by the next sweep, which knows it by its twin.
-            twin.stays = true;
+        if self.held {
+            give_back(&self.lock, self.twin.as_mut());
         }
+    }
+}
+
+/// Removes a held lock. One that can't be removed now is removed by the next sweep, which knows it by its twin.
+pub(super) fn give_back(lock: &Path, twin: Option<&mut Twin>) {
+    if remove(lock).is_err()
+        && let Some(twin) = twin
+    {
+        twin.stays = true;
     }
 }
 
