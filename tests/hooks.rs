@@ -447,6 +447,30 @@ fn a_push_is_answered_and_nobody_is_held() {
     server.assert_sound();
 }
 
+/// K14 (pending), K39: what could not be started is no run that somebody was promised; the next tick has it.
+#[test]
+fn what_could_not_go_on_in_the_background_is_said_and_waits() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.passEnv", "T"]);
+    life.event("work", "build", "");
+    let logs = server.git_dir().join("aynig/logs");
+    let _ = std::fs::remove_dir_all(&logs);
+    std::fs::write(&logs, "").unwrap();
+    let output = push(&server, &life, &["origin", "work"]);
+    let answer = said(&output);
+    assert!(output.status.success() && !answer.contains("dispatched on"), "{answer}");
+    assert!(answer.contains("aynig: error: work: not dispatched: cannot "), "{answer}");
+    assert!(answer.contains("aynig: hint: git aynig tick work"), "{answer}");
+    assert_eq!(state_there(&server, "work"), "build");
+    std::fs::remove_file(&logs).unwrap();
+    // Whoever ticks something else takes it on.
+    life.event("other", "build", "");
+    life.git(&["push", "-q", "--receive-pack=env AYNIG=0 git receive-pack", "origin", "other"]);
+    let mut tick = server.command(BIN);
+    assert!(tick.args(["tick", "other"]).output().unwrap().status.success());
+    eventually("done", || (state_there(&server, "work") == "done").then_some(()));
+}
+
 /// K14 (pending), K39: many branches at once, one command at a time.
 #[test]
 fn a_push_of_many_branches_answers_each_once() {

@@ -59,13 +59,30 @@ fn is_kept(name: &OsStr) -> bool {
     (is_passed_on(name) || is_said) && !name.as_bytes().starts_with(b"AYNIG_")
 }
 
-/// Starts a chain for these branches, as a hook does.
+/// Starts a chain for these branches, as a hook does. Where that fails they are noted like those that found no
+/// slot: whoever ticks next takes them on.
 pub fn start(session: &Session, branches: &[RefName], more: &[&str]) -> Result<(), Failure> {
     let mut args: Vec<OsString> = vec!["chain".into(), "--detached".into()];
     args.extend(more.iter().map(OsString::from));
     args.push("--".into());
     args.extend(branches.iter().map(|b| OsStr::from_bytes(b.as_bytes()).to_owned()));
-    detach(session, &args)
+    detach(session, &args).map_err(|failure| not_started(session, branches, failure))
+}
+
+fn not_started(session: &Session, branches: &[RefName], mut failure: Failure) -> Failure {
+    let (mut shown, mut words) = (Vec::new(), Vec::new());
+    for branch in branches {
+        // What keeps a process from being started may keep this from being written too: the hint stands.
+        let _ = pending::note(&session.repo, branch, None);
+        let at = hints::Addressed::new(branch, None);
+        shown.push(at.shown);
+        words.push(at.word);
+    }
+    if !branches.is_empty() {
+        failure.message = format!("{}: not dispatched: {}", shown.join(", "), failure.message);
+        failure.hints.push(format!("git aynig tick {}", words.join(" ")));
+    }
+    failure
 }
 
 /// The run that this process was started by, whoever's repository this is: nothing is started inside one.

@@ -109,16 +109,21 @@ fn pushed(global: &Global) -> Result<(), Failure> {
         return Ok(());
     }
     let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
+    let mut told = Vec::new();
     for (branch, id) in ready.iter().zip(&ids) {
         let state = state_of(&session, branch)?;
-        output::note(&format!("aynig: {state} dispatched on {} (run {})", escape(branch.short()), &id[..8]));
+        told.push(format!("aynig: {state} dispatched on {} (run {})", escape(branch.short()), &id[..8]));
     }
     if mode == HookMode::Wait || is_option("aynig.wait") {
+        told.iter().for_each(|line| output::note(line));
         return chain::go_on(&mut session, ready, &ids, true).map(drop);
     }
     let ids = ids.join(",");
     let pushed: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
-    chain::start(&session, &ready, &[&["--run-ids", &ids], pushed].concat())
+    chain::start(&session, &ready, &[&["--run-ids", &ids], pushed].concat())?;
+    // Nobody is told of what did not begin.
+    told.iter().for_each(|line| output::note(line));
+    Ok(())
 }
 
 fn state_of(session: &Session, branch: &RefName) -> Result<String, Failure> {
