@@ -125,7 +125,7 @@ fn each_way_to_fail_has_a_report_of_its_own() {
         "unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
          git update-ref refs/heads/work \"$(git commit-tree -m other -p work 'work^{tree}')\"",
     );
-    fails(&net, &["work"], 3, "another runner took it first");
+    fails(&net, &["work"], 3, "hint: git aynig status --remote origin work");
     net.hook("pre-receive", "unset GIT_QUARANTINE_PATH; git update-ref -d refs/heads/work");
     fails(&net, &["work"], 128, "no such branch");
     net.hook("pre-receive", "echo 'main is frozen today' >&2; exit 1");

@@ -50,7 +50,8 @@ fn a_fetch_that_meets_another_one_is_tried_again() {
     std::fs::create_dir_all(held.parent().unwrap()).unwrap();
     std::fs::write(&held, "").unwrap();
     let said = a.tick(&["work"]).expect(75);
-    assert!(said.stderr.contains("cannot fetch from remote 'origin': it was busy: "), "{said:?}");
+    let what = "error: work: nothing was claimed: cannot fetch from remote 'origin': it was busy: ";
+    assert!(said.stderr.contains(what), "{said:?}");
     assert!(said.stderr.contains("refs/aynig/remote/origin/work.lock"), "{said:?}");
     assert_eq!(net.states("work"), ["build"]);
     // Longer than Git itself waits for a ref's lock.

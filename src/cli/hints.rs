@@ -10,7 +10,6 @@ use crate::runner::RunnerError;
 use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
 use crate::store::{RefName, RemoteFailure, StoreError, Unread, tracking};
-use std::error::Error;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -77,6 +76,16 @@ impl Addressed {
         };
         format!("hint: {}{again}", home.commit(change, Some(&self.branch)))
     }
+    /// The branch made again, at this commit.
+    pub fn create(&self, commit: &str) -> String {
+        match &self.remote {
+            Some(remote) => {
+                let to = shell_word(&[commit.as_bytes(), b":", self.branch.as_bytes()].concat());
+                format!("git push {remote} {to}")
+            }
+            None => format!("git branch {} {commit}", self.word),
+        }
+    }
     /// Bringing a ref to where the branch is.
     pub fn push(&self, name: &str) -> Option<String> {
         self.remote.as_ref().map(|remote| format!("git push {remote} {}", shell_word(name.as_bytes())))
@@ -91,10 +100,9 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
     match error {
         RunnerError::Store(store) => of_store(store, branch),
         RunnerError::Io { path, source, .. } => of_system(source, Some(path)),
-        RunnerError::Supervisor(inner) => inner
-            .source()
-            .and_then(|source| source.downcast_ref::<std::io::Error>())
-            .map_or_else(Vec::new, |source| of_system(source, None)),
+        RunnerError::Supervisor(inner) => {
+            inner.system_error().map_or_else(Vec::new, |source| of_system(source, None))
+        }
         RunnerError::Signing { .. } => vec!["git config --get-regexp '^(gpg|user)\\.'".to_owned()],
         RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
     }
@@ -128,12 +136,12 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             of_broken(broken_ref(message).as_ref())
         }
         StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),
+        // What Git could not do says why; whether the repository or the machine is at fault is doctor's to find.
+        StoreError::Git { .. } | StoreError::Gix { .. } => vec!["git aynig doctor".to_owned()],
         StoreError::Moved { .. }
         | StoreError::RefusedName { .. }
         | StoreError::RefusedCommit { .. }
-        | StoreError::Unsupported { .. }
-        | StoreError::Git { .. }
-        | StoreError::Gix { .. } => Vec::new(),
+        | StoreError::Unsupported { .. } => Vec::new(),
     }
 }
 
@@ -185,11 +193,13 @@ fn reflog_of(name: &RefName) -> String {
 
 fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
     if is_full(error) {
-        return vec!["free disk space, then tick again".to_owned()];
+        return vec!["free disk space ('df -h', 'df -i'), then tick again".to_owned()];
     }
     let path = path.map(|path| shell_word(path.as_os_str().as_encoded_bytes()));
     match (error.kind(), error.raw_os_error(), path) {
         (_, Some(23 | 24), _) => vec!["ulimit -n 1024, then try again".to_owned()],
+        (_, Some(11), None) => vec!["too many processes ('ulimit -u'): end some, then try again".to_owned()],
+        (_, Some(5), _) => vec!["the disk itself fails: look with dmesg, then git fsck --full".to_owned()],
         (std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied, _, Some(_)) => {
             vec!["git aynig doctor".to_owned()]
         }

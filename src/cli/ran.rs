@@ -53,7 +53,11 @@ pub fn line(branch: &str, ran: &Ran) -> String {
             let to = match to {
                 Some(LostTo::Nothing) => "; the branch is gone".to_owned(),
                 Some(LostTo::Commit(id)) => format!("; its head is {}, no state event", id.short(8)),
-                Some(LostTo::Event(_)) | None => String::new(),
+                Some(LostTo::Event(id, Some(state))) => {
+                    format!("; its head is {}, state '{state}'", id.short(8))
+                }
+                Some(LostTo::Event(id, None)) => format!("; its head is {}", id.short(8)),
+                None => String::new(),
             };
             format!("{branch}: {state} lost its lease: nothing was written to the branch{to} ({took})")
         }
@@ -92,13 +96,13 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
         Outcome::KeptLease { .. } => vec![at.call("cancel")],
         Outcome::Fenced { to } => {
             let look = match to {
-                Some(LostTo::Nothing) => None,
-                Some(LostTo::Commit(_)) => Some(at.set(ran.state.as_str())),
-                Some(LostTo::Event(_)) | None => Some(at.call("events")),
+                Some(LostTo::Nothing) => at.create(&ran.trigger.short(10)),
+                Some(LostTo::Commit(_)) => at.set(ran.state.as_str()),
+                Some(LostTo::Event(..)) | None => at.call("events"),
             };
             let work =
                 ran.attempt.as_ref().map(|name| format!("git diff {} {}", ran.trigger.short(10), full(name)));
-            look.into_iter().chain(work).collect()
+            std::iter::once(look).chain(work).collect()
         }
         Outcome::Advanced { .. } | Outcome::Own { .. } => Vec::new(),
     };

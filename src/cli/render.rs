@@ -111,7 +111,10 @@ pub fn text(report: &Report, named: bool) -> Text {
                 format!("{branch}: leased by run {run}{by} for {}s more{gone}", (*left).max(0))
             })
         }
-        Verdict::LostRace => named.then(|| format!("{branch}: another runner took it first")),
+        Verdict::LostRace => named.then(|| {
+            notes.push(format!("hint: {}", at.call("status")));
+            format!("{branch}: another runner took it first")
+        }),
         Verdict::NoSlot => Some(format!("{branch}: all worktrees are in use")),
         Verdict::Refused(refusal) => {
             notes.extend(refusal_hint(refusal, &at));

@@ -8,6 +8,7 @@ use super::session::{Global, Session};
 use super::settings::{Flags, duration};
 use super::{output, render, trust};
 use crate::protocol::decide::Idle;
+use crate::protocol::text::escape;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
@@ -204,7 +205,7 @@ impl Calling<'_> {
         if !self.dry && self.settings.remote.is_none() {
             chain::finish_checkouts(self.session, &runner)?;
         }
-        let (branches, failed) = runner.select(&self.selection)?;
+        let (branches, failed) = runner.select(&self.selection).map_err(|error| self.unseen(error.into()))?;
         if self.selection.current_branch == CurrentBranch::Only
             && self.selection.current.is_none()
             && !self.quiet
@@ -228,6 +229,13 @@ impl Calling<'_> {
         }
         self.take_on_pending()?;
         Ok(pass.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How what kept all branches from being looked at leaves them.
+    fn unseen(&self, mut failure: Failure) -> Failure {
+        let names: Vec<String> = self.selection.named.iter().map(|b| escape(b.short()) + ": ").collect();
+        failure.message = format!("{}nothing was claimed: {}", names.concat(), failure.message);
+        failure
     }
 
     /// A slot is free again: branches that hooks left waiting for one go on in the background (K14).

@@ -77,7 +77,10 @@ impl Runner<'_> {
     pub(super) fn lost_to(&self, branch: &RefName) -> Option<LostTo> {
         let Some(id) = self.store.tip(branch).ok()? else { return Some(LostTo::Nothing) };
         let tip = super::Tip::from(self.store.read_commit(id).ok()?);
-        Some(if tip.event.is_some() { LostTo::Event(id) } else { LostTo::Commit(id) })
+        Some(match tip.event {
+            Some(event) => LostTo::Event(id, event.state_name().cloned()),
+            None => LostTo::Commit(id),
+        })
     }
 
     /// Another lease of this run is the head: it counts from now on.

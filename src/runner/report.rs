@@ -201,14 +201,14 @@ pub enum Outcome {
 }
 
 /// What a branch is whose run lost its lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LostTo {
     /// It is no more.
     Nothing,
     /// Its head is this commit, which is no state event: it waits for nobody.
     Commit(ObjectId),
-    /// Its head is this state event.
-    Event(ObjectId),
+    /// Its head is this state event, of this state where that is usable.
+    Event(ObjectId, Option<StateName>),
 }
 
 /// Something worth saying.
@@ -354,6 +354,7 @@ impl RunnerError {
         use crate::store::{RemoteFailure, StoreError};
         let transient = |source: &std::io::Error| {
             let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
+            // What the system calls EAGAIN: also that there are too many processes.
             is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
         };
         match self {
@@ -370,6 +371,7 @@ impl RunnerError {
                 | RemoteFailure::Busy
                 | RemoteFailure::Other => 75,
             },
+            RunnerError::Supervisor(inner) if inner.system_error().is_some_and(transient) => 75,
             RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => 128,
         }
     }

@@ -63,6 +63,16 @@ pub enum SupervisorError {
 }
 
 impl SupervisorError {
+    /// What the system said, where it was the system that refused.
+    pub fn system_error(&self) -> Option<&std::io::Error> {
+        match self {
+            Self::NoGuardian { source, .. } | Self::NoHelper { source, .. } | Self::System { source, .. } => {
+                Some(source)
+            }
+            Self::Garbled { .. } | Self::Over => None,
+        }
+    }
+
     /// Names what was being done when a system call failed.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::System { what, source }

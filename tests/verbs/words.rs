@@ -185,7 +185,8 @@ fn a_lease_that_a_person_took_says_what_the_branch_is_now() {
         let said = said.expect(3);
         if gone {
             assert!(said.out.contains("to the branch; the branch is gone ("), "{}", said.out);
-            assert!(hints(&said).iter().all(|hint| hint.starts_with("git diff ")), "{}", said.err);
+            paste(&rig, &hints(&said)[0]).expect(0);
+            assert_eq!(state(&rig, "work"), "wait", "as it was before the run: {}", said.err);
         } else {
             let head = rig.git(&["rev-parse", "--short=8", "work"]);
             let is = format!("to the branch; its head is {}, no state event (", head.trim());
@@ -195,6 +196,19 @@ fn a_lease_that_a_person_took_says_what_the_branch_is_now() {
             assert_eq!(state(&rig, "work"), "wait");
         }
     }
+}
+
+/// K16, K36: somebody's event in the place of a lease.
+#[test]
+fn a_lease_that_an_event_took_says_of_which_state() {
+    let rig = Rig::new();
+    let held = rig.hold("work");
+    rig.aynig(&["cancel", "work"]).expect(0);
+    let said: Said = held.wait_with_output().unwrap().into();
+    let said = said.expect(3);
+    let head = rig.git(&["rev-parse", "--short=8", "work"]);
+    let is = format!("to the branch; its head is {}, state 'canceled' (", head.trim());
+    assert!(said.out.contains(&is), "{}", said.out);
 }
 
 /// K7: whose it is, for who wonders whether that machine still lives.

@@ -32,7 +32,7 @@ Exit status:
   0    done, nothing to do, or leased elsewhere and not asked for by name
   1    a run stalled, or local changes are in the way
   2    refused by policy: not trusted, left out by 'aynig.branches', unsigned, command not executable
-  3    a branch asked for by name is leased, or the race for it was lost
+  3    a branch asked for by name is leased, or the race for it was lost; or a run lost its lease
   75   try again later: a lock is held, the disk is full
   128  fatal
   129  wrong usage
@@ -47,10 +47,10 @@ Configuration:
 and may also be given for one repository, as 'aynig.<Git directory or glob>.<key>'. Durations are 90, 90s, \
 5m or '1h 30m'; a bare number is seconds.
   commandsFrom*      none (default), branch, or a ref: which commit commands are read from
-  branches*          patterns of branches that may be ticked; several; default all; in hooks of bare repositories few, see gitaynig-server(7)
+  branches*          patterns of branches that may be ticked; several; default all
   requireSignature*  dispatch only heads that 'git verify-commit' accepts, and sign what is written (false)
   exec*              what every command is started with, such as a sandbox
-  passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all
+  passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all, in hooks of bare repositories few, see gitaynig-server(7)
   worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig; of a bare repository, aynig/worktrees in it)
   leaseDuration      how long a lease holds without renewal (5m)
   remote             the remote whose branches are meant (none)
@@ -70,7 +70,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   attemptExpire      how long attempts are kept by gc (90 days)
 
 Environment:
-  AYNIG      0 makes tick, run and hooks do nothing
+  AYNIG      0 makes tick, run and hooks do nothing, and verbs start no chains
   ROLE       the role, unless --role says one
   LOG_LEVEL  what commands are told where neither --log-level nor the trailer dwp-log-level says it
 
@@ -126,7 +126,7 @@ Exit status:
   0    done, nothing to do, or leased elsewhere and not asked for by name
   1    a run stalled, or an expired lease was recovered
   2    refused by policy
-  3    a branch asked for by name is leased or busy, or the race for it was lost
+  3    a branch asked for by name is leased or busy, or the race for it was lost; or a run lost its lease
   75   try again later
   128  fatal, among it a branch asked for by name that does not exist
   130, 143  interrupted: the command was stopped, and its branch is stalled (in the aynig dialect: still leased)
