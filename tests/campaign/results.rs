@@ -70,7 +70,7 @@ fn write() {
     }
     page += "```\n";
     // What other programs found out: each wrote its part itself.
-    for part in ["breaks.md", "coverage.md", "mutants.md", "versions.md", "fuzz.md"] {
+    for part in ["cases.md", "breaks.md", "coverage.md", "mutants.md", "versions.md", "fuzz.md"] {
         if let Ok(text) = std::fs::read_to_string(folder.join(part)) {
             page += &format!("\n{}", text.trim_start());
         }
