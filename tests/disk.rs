@@ -21,7 +21,7 @@ impl Disk {
         let mount =
             std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at).output();
         if !mount.as_ref().is_ok_and(|m| m.status.success()) {
-            eprintln!("skipped: this user can't mount a disk: {mount:?}");
+            support::skipped(&format!("this user can't mount a disk: {mount:?}"));
             return None;
         }
         Some(Self { at })

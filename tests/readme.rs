@@ -4,6 +4,10 @@
 //! times and the runner's name are compared by shape. Commands that only look are tried again for a while,
 //! because what they look at happens in the background.
 
+#[path = "support/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -110,8 +114,7 @@ fn only_looks(command: &str) -> bool {
 #[test]
 fn the_tutorial_prints_what_it_says() {
     if Command::new("make").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no make here");
-        return;
+        return skipped("there is no make here");
     }
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();

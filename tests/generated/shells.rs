@@ -1,6 +1,7 @@
 //! Completions: clap_complete's script for `git-aynig`, what makes Git's own completion find it, and
 //! branch names where a branch goes. Tried in each shell that is installed here.
 
+use crate::skipped::skipped;
 use clap_complete::{Shell, generate};
 use std::path::Path;
 use std::process::Command;
@@ -80,7 +81,7 @@ fn try_in(shell: &str, args: &[&str], script: &str) -> Option<String> {
         .stdin(std::process::Stdio::null())
         .output();
     let Ok(output) = run else {
-        eprintln!("skipped: there is no {shell} here");
+        skipped(&format!("there is no {shell} here"));
         return None;
     };
     let said = String::from_utf8_lossy(&output.stderr);

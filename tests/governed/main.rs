@@ -16,5 +16,7 @@ mod proofs;
 mod races;
 mod refusals;
 mod rig;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod speed;
 mod workspace;

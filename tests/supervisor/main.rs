@@ -8,3 +8,5 @@ mod endings;
 mod escapes;
 mod output;
 mod rig;
+#[path = "../support/skipped.rs"]
+mod skipped;

@@ -10,8 +10,10 @@ pub mod judge;
 pub mod life;
 mod measured;
 pub mod net;
+mod skipped;
 pub mod world;
 
+pub use skipped::skipped;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -167,12 +169,6 @@ pub fn child_test(name: &str, vars: &[(&str, &Path)]) -> Command {
         command.env(key, value);
     }
     command
-}
-
-/// Says that a fact was not looked at, also where the test runner hides what passing tests print.
-pub fn skipped(why: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// A lock of this age, in seconds, as a `git` child of a runner left it that was killed 5 s after that.

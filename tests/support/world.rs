@@ -175,11 +175,8 @@ impl World {
         let made = command.args(["init", "-q"]).args(args).arg(&dir).output().unwrap();
         if !made.status.success() {
             let said = String::from_utf8_lossy(&made.stderr).into_owned();
-            eprintln!(
-                "skipped: {} can't init {args:?}: {}",
-                self.git.version,
-                said.lines().next().unwrap_or("")
-            );
+            let (git, why) = (&self.git.version, said.lines().next().unwrap_or(""));
+            super::skipped(&format!("{git} can't init {args:?}: {why}"));
             return None;
         }
         Some(dir)

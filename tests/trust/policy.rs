@@ -152,8 +152,7 @@ fn where_signatures_are_asked_for_only_signed_heads_are_dispatched_and_ours_are_
 #[test]
 fn s16_a_repository_of_another_user_is_refused_as_git_refuses_it() {
     if !support::world::is_root() {
-        eprintln!("skipped: giving files to another user takes root");
-        return;
+        return support::skipped("giving files to another user takes root");
     }
     for git in gits() {
         let world = World::new(&git);

@@ -1,4 +1,5 @@
 use crate::rig::Rig;
+use crate::support::skipped;
 use crate::support::world::{World, is_root, now};
 use serde_json::Value;
 
@@ -251,8 +252,7 @@ fn signing_is_tried_where_it_is_required() {
         .arg(&key)
         .output();
     if !made.is_ok_and(|o| o.status.success()) {
-        eprintln!("skipped: no ssh-keygen here");
-        return;
+        return skipped("no ssh-keygen here");
     }
     let public = std::fs::read_to_string(key.with_extension("pub")).unwrap();
     std::fs::write(rig.world.home().join("signers"), format!("ada@example.com {public}")).unwrap();
@@ -434,8 +434,7 @@ fn the_history_of_a_branch_is_judged() {
 fn a_folder_that_a_claim_cannot_write_to_is_an_error_with_the_command_that_mends_it() {
     use std::os::unix::fs::PermissionsExt;
     if is_root() {
-        eprintln!("skipped: root writes everywhere");
-        return;
+        return skipped("root writes everywhere");
     }
     let rig = Rig::new();
     rig.set("work", "ok");

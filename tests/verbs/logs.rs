@@ -1,4 +1,5 @@
 use crate::rig::Rig;
+use crate::support::skipped;
 use std::io::{BufRead, BufReader, Read};
 
 #[test]
@@ -87,8 +88,7 @@ fn a_terminal_gets_no_control_characters() {
     rig.aynig(&["tick", "work"]).expect(1);
     let said = rig.world.run("script", &rig.dir, &["-qec", "git aynig logs work", "/dev/null"]);
     if said.code == 127 || said.err.contains("No such file") {
-        eprintln!("skipped: no script(1) here");
-        return;
+        return skipped("no script(1) here");
     }
     assert_eq!(said.out.trim_end(), "größe\t\\x1b[31m\\xffx");
 }
