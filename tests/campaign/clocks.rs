@@ -115,6 +115,10 @@ fn skews() {
         ("build", "echo 'SET_STATE {\"state\":\"next\"}'"),
         ("long", "sleep 3; echo 'SET_STATE {\"state\":\"next\"}'"),
     ];
+    let skews = SKEWS.len() as u64;
+    sweep.at_least("claims", 1, skews);
+    sweep.at_least("renewals", 1, skews);
+    sweep.at_least("takeovers", 2, 2 * skews);
     let some = sweep.dice().sample(SKEWS.to_vec(), sweep.size(1, SKEWS.len()));
     for (n, skew) in some.iter().enumerate() {
         let life = Life::new(&commands);
@@ -201,6 +205,8 @@ fn raw_committers() {
         "committer lines that no Git writes, as trigger and as lease, all in one repository",
         "30 of them: no panic, none taken early, none stuck, none in the way of another",
     );
+    sweep.at_least("triggers", 30, 30);
+    sweep.at_least("leases recovered", 30, 30);
     let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"next\"}'")]);
     let run = "11111111-1111-4111-8111-111111111111";
     let lease = format!(

@@ -26,9 +26,15 @@ struct Push {
     before: PathBuf,
 }
 
+const KINDS: [&str; 4] = ["claim", "renewal", "outcome", "recovery"];
+
+fn cuts_of(kind: &str) -> String {
+    format!("cuts of a {kind}")
+}
+
 impl Push {
     fn all() -> Vec<Self> {
-        ["claim", "renewal", "outcome", "recovery"].into_iter().map(Self::of).collect()
+        KINDS.into_iter().map(Self::of).collect()
     }
 
     fn of(kind: &'static str) -> Self {
@@ -101,7 +107,10 @@ fn all<J: Send, R: Send>(jobs: Vec<J>, threads: usize, work: impl Fn(J) -> R + S
 #[test]
 fn swaps() {
     let what = "each push of a run cut after each byte, both ways";
-    let sweep = Sweep::begin("cut-swaps", what, "verdict = truth in 100 %");
+    let sweep = Sweep::begin("cut-swaps", what, "verdict = truth in 100 %, at most 1 % of them unknown");
+    // Each push is some hundred bytes long, each way.
+    KINDS.iter().for_each(|kind| sweep.at_least(&cuts_of(kind), 12, 400));
+    sweep.at_least("of them moved the remote", 0, 40);
     let dice = sweep.dice();
     let found = all(Push::all(), 4, |push| {
         let mut dice = dice.of(push.kind.len() as u64);
@@ -119,6 +128,7 @@ fn swaps() {
             let right = match &verdict {
                 Ok(Swap::Won) => truth == push.new,
                 Ok(Swap::Lost { .. }) => false,
+                // Nothing wrong was said; how many say nothing is judged below.
                 Ok(Swap::Unknown { .. }) => true,
                 Err(_) if truth == push.old => true,
                 // It moved after it was asked: what is tried again finds out.
@@ -139,12 +149,18 @@ fn swaps() {
         push.reset();
         (push.kind, count as u64, [moved, unknown, again], bad)
     });
+    let mut cuts = 0;
     for (kind, count, [moved, unknown, again], bad) in found {
-        sweep.count(&format!("cuts of a {kind}"), count);
+        sweep.count(&cuts_of(kind), count);
+        cuts += count;
         sweep.count("of them moved the remote", moved);
         sweep.count("verdicts unknown", unknown);
         sweep.count("settled by trying again", again);
         bad.into_iter().for_each(|bad| sweep.bad(bad));
+    }
+    let unknown = sweep.counted("verdicts unknown");
+    if unknown * 100 > cuts {
+        sweep.bad(format!("{unknown} of {cuts} verdicts are unknown"));
     }
     sweep.end();
 }
@@ -203,7 +219,8 @@ fn places(every: usize) -> Vec<Broken> {
 #[test]
 fn ticks() {
     let what = "whole ticks, one push of each cut; also where the remote moves only afterwards";
-    let sweep = Sweep::begin("cut-ticks", what, "verdict = truth in 100 %");
+    let sweep = Sweep::begin("cut-ticks", what, "432 ticks, verdict = truth in 100 %");
+    sweep.at_least("ticks", 8, 432);
     let points = if full() { places(25) } else { sweep.dice().sample(places(1), 8) };
     for (_, bad) in all(points, 3, tick) {
         sweep.count("ticks", 1);
@@ -216,6 +233,7 @@ fn ticks() {
 fn hangs() {
     let what = "a remote that stops in the middle of a push and says nothing more";
     let sweep = Sweep::begin("cut-hangs", what, "20 positions, each ended by its deadline");
+    sweep.at_least("hangs", 2, 20);
     let scene = REMOTE.iter().position(|s| s.name == "remote-fresh").unwrap();
     let places = (0..20).map(|n| Broken { scene, way: Way::Hang, at: n * 45, nth: 1 + n % 2 }).collect();
     let points = if full() { places } else { sweep.dice().sample(places, 2) };

@@ -35,12 +35,12 @@ fn errors(point: &Point, object: &str) -> Vec<Fault> {
 fn local() {
     let what = "ENOSPC, EIO, EMFILE, EINTR at each mutating call of a local tick";
     let sweep = Sweep::begin("errors-local", what, ">= 300 points, 0 silent, 0 wrong verdicts");
-    points::go_through(sweep, &[Plan { scenes: LOCAL, sample: 4, whole: 60, faults: errors }]);
+    points::go_through(sweep, [10, 300], &[Plan { scenes: LOCAL, sample: 4, whole: 60, faults: errors }]);
 }
 
 #[test]
 fn remote() {
     let what = "ENOSPC, EIO, EMFILE, EINTR at each mutating call of a remote tick";
     let sweep = Sweep::begin("errors-remote", what, ">= 300 points, 0 silent, 0 wrong verdicts");
-    points::go_through(sweep, &[Plan { scenes: REMOTE, sample: 3, whole: 90, faults: errors }]);
+    points::go_through(sweep, [5, 300], &[Plan { scenes: REMOTE, sample: 3, whole: 90, faults: errors }]);
 }

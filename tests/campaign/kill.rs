@@ -21,14 +21,14 @@ fn fell(point: &Point, _: &str) -> Vec<Fault> {
 fn local() {
     let what = "SIGKILL before each mutating call of a local tick: runner, guardian, git children";
     let sweep = Sweep::begin("kill-local", what, ">= 500 points, 0 violations");
-    points::go_through(sweep, &[Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill }]);
+    points::go_through(sweep, [10, 500], &[Plan { scenes: LOCAL, sample: 5, whole: 100, faults: kill }]);
 }
 
 #[test]
 fn remote() {
     let what = "SIGKILL before each mutating call of a remote tick, those on the remote included";
     let sweep = Sweep::begin("kill-remote", what, ">= 500 points, 0 violations");
-    points::go_through(sweep, &[Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill }]);
+    points::go_through(sweep, [10, 500], &[Plan { scenes: REMOTE, sample: 5, whole: 150, faults: kill }]);
 }
 
 #[test]
@@ -36,5 +36,5 @@ fn tree() {
     let what = "the whole tree killed at once before a mutating call, as a container's stop does it";
     let sweep = Sweep::begin("kill-tree", what, ">= 200 points, 0 violations");
     let plan = |scenes| Plan { scenes, sample: 2, whole: 25, faults: fell };
-    points::go_through(sweep, &[plan(LOCAL), plan(REMOTE)]);
+    points::go_through(sweep, [10, 200], &[plan(LOCAL), plan(REMOTE)]);
 }

@@ -6,6 +6,7 @@
 
 use super::row::{Dice, Sweep, full};
 use super::scene::{Scene, World};
+use super::support::skipped;
 use super::trace::{Fault, Point, Trace, run};
 use super::{judge, trace};
 use std::collections::BTreeMap;
@@ -37,10 +38,14 @@ pub fn name_of(fault: Fault) -> String {
     }
 }
 
-/// The whole sweep, or why it can't run here.
-pub fn go_through(sweep: Sweep, plans: &[Plan]) {
+/// The whole sweep, or why it can't run here. `least`: the points that a sample is to reach, and a full run.
+pub fn go_through(sweep: Sweep, least: [u64; 2], plans: &[Plan]) {
     if let Some(why) = trace::unable() {
         return sweep.skip(why);
+    }
+    // Who replays one point looks at that one.
+    if only().is_none() {
+        sweep.at_least("points", least[0], least[1]);
     }
     plans.iter().for_each(|plan| every_point(&sweep, plan));
     sweep.end();
@@ -48,7 +53,7 @@ pub fn go_through(sweep: Sweep, plans: &[Plan]) {
 
 /// Runs all of it on two threads, and notes what is wrong.
 fn every_point(sweep: &Sweep, plan: &Plan) {
-    let only = std::env::var("AYNIG_POINT").ok();
+    let only = only();
     let parts = if (full() || every()) && only.is_none() { 2 } else { 1 };
     let jobs: Vec<(usize, usize)> =
         (0..plan.scenes.len()).flat_map(|s| (0..parts).map(move |p| (s, p))).collect();
@@ -79,6 +84,11 @@ fn every_point(sweep: &Sweep, plan: &Plan) {
     }
 }
 
+/// The one point that is replayed.
+fn only() -> Option<String> {
+    std::env::var("AYNIG_POINT").ok()
+}
+
 fn every() -> bool {
     std::env::var("AYNIG_POINTS").is_ok_and(|v| v == "all")
 }
@@ -96,7 +106,13 @@ fn one(scene: &'static Scene, plan: &Plan, mut chosen: Chosen<'_>) -> Part {
     if wanted.is_some_and(|(name, _)| name != scene.name) {
         return part;
     }
-    let Some(world) = World::new(scene) else { return part };
+    let Some(world) = World::new(scene) else {
+        if chosen.part == 0 {
+            skipped(&format!("the scene '{}' can't be made here", scene.name));
+            part.counts.insert("scenes not made".to_owned(), 1);
+        }
+        return part;
+    };
     let calm = run(&world.tick(), None);
     let wrong = judge::truthful(&world, calm.code).into_iter().chain(judge::settle(&world));
     part.bad.extend(wrong.map(|what| format!("{}: undisturbed: {what}", scene.name)));

@@ -231,6 +231,9 @@ fn rounds(name: &'static str, remote: bool, reftable: bool) {
     if reftable && Repo::build().reftable().create().is_none() {
         return sweep.skip("this git can't make reftable repositories");
     }
+    sweep.at_least("rounds", 1, 20);
+    sweep.at_least("ticks", 16, 4000);
+    sweep.at_least("branches with one executor", 4, 1000);
     // Where every look is a process of its own, each is asked for fewer.
     let each = if remote || reftable { 2 } else { 8 };
     let size = [sweep.size(16, 200), sweep.size(4, 50), sweep.size(2, each)];
@@ -287,6 +290,9 @@ fn pairs() {
     let Some(library) = super::clocks::faketime() else {
         return sweep.skip("libfaketime is not installed");
     };
+    sweep.at_least("pairs", 10, 1000);
+    // One that comes late meets an outcome, no rival: that is not what is tried here.
+    sweep.at_least("pairs with one winner", 1, 900);
     let net = Net::new(&[(
         "build",
         "echo \"$AYNIG_BRANCH\" >>\"$T/runs\"; echo x >>done; echo 'SET_STATE {\"state\":\"next\"}'",
@@ -347,6 +353,7 @@ fn pair(sweep: &Sweep, machines: &[Machine<'_>; 2], name: &str, library: &str) {
     let what = |said: &Done| said.json()["result"].as_str().unwrap_or_default().to_owned();
     all.sort_by_key(|said| said.code);
     let results = (what(&all[0]), what(&all[1]));
+    sweep.count("pairs", 1);
     match (all[0].code, all[1].code, &*results.0, &*results.1) {
         (Some(0), Some(3), "advanced", "leased" | "lost-race") => sweep.count("pairs with one winner", 1),
         (Some(0), Some(0), "advanced", "idle") | (Some(0), Some(0), "idle", "advanced") => {

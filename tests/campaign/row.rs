@@ -3,11 +3,13 @@
 //! ```text
 //! let sweep = Sweep::begin("kill-local", "SIGKILL at every mutating call of a local tick", ">= 500 points, 0 lost");
 //! let points = sweep.size(60, usize::MAX);      // a sample, or all
+//! sweep.at_least("points", 1, 500);              // fewer in a sample, or in all, are a violation
 //! ... sweep.bad("point 17 (rename #3): branch is wedged"); sweep.count("points", 1); ...
 //! sweep.end();                                   // writes the row, and panics when something was bad
 //! ```
 #![allow(dead_code, reason = "each sweep uses its own part")]
 
+use super::support::skipped;
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,6 +23,7 @@ pub struct Sweep {
     seed: u64,
     started: Instant,
     counts: RefCell<BTreeMap<String, u64>>,
+    least: RefCell<Vec<(String, u64)>>,
     bad: RefCell<Vec<String>>,
 }
 
@@ -48,6 +51,7 @@ impl Sweep {
             seed,
             started: Instant::now(),
             counts: RefCell::default(),
+            least: RefCell::default(),
             bad: RefCell::default(),
         };
         eprintln!("{name}: replay with: {}", sweep.replay());
@@ -74,6 +78,21 @@ impl Sweep {
         *self.counts.borrow_mut().entry(what.to_owned()).or_default() += more;
     }
 
+    /// Says how many of these a sample counts at least, and a full run: with fewer, nothing being wrong says little.
+    pub fn at_least(&self, what: &str, sample: u64, whole: u64) {
+        self.least.borrow_mut().push((what.to_owned(), if full() { whole } else { sample }));
+    }
+
+    /// Notes what the figure asks for and was not counted.
+    fn judge_figure(&self) {
+        for (what, least) in self.least.take() {
+            let counted = self.counted(&what);
+            if counted < least {
+                self.bad(format!("only {counted} of the {least} {what} that make it worth its name"));
+            }
+        }
+    }
+
     /// Keeps the largest of what was measured.
     pub fn most(&self, what: &str, value: u64) {
         let mut counts = self.counts.borrow_mut();
@@ -94,12 +113,13 @@ impl Sweep {
 
     /// Notes that this sweep cannot run here, and why.
     pub fn skip(self, reason: &str) {
-        eprintln!("{}: skipped: {reason}", self.name);
+        skipped(&format!("{}: {reason}", self.name));
         self.write(Some(reason));
     }
 
-    /// Writes the row; fails the test when something was bad.
+    /// Judges the figure and writes the row; fails the test when something was bad.
     pub fn end(self) {
+        self.judge_figure();
         self.write(None);
         let bad = self.bad.borrow();
         assert!(bad.is_empty(), "{} violations, first: {}\nreplay: {}", bad.len(), bad[0], self.replay());

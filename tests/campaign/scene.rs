@@ -89,6 +89,11 @@ pub struct World {
 }
 
 impl Scene {
+    /// False, with a line saying so, where this machine's git can't make it.
+    pub fn can_be_made(&self) -> bool {
+        (self.kind)().create().is_some()
+    }
+
     /// True where its tick takes seconds.
     pub fn is_slow(&self) -> bool {
         self.script == SLOW
@@ -96,9 +101,11 @@ impl Scene {
 }
 
 impl World {
-    /// `None` where this machine's git can't make it.
+    /// `None`, with a line saying so, where this machine's git can't make it.
     pub fn new(scene: &'static Scene) -> Option<Self> {
-        (scene.kind)().create()?;
+        if !scene.can_be_made() {
+            return None;
+        }
         let script = format!(
             "echo \"$AYNIG_RUN_ID\" >>\"$T/runs\"\n{}\necho \"$AYNIG_RUN_ID\" >>\"$T/finished\"",
             scene.script

@@ -209,6 +209,8 @@ fn beside_ticked_branches() {
         "a person works in the checkout while three other branches are ticked without a pause",
         "1,000 operations: 0 errors, and everything of theirs as in a twin that nobody ticks",
     );
+    sweep.at_least("operations", 30, 1000);
+    sweep.at_least("runs meanwhile", 1, 100);
     let mut twins = Twins::new(&sweep);
     let (mut dice, wanted) = (sweep.dice(), sweep.size(30, 1000) as u64);
     let runner = ticking(&twins.life, &TICKED);
@@ -250,6 +252,9 @@ fn on_the_ticked_branch() {
         "a person commits, amends, resets, stashes and switches on the very branch that is ticked",
         "1,000 operations: at most 'cannot lock ref' and a locked index, nothing lost, local changes untouched",
     );
+    sweep.at_least("operations", 40, 1000);
+    sweep.at_least("commits kept", 1, 200);
+    sweep.at_least("runs meanwhile", 1, 100);
     let life = Life::new(&[("build", LOOP)]);
     life.config("aynig.maxHops", "1000000");
     life.config("gc.auto", "0");
