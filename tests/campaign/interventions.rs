@@ -131,7 +131,7 @@ fn linked(life: &Life) {
 /// A repository whose tick can be held at each phase.
 fn stage() -> Life {
     let build = "echo at >\"$T/at-Runs\"; [ ! -e \"$T/hold-Runs\" ] || read x <\"$T/gate\"\n\
-        echo run >>file; echo run >>gated; echo 'SET_STATE {\"state\":\"next\"}'";
+        echo run >>file; echo did >\"$T/did\"; echo run >>gated; echo 'SET_STATE {\"state\":\"next\"}'";
     let hold = "echo at >\"$T/at-Before\"; read x <\"$T/gate\"; echo 'SET_STATE {\"state\":\"next\"}'";
     let life = Life::new(&[("build", build), ("hold", hold)]);
     for (which, phase) in [("smudge", "Claimed"), ("clean", "Finishes")] {
@@ -228,9 +228,16 @@ impl Case<'_> {
         }
     }
 
-    /// What had been done when it was fenced; a command that was stopped before it did anything leaves nothing.
+    /// What had been done when it was fenced is in an attempt; a command that was stopped before it did anything
+    /// leaves nothing. The command itself notes that it did.
     fn kept(&self) -> bool {
-        self.phase == Phase::Runs || !self.life.attempts().is_empty()
+        let life = self.life;
+        if !life.shared().join("did").exists() {
+            return self.phase == Phase::Runs;
+        }
+        self.sweep.count("fenced runs that had done something", 1);
+        let has_it = |attempt: &String| life.git(&["show", &format!("{attempt}:file")]).ends_with("\nrun");
+        life.attempts().iter().any(has_it)
     }
 
     fn repository(&self, amended: bool) {
@@ -316,6 +323,8 @@ fn at_every_phase() {
         "20 things that people do to a branch, each at 5 phases of its tick",
         "18 x 5: nothing of theirs lost or undone, the run's work on the branch or kept",
     );
+    sweep.at_least("cases", 12, 100);
+    sweep.at_least("fenced runs that had done something", 0, 10);
     let all = PHASES.iter().flat_map(|phase| ACTS.iter().map(|act| (*phase, act))).collect::<Vec<_>>();
     let few = sweep.size(12, all.len());
     for (phase, act) in sweep.dice().sample(all, few) {
