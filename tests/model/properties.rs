@@ -3,7 +3,7 @@
 //! A promise that is broken stays broken: one bit of the state each. Tries promises 1 to 4 of the contract.
 
 use crate::texts::Text;
-use crate::world::{LEASE, NONE, Phase, State, World};
+use crate::world::{Ended, LEASE, NONE, Phase, State, World};
 
 /// A promise of the protocol, by its number in the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,6 +107,31 @@ impl World {
             }
         }
         s.broken |= broken;
+    }
+
+    /// Judges the runs that a step ended: what was finished stands on the branch, stood there until a user took it
+    /// off, or was kept by that step. A runner that crashed ended nothing.
+    pub fn judge_ends(&self, before: &State, s: &mut State) {
+        let kept = std::mem::replace(&mut s.kept, NONE);
+        let there = s.line(s.head) | s.removed;
+        let has_outcome = |run: u8| {
+            let is = |c: &u8| match s.says(*c).text {
+                Text::Outcome(of) | Text::Own(of) => of.run == run,
+                Text::Lease(_) | Text::Plain(_) | Text::Trigger(_) | Text::Stall(_) | Text::Recovery(..) => {
+                    false
+                }
+            };
+            (0..s.count).filter(|c| there & (1 << c) != 0).any(|c| is(&c))
+        };
+        let lost = before.runners.iter().zip(&s.runners).any(|(was, is)| {
+            let finished =
+                was.phase == Phase::Finishing && matches!(was.ended, Ended::Fresh | Ended::Success);
+            let over = is.up && is.phase == Phase::Idle;
+            finished && over && kept != was.run && !has_outcome(was.run)
+        });
+        if lost {
+            s.broken |= Promise::Q8.bit();
+        }
     }
 
     /// What a user undid by a rewind did not happen: outcomes and stalls that are gone do not count.

@@ -2,7 +2,6 @@
 //!
 //! When, and what a look means, is asked of `holding`; what a run leaves, of `complete`. Tries K17, K18, K20-K24.
 
-use crate::properties::Promise;
 use crate::texts::{self, Text};
 use crate::world::{Call, Ended, NONE, Phase, Rule, State, TICK, World, elapsed};
 use aynig::protocol::complete::{Completion, Declared, HeadIs, Kept, complete, kept_of_fenced};
@@ -188,8 +187,8 @@ impl World {
     /// A run ends without its outcome on the branch: a finished result is kept.
     pub(super) fn drop_run(&self, s: &mut State, r: usize) {
         let finished = matches!(s.runners[r].ended, Ended::Fresh | Ended::Success);
-        if finished && !self.keeps(Rule::KeepLost) {
-            s.broken |= Promise::Q8.bit();
+        if finished && self.keeps(Rule::KeepLost) {
+            s.kept = s.runners[r].run;
         }
         s.runners[r].forget();
     }

@@ -92,6 +92,7 @@ impl World {
             | Step::Rewind(_)
             | Step::Delete => self.befall(&mut s, step),
         };
+        self.judge_ends(before, &mut s);
         (taken.is_some() && s != *before).then_some(s)
     }
 

@@ -213,6 +213,8 @@ pub struct State {
     pub removed: u16,
     pub users: u16,
     pub left: Faults,
+    /// The run whose outcome the step that is being taken has kept; `NONE` between two steps.
+    pub kept: u8,
     /// Promises that were broken, one bit each.
     pub broken: u16,
 }
@@ -296,6 +298,7 @@ impl World {
             removed: 0,
             users: 0,
             left: self.faults,
+            kept: NONE,
             broken: 0,
         }
     }
