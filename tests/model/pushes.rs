@@ -22,7 +22,10 @@ impl World {
         let takes = match s.head {
             NONE => !strict || !self.keeps(Rule::NeverCreate),
             // A plain push may be any fast-forward.
-            head => head == expected || !strict && s.contains(expected, head),
+            head => {
+                let forced = !self.keeps(Rule::NeverForce);
+                head == expected || !strict && s.contains(expected, head) || forced
+            }
         };
         if takes {
             self.judge_move(s, commit);

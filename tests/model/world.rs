@@ -33,6 +33,8 @@ pub enum Rule {
     StrictSwap,
     /// No branch is ever created.
     NeverCreate,
+    /// No push is forced.
+    NeverForce,
     /// Every swapped commit carries something unique.
     Unique,
     /// The ref is read again after every push that was not acknowledged.
