@@ -321,7 +321,7 @@ fn at_every_phase() {
     let sweep = Sweep::begin(
         "user-interventions",
         "20 things that people do to a branch, each at 5 phases of its tick",
-        "18 x 5: nothing of theirs lost or undone, the run's work on the branch or kept",
+        "20 x 5: nothing of theirs lost or undone, the run's work on the branch or kept",
     );
     sweep.at_least("cases", 12, 100);
     sweep.at_least("fenced runs that had done something", 0, 10);
