@@ -5,7 +5,7 @@ mod support;
 use nix::sys::signal::Signal;
 use std::fs;
 use std::path::PathBuf;
-use support::life::{Life, differences, eventually};
+use support::life::{Life, begin_of_a_second, differences, eventually};
 
 const NONE: Vec<PathBuf> = Vec::new();
 
@@ -68,6 +68,18 @@ fn an_outcome_arrives_beside_edits_that_it_does_not_touch() {
     assert_eq!((life.read("new/file"), life.read("file")), ("mine\n".into(), "one\nrun\n2\n".into()));
     assert_eq!(life.git(&["status", "--porcelain"]), " M new/file\nA  staged\n?? mine");
     assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0);
+}
+
+/// K28: an edit of the same size, in the second in which Git wrote the file, is an edit.
+#[test]
+fn an_edit_in_the_second_of_the_checkout_is_in_the_way() {
+    let life = checked_out("printf 'run\n' >file; sleep 1.2; echo 'SET_STATE {\"state\":\"next\"}'");
+    begin_of_a_second();
+    fs::remove_file(life.path("file")).unwrap();
+    life.git(&["checkout", "-q", "--", "file"]);
+    life.write("file", "ane\n");
+    life.tick(&["work"]).expect(1);
+    assert_eq!((life.read("file"), life.state("work").as_str()), ("ane\n".into(), "stalled"));
 }
 
 /// K28: in a linked worktree as well.

@@ -39,6 +39,26 @@ fn commits_of_a_command_are_the_second_parent_of_its_outcome() {
     life.repo.assert_sound();
 }
 
+/// K25: what is written in the second in which the slot was filled, at the same size, is seen in a later one: Git
+/// compares times by the second.
+#[test]
+fn a_change_of_the_same_size_in_the_same_second_is_part_of_the_outcome() {
+    let life = Life::new(&[("build", &format!("printf 'two\n' >file; sleep 1.2{NEXT}"))]);
+    for (branch, slot) in [("fresh", "fresh"), ("again", "reused"), ("third", "reused")] {
+        life.event(branch, "build", "");
+        support::life::begin_of_a_second();
+        life.tick(&[branch]).expect(0);
+        assert_eq!(life.show(branch, "file"), "two", "{slot}");
+    }
+}
+
+/// K25: the same of a file that the command had staged.
+#[test]
+fn a_change_after_git_add_in_the_same_second_is_part_of_the_outcome() {
+    let (life, _) = once("printf 'two\n' >file; git add file; printf 'six\n' >file; sleep 1.2");
+    assert_eq!(life.show("work", "file"), "six");
+}
+
 /// K25: renewals between do not matter: the tree is the command's own.
 #[test]
 fn commits_of_a_command_meet_a_renewed_lease() {

@@ -9,6 +9,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+/// Copies an index with its time, by which Git knows whose content it must look at: a file that was changed, at its
+/// size, in the second in which the index was written looks like what the index says. In a younger copy, which
+/// seems to be of later than that change, Git would believe it.
+pub(super) fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
+    let written = std::fs::metadata(from)?.modified()?;
+    std::fs::copy(from, to)?;
+    // Its owner may do that, whatever its mode.
+    File::open(to)?.set_modified(written)
+}
+
 /// Writes a file beside its place and renames it in, so that nobody reads half of it.
 pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();

@@ -7,7 +7,7 @@
 
 use super::locks::{self, Owner, Twin};
 use super::repository::Repository;
-use super::{StoreError, io_error};
+use super::{StoreError, copy_index, io_error};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -45,8 +45,8 @@ impl Copy {
         let path = repo.aynig_dir().join(format!("merge-{}.index", uuid::Uuid::new_v4()));
         let copy = Self { path, of: identity(&index), index };
         fs::create_dir_all(repo.aynig_dir()).map_err(io_error("create", &repo.aynig_dir()))?;
-        match fs::copy(&copy.index, &copy.path) {
-            Ok(_) => Ok(copy),
+        match copy_index(&copy.index, &copy.path) {
+            Ok(()) => Ok(copy),
             // An index that was never written is an empty one.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(copy),
             Err(error) => Err(io_error("copy", &copy.index)(error)),

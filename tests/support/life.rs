@@ -372,6 +372,14 @@ pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
 
+/// Waits until a second has just begun: Git compares the times of files by the second.
+pub fn begin_of_a_second() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    if now.subsec_millis() > 200 {
+        std::thread::sleep(std::time::Duration::from_millis(u64::from(1005 - now.subsec_millis())));
+    }
+}
+
 /// Waits for a fact.
 #[track_caller]
 pub fn eventually<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {

@@ -5,14 +5,15 @@
 //! slot that can't be brought to the tree is given up and made anew once. No hook runs, no file system
 //! monitor, and on a server no filter. Implements K14.
 
-use super::super::StoreError;
 use super::super::gix_report::gix_write_error;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
+use super::super::{StoreError, copy_index};
 use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -62,11 +63,12 @@ impl Slot {
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
         self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
-            self.restore_index()?;
+            // All of it was seen to be as the index says: of now on, which spares Git to look again.
+            self.restore_index(|copy, index| std::fs::copy(copy, index).map(drop))?;
             self.detach(repo, commit)?;
             return Ok(Filled::Reused);
         }
-        self.restore_index()?;
+        self.restore_index(copy_index)?;
         self.detach(repo, commit)?;
         let index = self.admin.join("index");
         self.switch_tree(repo, tree)?;
@@ -97,10 +99,10 @@ impl Slot {
         Ok(clean)
     }
 
-    fn restore_index(&mut self) -> Result<(), StoreError> {
+    fn restore_index(&mut self, put: fn(&Path, &Path) -> std::io::Result<()>) -> Result<(), StoreError> {
         let (copy, index) = (self.index_copy(), self.admin.join("index"));
         let aside = self.admin.join("index.aynig");
-        std::fs::copy(&copy, &aside).map_err(io("copy", &copy))?;
+        put(&copy, &aside).map_err(io("copy", &copy))?;
         std::fs::rename(&aside, &index).map_err(io("write", &index))?;
         self.placed = FileId::of(&index);
         let _ = std::fs::remove_file(self.admin.join("index.lock"));
@@ -108,10 +110,10 @@ impl Slot {
     }
 
     /// Keeps a copy of the index that describes the slot as it now is.
-    fn note(&mut self, index: &std::path::Path, tree: ObjectId) -> Result<(), StoreError> {
+    fn note(&mut self, index: &Path, tree: ObjectId) -> Result<(), StoreError> {
         let copy = self.index_copy();
         let aside = copy.with_extension("index.new");
-        std::fs::copy(index, &aside).map_err(io("copy", index))?;
+        copy_index(index, &aside).map_err(io("copy", index))?;
         std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
         self.index = std::cell::OnceCell::new();
         self.placed = FileId::of(index);
@@ -133,7 +135,7 @@ impl Slot {
     }
 
     /// Writes all files of a tree into the empty slot, in process.
-    fn checkout(&self, repo: &Repository, tree: ObjectId, path: &std::path::Path) -> Result<(), StoreError> {
+    fn checkout(&self, repo: &Repository, tree: ObjectId, path: &Path) -> Result<(), StoreError> {
         let failed = |e: gix::Error| gix_write_error("check out to", &self.dir)(e);
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());

@@ -5,7 +5,7 @@
 //! Implements K25.
 
 use super::super::repository::Repository;
-use super::super::{StoreError, is_plain};
+use super::super::{StoreError, copy_index, is_plain};
 use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use gix::bstr::BString;
@@ -127,7 +127,7 @@ impl Slot {
         self.free_staging();
         let index = self.admin.join("index");
         if is_plain(&index) {
-            std::fs::copy(&index, &copy).map_err(io("copy", &index))?;
+            copy_index(&index, &copy).map_err(io("copy", &index))?;
         }
         let staged = match stage {
             Stage::All => repo.git.add_all(&self.admin, &self.dir, &copy, nested, repo.bare),
