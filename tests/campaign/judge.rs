@@ -105,7 +105,9 @@ fn locks(git_dir: &Path) -> Vec<String> {
 /// block nobody, and go with the slot's next use or with `gc`.
 fn is_slot_lock(below: &Path) -> bool {
     let text = below.to_string_lossy();
-    if text.starts_with("worktrees/aynig-slot-") || text.contains(".staging-") {
+    if ["worktrees/aynig-slot-", "aynig/merge-"].iter().any(|p| text.starts_with(p))
+        || text.contains(".staging-")
+    {
         return true;
     }
     let stem = below.file_stem().unwrap_or_default().to_string_lossy().into_owned();
