@@ -250,7 +250,16 @@ fn is_waited_for(note: File) -> bool {
 }
 
 fn lives(told: &Told) -> bool {
-    told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
+    told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH) && !is_zombie(pid))
+}
+
+/// True for a dead process that nobody waited for: where its runner died too, and process 1 is no init, it stays
+/// so. What `/proc` does not tell of is taken to live.
+fn is_zombie(pid: i32) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything, brackets too.
+    let after_name = stat.iter().rposition(|b| *b == b')').map_or(stat.len(), |at| at + 1);
+    matches!(stat.get(after_name..), Some([b' ', b'Z' | b'X', ..]))
 }
 
 fn locks_at(place: &Path) -> Vec<PathBuf> {
@@ -325,6 +334,20 @@ mod tests {
         assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
         drop(held);
         assert_eq!(sweep(dir.path()).removed.len(), 1);
+    }
+
+    #[test]
+    fn a_dead_child_that_nobody_waited_for_holds_nothing() {
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        let pid = dead.id();
+        while !is_zombie(pid as i32) {
+            std::thread::yield_now();
+        }
+        let (dir, locks) = left(Some(pid), &[55]);
+        assert!(!super::at_work(dir.path(), &locks[0]));
+        assert_eq!(sweep(dir.path()).removed, locks);
+        dead.wait().unwrap();
+        assert!(!is_zombie(std::process::id() as i32));
     }
 
     #[test]
