@@ -62,7 +62,7 @@ pub fn branches(place: &Place, rows: &mut Vec<Row>) {
         "200 branches, --jobs 2",
         "100 times one tick of one branch",
         Limit::Ratio(1.2),
-        rounds().min(10),
+        rounds(),
         |n| {
             triggers(n);
             place.time(&dir, &place.bin, &["tick", "--jobs", "2"], 0)
