@@ -1,12 +1,12 @@
 //! Ten thousand ticks in a row leave nothing behind but their commits.
 //!
-//! Promises V17, V13 (K14, K16, K42, K43, K44): no slot, lock, ref, checkout, pending mark, temporary object,
+//! Promises V17, V13, V15 (K14, K16, K42, K43, K44): no slot, lock, ref, checkout, pending mark, temporary object,
 //! descriptor or process more than after the first ticks; the Git folder grows by 2 KiB a tick at most (its commits,
 //! their reflogs, and the run's folder, which stays); the last tick takes no longer than the first, measured
 //! against `git rev-parse` at the same moment. Once by as many processes, once by one.
 
 use super::row::Sweep;
-use super::support::life::Life;
+use super::support::life::{Life, differences};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -113,6 +113,17 @@ fn one(sweep: &Sweep, life: &Life) -> (Duration, Duration) {
     (took, yard)
 }
 
+/// What is the user's: the working tree, its index, HEAD, the configuration, other refs and their logs (V15).
+const NOT_THEIRS: &[&str] = &[
+    ".git/objects",
+    ".git/aynig",
+    ".git/refs/aynig",
+    ".git/refs/heads/work",
+    ".git/logs/refs/heads/work",
+    ".git/worktrees",
+    ".aynig/logs",
+];
+
 fn nothing_more(sweep: &Sweep, before: &Left, after: &Left) {
     if before != after {
         sweep.bad(format!("left behind: {after:?}\nin the beginning: {before:?}"));
@@ -125,7 +136,7 @@ fn ticks_in_a_row() {
     let sweep = Sweep::begin(
         "endurance-ticks",
         "10,000 ticks in a row, each its own process",
-        "0 leaked slots, locks, refs, processes; <= 2 KiB a tick; the last as fast as the first",
+        "0 leaked slots, locks, refs, processes; <= 2 KiB a tick; the last as fast as the first; what is the user's byte for byte",
     );
     sweep.at_least("ticks", 100, 10_000);
     let (life, many) = (looping(), sweep.size(100, 10_000));
@@ -134,10 +145,19 @@ fn ticks_in_a_row() {
         one(&sweep, &life);
     }
     let (before, weight) = (left(&life), weigh(&life.path(".git")));
+    life.write("file", "edited\n");
+    let theirs = life.snapshot(NOT_THEIRS);
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for n in 0..many {
         let times = one(&sweep, &life);
         sweep.count("ticks", 1);
+        if n % 10 == 9 {
+            let moved = differences(&theirs, &life.snapshot(NOT_THEIRS));
+            sweep.count("looks at what is the user's", 1);
+            if !moved.is_empty() {
+                sweep.bad(format!("V15: after {n} ticks these are not as they were: {moved:?}"));
+            }
+        }
         if n < part {
             first.push(times);
         } else if n >= many - part {
