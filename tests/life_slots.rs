@@ -66,6 +66,32 @@ fn after(dirty: &str) -> Life {
     life
 }
 
+/// K25: nor by the times of its files, where the user's Git believes those.
+#[test]
+fn a_change_is_seen_that_took_its_times_along() {
+    let script = "t=$(stat -c %y file); printf 'two\\n' >file; touch -d \"$t\" file; echo 'SET_STATE {\"state\":\"done\"}'";
+    let life = Life::new(&[("build", script), ("warm", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("core.trustctime", "false");
+    life.event("first", "warm", "");
+    life.tick(&["first"]).expect(0);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.show("work", "file"), "two");
+}
+
+/// K25: `core.ignoreStat` is between Git and whoever set it: a slot that was brought to another tree is looked at.
+#[test]
+fn a_change_is_seen_where_git_was_told_not_to_look() {
+    let life = Life::new(&[("build", "echo \"$AYNIG_BRANCH\" >file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("core.ignoreStat", "true");
+    for branch in ["first", "second", "third"] {
+        life.event(branch, "build", "");
+        life.tick(&[branch]).expect(0);
+        assert_eq!(life.show(branch, "file"), branch);
+    }
+}
+
 /// K14
 #[test]
 fn files_and_folders_of_an_earlier_run_are_gone() {

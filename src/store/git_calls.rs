@@ -60,6 +60,8 @@ impl RepoGit {
     /// A child that works on a working tree, whatever its configuration says about sparseness.
     fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> Result<GitCommand, StoreError> {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
+        // What a command changed is found as a verified slot is: whatever times it gave its files.
+        command = command.config("core.trustctime=true").config("core.checkStat=default");
         if no_filters {
             // On a server nothing runs that a pushed attribute names. An empty `--attr-source` would also hide
             // attributes that run nothing (eol, encodings), and Git before 2.41 has none.

@@ -17,6 +17,8 @@ pub(super) const PINNED: &[&str] = &[
     "hook.pre-auto-gc.enabled=false",
     // A monitor is a daemon that the user's configuration names.
     "core.fsmonitor=false",
+    // Whoever sets it tells Git of their own changes; nobody tells it of a command's.
+    "core.ignoreStat=false",
     // No background process that outlives the child and holds locks.
     "gc.auto=0",
     "maintenance.auto=false",
