@@ -55,6 +55,12 @@ pub fn fit(
     old: ObjectId,
     new: ObjectId,
 ) -> Result<Fit<Fitted>, StoreError> {
+    if at.away {
+        // Its index would say what the branch held before, and the next commit there take the outcome back.
+        let git_dir = at.git_dir.display();
+        let why = format!("the working tree of '{git_dir}' has the branch checked out, and is not here");
+        return Ok(Fit::Blocked(Obstacle::Failed(why)));
+    }
     try_on(repo, at, (old, new), false)
 }
 
@@ -119,7 +125,13 @@ impl Held {
         let (git, lock) = (&repo.git, Some(&self.lock));
         let refusal = git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), lock)?;
         if let Some(words) = refusal {
-            return Ok(Finished::Blocked(at.dir, Obstacle::Changes(words)));
+            // It was tried before: only what was edited since is a local change.
+            let edited = ["not uptodate", "would be overwritten", "would be removed"];
+            let by = match edited.iter().any(|said| words.contains(said)) {
+                true => Obstacle::Changes(words),
+                false => Obstacle::Failed(words),
+            };
+            return Ok(Finished::Blocked(at.dir, by));
         }
         copy.put(&self.lock)?;
         Ok(Finished::Arrived(at.dir))
@@ -206,7 +218,7 @@ impl Noted {
                 if IndexLock::is_ours(repo, &git_dir)? {
                     return Ok(Finished::Blocked(dir, Obstacle::Lock(IndexLock::path(&git_dir))));
                 }
-                let at = Worktree { dir: dir.clone(), git_dir, branch: None, busy: None };
+                let at = Worktree { dir: dir.clone(), git_dir, branch: None, busy: None, away: false };
                 match fit_again(repo, &at, old, new)? {
                     Fit::Blocked(by) => Finished::Blocked(dir, by),
                     Fit::Fits(fitted) => match fitted.hold_within(repo, HELD_LATER)? {

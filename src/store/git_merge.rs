@@ -6,8 +6,7 @@ use super::StoreError;
 use super::git_calls::{RepoGit, with_value};
 use super::index_lock::IndexLock;
 use crate::protocol::id::ObjectId;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::Path;
 
 impl RepoGit {
@@ -35,41 +34,6 @@ impl RepoGit {
         let command = command.holding(lock.and_then(IndexLock::file))?.env("GIT_INDEX_FILE", index);
         let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
         Ok((!output.status.success()).then_some(output.message))
-    }
-
-    /// Names untracked files that stand where `new` adds some. `read-tree` itself takes ignored ones for
-    /// worthless and writes over them; the user's `.env` is not.
-    fn untracked_in_the_way(
-        &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
-        (old, new): (ObjectId, ObjectId),
-    ) -> Result<Option<String>, StoreError> {
-        let (old, new) = (old.to_string(), new.to_string());
-        let args = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=A", &old, &new];
-        let added = self.here().verb("diff-tree").args(args).ok()?;
-        let added = added.split(|b| *b == 0).filter(|p| !p.is_empty());
-        let standing: Vec<OsString> = added.filter_map(|path| first_in_the_way(dir, path)).collect();
-        // The arguments of one child are limited.
-        for some in standing.chunks(500) {
-            let command = self.git.command(git_dir).global(["--literal-pathspecs"]);
-            let command = command.global([with_value("--work-tree=", dir)]).verb("ls-files");
-            let command = command.env("GIT_INDEX_FILE", index);
-            let listed = command.args(["--others", "-z", "--"]).args(some).in_dir(dir).ok()?;
-            let mut paths = listed.split(|b| *b == 0).filter(|p| !p.is_empty());
-            if let Some(first) = paths.next() {
-                let more = match paths.count() {
-                    0 => String::new(),
-                    n => format!(" and {n} more"),
-                };
-                return Ok(Some(format!(
-                    "untracked '{}'{more} would be overwritten",
-                    String::from_utf8_lossy(first)
-                )));
-            }
-        }
-        Ok(None)
     }
 
     /// Merges two commits' trees by Git's own merge; the tree, and the paths in conflict with the
@@ -193,18 +157,4 @@ impl RepoGit {
         let _ = std::fs::remove_dir_all(&folder);
         merged
     }
-}
-
-/// The part of a path that stands in its way in a working tree: the path itself, or a file where it needs
-/// a folder.
-pub(super) fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
-    let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([path.len()]);
-    for end in ends {
-        let part = OsStr::from_bytes(&path[..end]);
-        let meta = dir.join(part).symlink_metadata().ok()?;
-        if !meta.is_dir() || end == path.len() {
-            return Some(part.to_owned());
-        }
-    }
-    None
 }

@@ -19,6 +19,9 @@ pub(super) const PINNED: &[&str] = &[
     "core.fsmonitor=false",
     // Whoever sets it tells Git of their own changes; nobody tells it of a command's.
     "core.ignoreStat=false",
+    // Nor is a change missed for its times: what the user's own Git may overlook is still theirs.
+    "core.trustctime=true",
+    "core.checkStat=default",
     // No background process that outlives the child and holds locks.
     "gc.auto=0",
     "maintenance.auto=false",

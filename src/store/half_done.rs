@@ -6,7 +6,7 @@
 
 use super::git_calls::{RepoGit, with_value};
 use super::git_command::GitCommand;
-use super::git_merge::first_in_the_way;
+use super::in_the_way::first_in_the_way;
 use super::{StoreError, io_error};
 use crate::protocol::id::ObjectId;
 use std::ffi::{OsStr, OsString};

@@ -25,6 +25,7 @@ pub mod gix_store;
 pub mod glance;
 mod half_done;
 pub mod hooks;
+mod in_the_way;
 mod index_lock;
 mod lfs;
 pub mod locks;

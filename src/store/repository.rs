@@ -112,6 +112,8 @@ impl Repository {
         let config = gix.config_snapshot();
         let bare = config.boolean("core.bare").unwrap_or(false);
         let work_dir = gix.workdir().map(&absolute);
+        // Hooks are told of the Git directory alone, and stand in the working tree.
+        let work_dir = work_dir.or_else(|| if bare { None } else { stands_in(&absolute(from), &git_dir) });
         let main_dir =
             if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
         let reftable =
@@ -250,6 +252,17 @@ impl Repository {
             .unwrap_or_default();
         format!("{}-{}", name.trim_start_matches('.'), &digest[..12.min(digest.len())])
     }
+}
+
+/// The folder from here upwards whose `.git` leads to this Git directory.
+fn stands_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
+    let leads = |dir: &&Path| {
+        let dot_git = dir.join(".git");
+        let file = std::fs::read_to_string(&dot_git).unwrap_or_default();
+        let named = file.strip_prefix("gitdir: ").map(|named| dir.join(named.trim_end_matches('\n')));
+        std::fs::canonicalize(named.unwrap_or(dot_git)).is_ok_and(|there| there == git_dir)
+    };
+    from.ancestors().find(leads).map(Path::to_owned)
 }
 
 fn main_dir(

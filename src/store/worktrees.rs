@@ -4,6 +4,7 @@
 
 use super::repository::Repository;
 use super::{RefName, StoreError};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// One working tree.
@@ -17,6 +18,8 @@ pub struct Worktree {
     pub branch: Option<RefName>,
     /// What it is in the middle of, and with which branch.
     pub busy: Option<(Busy, RefName)>,
+    /// It has a branch, and its folder is away for a while, or nobody here knows where it is.
+    pub away: bool,
 }
 
 /// Something that a working tree is in the middle of, with its branch not at HEAD.
@@ -40,8 +43,14 @@ impl std::fmt::Display for Busy {
 /// All working trees, our slots left out.
 pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
     let mut found = Vec::new();
-    if let Some(main) = &repo.main_dir {
-        found.push(inspect(repo, main.clone(), repo.common_dir.clone())?);
+    match &repo.main_dir {
+        Some(main) => found.push(inspect(repo, main.clone(), repo.common_dir.clone())?),
+        None if repo.bare => {}
+        // With a Git directory elsewhere only a process that stands in it knows where the working tree is.
+        None => {
+            let main = inspect(repo, repo.common_dir.clone(), repo.common_dir.clone())?;
+            found.push(Worktree { away: true, ..main });
+        }
     }
     let Ok(entries) = std::fs::read_dir(repo.common_dir.join("worktrees")) else {
         return Ok(found);
@@ -54,26 +63,43 @@ pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
         let git_dir = entry.path();
         let Ok(dot_git) = std::fs::read_to_string(git_dir.join("gitdir")) else { continue };
         let dot_git = git_dir.join(dot_git.trim_end_matches('\n'));
-        let Some(dir) = dot_git.parent().filter(|_| dot_git.exists()) else { continue };
-        found.push(inspect(repo, dir.to_owned(), git_dir)?);
+        let away = !dot_git.exists();
+        // One that is not locked was removed, and Git prunes it.
+        let Some(dir) = dot_git.parent().filter(|_| !away || git_dir.join("locked").exists()) else {
+            continue;
+        };
+        let worktree = inspect(repo, dir.to_owned(), git_dir)?;
+        found.push(Worktree { away, ..worktree });
     }
     Ok(found)
 }
 
 fn inspect(repo: &Repository, dir: PathBuf, git_dir: PathBuf) -> Result<Worktree, StoreError> {
-    let branch = match head_file(&git_dir) {
-        Some(name) if !repo.reftable => Some(name),
-        None if !repo.reftable => None,
-        _ => repo.git.symbolic_head(&git_dir)?,
-    };
+    let branch =
+        if repo.reftable { repo.git.symbolic_head(&git_dir)? } else { head(&git_dir, &repo.common_dir) };
     let busy = busy(&git_dir);
-    Ok(Worktree { dir, git_dir, branch, busy })
+    Ok(Worktree { dir, git_dir, branch, busy, away: false })
 }
 
-fn head_file(git_dir: &Path) -> Option<RefName> {
-    let raw = std::fs::read(git_dir.join("HEAD")).ok()?;
-    let name = raw.strip_prefix(b"ref: ")?;
-    Some(RefName::new(name.trim_ascii_end().to_vec()))
+/// The branch that a HEAD leads to, by way of other symbolic refs too; Git follows five.
+fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
+    let mut name = target(&git_dir.join("HEAD"))?;
+    for _ in 0..5 {
+        let path = common_dir.join(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let Some(next) = target(&path).filter(|_| name.is_valid()) else { break };
+        name = next;
+    }
+    Some(name)
+}
+
+/// What a symbolic ref names: a line in a file, or a link as the oldest Gits made them.
+fn target(path: &Path) -> Option<RefName> {
+    if let Ok(link) = std::fs::read_link(path) {
+        let name = link.as_os_str().as_bytes();
+        return name.starts_with(b"refs/").then(|| RefName::new(name));
+    }
+    let raw = std::fs::read(path).ok()?;
+    Some(RefName::new(raw.strip_prefix(b"ref:")?.trim_ascii()))
 }
 
 fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {
