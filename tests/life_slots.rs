@@ -222,3 +222,60 @@ fn checking_out_runs_no_hook_and_no_monitor() {
     assert!(said.lines().all(|l| l.split(' ').nth(1).is_some_and(|id| !id.is_empty())), "{said}");
     assert_eq!(life.show("work", "file"), "one\nx");
 }
+
+const DONE: &str = "\necho 'SET_STATE {\"state\":\"done\"}'";
+
+/// Puts a file of attributes on `main`.
+fn attributes(life: &Life, content: &str) {
+    life.write(".gitattributes", content);
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "attributes"]);
+}
+
+/// K14, K25: wherever the attribute is named.
+#[test]
+fn an_encoding_of_the_working_tree_is_kept() {
+    let rule = "*.rc working-tree-encoding=UTF-16LE-BOM\n";
+    for place in ["tree", "info", "account"] {
+        let look = format!("od -An -c text.rc >\"$T/seen\"; echo x >>file{DONE}");
+        let life = Life::new(&[("build", &look)]);
+        if place != "tree" {
+            attributes(&life, "");
+            let folder = life.repo.home().join(".config/git");
+            fs::create_dir_all(&folder).unwrap();
+            let info = life.repo.git_dir().join("info/attributes");
+            fs::write(if place == "info" { info } else { folder.join("attributes") }, rule).unwrap();
+        } else {
+            attributes(&life, rule);
+        }
+        let blob = life.repo.git(&["hash-object", "-w", "--no-filters", "file"]);
+        life.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},text.rc")]);
+        life.git(&["commit", "-qm", "text"]);
+        life.git(&["reset", "-q", "--hard"]);
+        for branch in ["fresh", "again"] {
+            life.event(branch, "build", "");
+            life.tick(&["--jobs", "1", branch]).expect(0);
+            let seen: Vec<String> = life.said("seen").split_whitespace().map(str::to_owned).collect();
+            assert_eq!(seen, ["377", "376", "o", "\\0", "n", "\\0", "e", "\\0", "\\n", "\\0"], "{place}");
+            assert_eq!(life.show(branch, "text.rc"), "one", "{place}");
+        }
+    }
+}
+
+/// K45: a filter driver works in the slot, and what it leaves there goes.
+#[test]
+fn a_filter_driver_leaves_nothing_with_the_user() {
+    let life = Life::new(&[("build", &format!("echo x >>file; ls -A >\"$T/seen\"{DONE}"))]);
+    attributes(&life, "file filter=mark\n");
+    life.config("filter.mark.smudge", "cat; touch LEFT; pwd >>\"$T/where\"");
+    life.config("filter.mark.clean", "cat");
+    for branch in ["fresh", "again"] {
+        life.event(branch, "build", "");
+        life.tick(&["--jobs", "1", branch]).expect(0);
+        assert_eq!(life.git(&["status", "--porcelain"]), "");
+        assert!(!life.said("seen").contains("LEFT") && !life.files(branch).contains(&"LEFT".to_owned()));
+    }
+    let slot = fs::canonicalize(life.slot(0)).unwrap();
+    let said = life.said("where");
+    assert!(!said.is_empty() && said.lines().all(|line| slot == *line), "{said}");
+}

@@ -9,7 +9,7 @@ use super::super::gix_report::gix_write_error;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
 use super::super::{StoreError, copy_index};
-use super::{FileId, Slot, io, scan};
+use super::{FileId, Slot, attributes, io, scan};
 use crate::protocol::id::ObjectId;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -134,12 +134,15 @@ impl Slot {
         self.note(&index, tree)
     }
 
-    /// Writes all files of a tree into the empty slot, in process.
+    /// Writes all files of a tree into the empty slot, in process where that can be.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &Path) -> Result<(), StoreError> {
         let failed = |e: gix::Error| gix_write_error("check out to", &self.dir)(e);
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         let mut index = gix.index_from_tree(&id).map_err(failed)?;
+        if attributes::ask_for_git(repo, &gix, &index) {
+            return self.switch_tree(repo, tree);
+        }
         let source = gix::worktree::stack::state::attributes::Source::IdMapping;
         let mut options = gix.checkout_options(source).map_err(failed)?;
         options.destination_is_initially_empty = false;

@@ -8,6 +8,7 @@
 //! Implements K14.
 
 pub mod admin;
+pub mod attributes;
 pub mod fill;
 pub mod harvest;
 pub mod scan;
