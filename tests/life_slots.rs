@@ -279,3 +279,29 @@ fn a_filter_driver_leaves_nothing_with_the_user() {
     let said = life.said("where");
     assert!(!said.is_empty() && said.lines().all(|line| slot == *line), "{said}");
 }
+
+/// K14: files that only their attributes changed.
+#[test]
+fn a_slot_follows_changed_attributes() {
+    let look = format!("od -An -c text.txt | tr -d ' \\n' >\"$T/seen\"; echo x >>file{DONE}");
+    let life = Life::new(&[("build", &look)]);
+    life.write("text.txt", "one\n");
+    let seen = |branch: &str, rule: &str, text: &str| {
+        attributes(&life, rule);
+        life.event(branch, "build", "");
+        life.tick(&["--jobs", "1", branch]).expect(0);
+        assert_eq!(life.said("seen"), text, "{branch}");
+        assert_eq!(life.show(branch, "text.txt"), "one");
+    };
+    seen("plain", "\n", "one\\n");
+    seen("crlf", "*.txt eol=crlf\n", "one\\r\\n");
+    seen("lf", "*.txt eol=lf\n", "one\\n");
+    seen("again", "*.txt text eol=crlf\n", "one\\r\\n");
+    life.git(&["rm", "-q", ".gitattributes"]);
+    life.write(".aynig/.gitattributes", "* -text\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "without"]);
+    life.event("without", "build", "");
+    life.tick(&["--jobs", "1", "without"]).expect(0);
+    assert_eq!(life.said("seen"), "one\\n");
+}

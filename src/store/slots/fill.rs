@@ -2,8 +2,8 @@
 //!
 //! Three ways, tried in this order: the same tree again (compared file by file), a fresh checkout in
 //! process, and Git's own `read-tree` and `clean` for a slot that was changed or needs another tree. A
-//! slot that can't be brought to the tree is given up and made anew once. No hook runs, no file system
-//! monitor, and on a server no filter. Implements K14.
+//! slot that can't be brought to the tree, or whose attributes change with it, is given up and made anew
+//! once. No hook runs, no file system monitor, and on a server no filter. Implements K14.
 
 use super::super::gix_report::gix_write_error;
 use super::super::gix_store::Backend;
@@ -61,6 +61,7 @@ impl Slot {
     }
 
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
+        let failed = |why: &str| StoreError::Gix { what: "refill the slot", message: why.into() };
         self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
             // All of it was seen to be as the index says: of now on, which spares Git to look again.
@@ -71,16 +72,16 @@ impl Slot {
         self.restore_index(copy_index)?;
         self.detach(repo, commit)?;
         let index = self.admin.join("index");
+        let rules = attributes::of_index(self.index(repo.hash)?);
         self.switch_tree(repo, tree)?;
-        self.note(&index, tree)?;
-        if self.verify(repo)? {
-            Ok(Filled::Updated)
-        } else {
-            Err(StoreError::Gix {
-                what: "refill the slot",
-                message: "files differ after the checkout".into(),
-            })
+        let now = scan::read_index(&index, repo.hash)?;
+        if attributes::of_index(&now) != rules {
+            // Git leaves files as they were written where only the rules for writing them changed.
+            return Err(failed("the attributes changed"));
         }
+        self.note(&index, tree)?;
+        let _ = self.index.set(now);
+        if self.verify(repo)? { Ok(Filled::Updated) } else { Err(failed("files differ after the checkout")) }
     }
 
     fn switch_tree(&self, repo: &Repository, tree: ObjectId) -> Result<(), StoreError> {
