@@ -305,3 +305,35 @@ fn a_slot_follows_changed_attributes() {
     life.tick(&["--jobs", "1", "without"]).expect(0);
     assert_eq!(life.said("seen"), "one\\n");
 }
+
+/// K25: what a command's own Git was told not to look at is looked at.
+#[test]
+fn a_change_is_seen_that_the_index_hides() {
+    let sparse = "git sparse-checkout set a && ! test -e b && mkdir -p b && echo w >b/f";
+    for (hide, ignore, path, now) in [
+        ("git update-index --assume-unchanged file; echo two >file", "false", "file", "two"),
+        ("echo one >>file; git add file; echo two >>file", "true", "file", "one\none\ntwo"),
+        ("git update-index --skip-worktree file; echo two >file", "false", "file", "two"),
+        (
+            "git update-index --split-index; echo two >file; git add file; echo three >>file",
+            "false",
+            "file",
+            "two\nthree",
+        ),
+        (sparse, "false", "b/f", "w"),
+        (&sparse.replace("set", "set --sparse-index"), "false", "b/f", "w"),
+    ] {
+        let life = Life::new(&[("build", &format!("{hide}{DONE}"))]);
+        for name in ["a/f", "b/f", "b/g"] {
+            life.write(name, "v\n");
+        }
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-qm", "more"]);
+        // Only the command's own Git believes it.
+        life.config("core.ignoreStat", ignore);
+        life.event("work", "build", "");
+        life.tick(&["work"]).expect(0);
+        assert_eq!(life.show("work", path), now, "{hide}");
+        assert_eq!(life.git(&["diff", "--name-only", "main", "work"]), path, "{hide}");
+    }
+}

@@ -240,6 +240,48 @@ impl RepoGit {
         command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths).ok().map(drop)
     }
 
+    /// Has an index file hide no change: no entry is believed to be unchanged, and none to be out of a
+    /// sparse checkout whose file is there. An absent one keeps its content.
+    pub(super) fn unhide(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        no_filters: bool,
+    ) -> Result<(), StoreError> {
+        let command = || {
+            let command = self.tree_command(git_dir, dir, no_filters)?.env("GIT_INDEX_FILE", index);
+            Ok::<_, StoreError>(command.in_dir(dir))
+        };
+        let listed = command()?.verb("ls-files").args(["-v", "-z"]).ok()?;
+        let (mut unlooked, mut sparse) = (Vec::new(), Vec::new());
+        for line in listed.split_inclusive(|b| *b == 0) {
+            let Some((tag, path)) =
+                line.split_first().and_then(|(t, rest)| Some((t, rest.strip_prefix(b" ")?)))
+            else {
+                continue;
+            };
+            if matches!(tag, b'h' | b's') {
+                unlooked.extend_from_slice(path);
+            }
+            let there = || {
+                dir.join(OsStr::from_bytes(path.strip_suffix(b"\0").unwrap_or(path)))
+                    .symlink_metadata()
+                    .is_ok()
+            };
+            if tag.eq_ignore_ascii_case(&b'S') && there() {
+                sparse.extend_from_slice(path);
+            }
+        }
+        for (flag, paths) in [("--no-assume-unchanged", unlooked), ("--no-skip-worktree", sparse)] {
+            if !paths.is_empty() {
+                let command = command()?.verb("update-index").args([flag, "-z", "--stdin"]);
+                command.stdin(paths).ok()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Those of these paths that are ignored.
     pub(super) fn ignored(
         &self,

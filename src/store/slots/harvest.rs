@@ -129,8 +129,13 @@ impl Slot {
         if is_plain(&index) {
             copy_index(&index, &copy).map_err(io("copy", &index))?;
         }
+        let (git, bare) = (&repo.git, repo.bare);
+        let unhide = || match !self.index_is_ours() && self.may_hide(repo.hash) {
+            true => git.unhide(&self.admin, &self.dir, &copy, bare),
+            false => Ok(()),
+        };
         let staged = match stage {
-            Stage::All => repo.git.add_all(&self.admin, &self.dir, &copy, nested, repo.bare),
+            Stage::All => unhide().and_then(|()| git.add_all(&self.admin, &self.dir, &copy, nested, bare)),
             Stage::Index => Ok(()),
         };
         self.write_staged(repo, staged)
@@ -188,6 +193,17 @@ impl Slot {
         a.size() == b.size()
             && b.is_file()
             && std::fs::read(&ours).ok().zip(std::fs::read(&theirs).ok()).is_some_and(|(a, b)| a == b)
+    }
+
+    /// True where a change of some file may be hidden from Git by what the command told it.
+    fn may_hide(&self, hash: gix::hash::Kind) -> bool {
+        use gix::index::entry::{Flags, Mode};
+        let path = self.admin.join("index");
+        let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+        is_plain(&path)
+            && scan::read_index(&path, hash).map_or(true, |index| {
+                index.entries().iter().any(|e| e.flags.intersects(hides) || e.mode == Mode::DIR)
+            })
     }
 
     fn has_unmerged(&self, hash: gix::hash::Kind) -> Result<bool, StoreError> {
