@@ -337,3 +337,29 @@ fn a_change_is_seen_that_the_index_hides() {
         assert_eq!(life.git(&["diff", "--name-only", "main", "work"]), path, "{hide}");
     }
 }
+
+/// K14, K45: a slot's index is whole, or all of it is there: Git reads those of all working trees.
+#[test]
+fn a_split_index_of_a_slot_does_not_break_the_user_s_git() {
+    let life = Life::new(&[
+        (
+            "build",
+            &format!("echo \"$AYNIG_BRANCH\" >file; git add file; git update-index --split-index{DONE}"),
+        ),
+        ("stall", "echo x >file; git add file; git update-index --split-index; exit 1"),
+    ]);
+    life.config("core.splitIndex", "true");
+    for (branch, state) in [("one", "build"), ("two", "build"), ("three", "stall"), ("four", "build")] {
+        life.event(branch, state, "");
+        life.tick(&["--jobs", "1", branch]);
+        if state == "build" {
+            assert_eq!(life.show(branch, "file"), branch);
+        }
+        life.git(&["fsck"]);
+        life.git(&["gc", "-q", "--prune=now"]);
+        life.git(&["-C", life.slot(0).to_str().unwrap(), "status"]);
+        life.write("dir/other", branch);
+        life.git(&["commit", "-qam", "another tree"]);
+    }
+    after("git update-index --split-index; echo x >file; git add file; exit 1");
+}

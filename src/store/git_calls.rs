@@ -62,6 +62,8 @@ impl RepoGit {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
         // What a command changed is found as a verified slot is: whatever times it gave its files.
         command = command.config("core.trustctime=true").config("core.checkStat=default");
+        // An index of ours is copied: it has to be whole.
+        command = command.config("core.splitIndex=false");
         if no_filters {
             // On a server nothing runs that a pushed attribute names. An empty `--attr-source` would also hide
             // attributes that run nothing (eol, encodings), and Git before 2.41 has none.

@@ -14,6 +14,10 @@ use std::path::Path;
 /// What belongs in the folder; everything else is a command's.
 const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "refs", "reftable"];
 
+/// How the rest of a split index is named. It goes when the index goes that needs it: with one alone, every
+/// `git gc` and `git fsck` of the user's fails.
+const SHARED_INDEX: &str = "sharedindex.";
+
 impl Slot {
     /// Makes the slot's registration exactly what we want it to be, whatever a command did to it.
     pub(super) fn register(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
@@ -85,8 +89,9 @@ impl Slot {
         for entry in entries {
             let entry = entry.map_err(io("read", &self.admin))?;
             let name = entry.file_name();
-            let ours =
-                name.to_str().is_some_and(|n| OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")));
+            let ours = name.to_str().is_some_and(|n| {
+                OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")) || n.starts_with(SHARED_INDEX)
+            });
             if !ours {
                 super::super::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
             }
@@ -98,6 +103,15 @@ impl Slot {
             }
         }
         Ok(())
+    }
+
+    /// Removes the rest of an index that is no longer there.
+    pub(super) fn drop_shared_index(&self) {
+        let entries = std::fs::read_dir(&self.admin).into_iter().flatten().flatten();
+        for entry in entries.filter(|e| e.file_name().as_encoded_bytes().starts_with(SHARED_INDEX.as_bytes()))
+        {
+            let _ = super::super::remove_tree(&entry.path());
+        }
     }
 
     /// Takes what is no plain file out of the registration: Git opens these files without a look, and would wait

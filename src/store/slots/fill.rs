@@ -105,6 +105,7 @@ impl Slot {
         let aside = self.admin.join("index.aynig");
         put(&copy, &aside).map_err(io("copy", &copy))?;
         std::fs::rename(&aside, &index).map_err(io("write", &index))?;
+        self.drop_shared_index();
         self.placed = FileId::of(&index);
         let _ = std::fs::remove_file(self.admin.join("index.lock"));
         Ok(())
