@@ -4,6 +4,7 @@
 //! nothing of a run that may live is touched. Whether a run lives is asked of its locks and of the heads,
 //! never of ages alone. `dry` changes nothing. Implements K14, K16, K26, K43, K44 (the ends of them).
 
+use super::attempt_age::run_of;
 use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;
@@ -240,14 +241,26 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Attempts by the date of their commit.
+    /// Attempts by their age, none of a run that a head says is under way.
     fn attempts(&mut self) -> Result<(), RunnerError> {
-        let heads = self.runner.store.read_heads("refs/aynig/attempts/")?;
+        // Before the heads: an attempt of a run that begins between is not among these.
+        let found = self.runner.store.read_heads("refs/aynig/attempts/")?.heads;
+        let leased = self.leased()?;
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
-        for (name, commit) in heads.heads {
-            let age = commit.committed.map(|at| self.runner.clock.now().saturating_sub(at));
-            if name.is_own() && age.is_some_and(|age| age >= limit) {
-                self.delete_ref(Kind::Attempt, &name, commit.id)?;
+        for (name, commit) in found {
+            if !name.is_own() || leased.runs.contains(&run_of(&name)) {
+                continue;
+            }
+            let id = commit.id;
+            let since = match self.runner.kept_since(&name, commit) {
+                Ok(since) => since,
+                Err(error) => {
+                    self.out.failed.push(error.into());
+                    continue;
+                }
+            };
+            if since.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit) {
+                self.delete_ref(Kind::Attempt, &name, id)?;
             }
         }
         Ok(())

@@ -67,6 +67,34 @@ fn local_changes_in_the_way_keep_the_lease_and_retry_lands_the_outcome() {
     life.repo.assert_sound();
 }
 
+/// K26: a command dates its commits as it likes; what is kept of its work is as young as its run.
+#[test]
+fn an_outcome_of_an_old_date_is_no_old_attempt() {
+    let life = checked_out(&format!(
+        "export GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' GIT_AUTHOR_DATE='2020-01-01T00:00:00Z'; {EDITS} beat; state next"
+    ));
+    life.write("file", "mine\n");
+    let ran = ticked(&life, &["--lease", "1s"]);
+    assert_eq!(result(&ran), (Some(0), "lease-left"), "{ran:?}");
+    let attempt = ran.1["attempt"].as_str().unwrap().to_owned();
+    assert_eq!(
+        life.git(&["log", "-1", "--format=%cs %(trailers:valueonly,key=aynig-state)", &attempt]),
+        "2020-01-01 next"
+    );
+    let attempts = life.attempts();
+    // While its lease is the head no age counts.
+    life.config("aynig.attemptExpire", "0");
+    life.run(&["gc"]).expect(0);
+    assert_eq!(life.attempts(), attempts);
+    recovered(&life);
+    life.config("aynig.attemptExpire", "90 days");
+    life.run(&["gc"]).expect(0);
+    assert_eq!(life.attempts(), attempts);
+    life.config("aynig.attemptExpire", "0");
+    life.run(&["gc"]).expect(0);
+    assert_eq!(life.attempts(), Vec::<String>::new());
+}
+
 /// K29: local changes that are gone by the next look are in the way no more.
 #[test]
 fn what_was_in_the_way_is_tried_again_at_the_next_look() {
