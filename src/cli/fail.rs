@@ -118,6 +118,9 @@ impl Failure {
             ChangeError::Blocked(_, Obstacle::Changes(_)) => {
                 Some("commit or stash them, then try again".to_owned())
             }
+            ChangeError::Apart(..) => {
+                Some("move the branch's own away, commit that, then try again".to_owned())
+            }
             ChangeError::Blocked(_, by) => Some(format!("{}, then try again", hints::of_obstacle(by))),
             ChangeError::Message(_)
             | ChangeError::Dialect(..)

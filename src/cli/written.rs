@@ -5,6 +5,7 @@ use super::output;
 use super::render::note;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Written;
+use crate::store::git_merge::{Overruled, Why};
 use serde_json::json;
 
 /// The schema of what a verb wrote.
@@ -22,7 +23,7 @@ pub fn print(written: &Written, remote: Option<&str>, as_json: bool, quiet: bool
             "commit": written.commit.to_string(),
             "run_id": written.run_id,
             "created": written.created,
-            "overruled": written.overruled,
+            "overruled": written.overruled.iter().map(|o| &o.path).collect::<Vec<_>>(),
             "notes": written.notes.iter().filter_map(|n| note(&at, n)).collect::<Vec<_>>(),
         });
         output::line(&output::json(&object));
@@ -33,13 +34,23 @@ pub fn print(written: &Written, remote: Option<&str>, as_json: bool, quiet: bool
     if quiet {
         return;
     }
-    for path in &written.overruled {
+    for Overruled { path, why } in &written.overruled {
         let (shown, file) = (escape(path.as_bytes()), shell_word(format!(":(top,literal){path}").as_bytes()));
-        output::note(&format!(
-            "warning: both sides changed the same lines of '{shown}': the run's version was taken\n\
-             hint: git diff {0}~ {0} -- {file}",
-            written.commit
-        ));
+        let said = match why {
+            Why::Lines => {
+                format!("both sides changed the same lines of '{shown}': the run's version was taken")
+            }
+            Why::Whole => format!("both sides changed '{shown}': the run's version was taken"),
+            Why::Removed => {
+                format!("'{shown}' was changed on the branch, and removed by the run: it is removed")
+            }
+            Why::BackAgain => {
+                format!(
+                    "'{shown}' was removed on the branch, and changed by the run: the run's version was taken"
+                )
+            }
+        };
+        output::note(&format!("warning: {said}\nhint: git diff {0}~ {0} -- {file}", written.commit));
     }
     written.notes.iter().filter_map(|n| note(&at, n)).for_each(|n| output::note(&n));
 }

@@ -6,8 +6,53 @@ use super::StoreError;
 use super::git_calls::{RepoGit, with_value};
 use super::index_lock::IndexLock;
 use crate::protocol::id::ObjectId;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
+
+/// What came of a merge of trees.
+#[derive(Debug)]
+pub enum Merged {
+    /// One tree, and where the second side's version was taken.
+    Tree(ObjectId, Vec<Overruled>),
+    /// These are files on one side and folders on the other, and neither is gone.
+    Apart(Vec<String>),
+}
+
+/// A path whose second version was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overruled {
+    /// The path.
+    pub path: String,
+    /// What the two sides had done to it.
+    pub why: Why,
+}
+
+/// What two sides did that does not go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Both changed the same lines; the others were merged.
+    Lines,
+    /// Both changed it, and it has no lines to merge.
+    Whole,
+    /// The first changed what the second removed.
+    Removed,
+    /// The first removed what the second changed.
+    BackAgain,
+}
+
+/// One side's version of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Side {
+    mode: String,
+    id: String,
+}
+
+impl Side {
+    fn is_file(&self) -> bool {
+        self.mode.starts_with("100")
+    }
+}
 
 impl RepoGit {
     /// Moves a working tree from one commit to another, keeping local changes that are not in the way. Says Git's
@@ -36,14 +81,14 @@ impl RepoGit {
         Ok((!output.status.success()).then_some(output.message))
     }
 
-    /// Merges two commits' trees by Git's own merge; the tree, and the paths in conflict with the
-    /// second's version taken.
+    /// Merges two trees by Git's own merge, path by path; the second side's version where both changed one in
+    /// ways that don't go together.
     pub fn merge_trees(
         &self,
         base: ObjectId,
         ours: ObjectId,
         theirs: ObjectId,
-    ) -> Result<(ObjectId, Vec<String>), StoreError> {
+    ) -> Result<Merged, StoreError> {
         let (base, ours_hex, theirs_hex) = (base.to_string(), ours.to_string(), theirs.to_string());
         let scratch = self.common_dir.join("aynig").join(format!("merge-{}.index", uuid::Uuid::new_v4()));
         let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", &scratch);
@@ -51,75 +96,112 @@ impl RepoGit {
             .args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex])
             .ok()
             .and_then(|_| self.resolve_unmerged(&scratch))
-            .and_then(|conflicts| Ok((self.write_tree(&self.common_dir, &scratch)?, conflicts)));
+            .and_then(|resolved| {
+                Ok(match resolved {
+                    Ok(overruled) => Merged::Tree(self.write_tree(&self.common_dir, &scratch)?, overruled),
+                    Err(apart) => Merged::Apart(apart),
+                })
+            });
         let _ = std::fs::remove_file(&scratch);
         outcome
     }
 
-    /// Resolves what a three-way `read-tree` left unmerged: line by line, the second side where both
-    /// changed the same lines. Names the paths where it had to choose.
-    fn resolve_unmerged(&self, index: &Path) -> Result<Vec<String>, StoreError> {
-        let listed = self.here().verb("ls-files").args(["-u", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
-        let mut stages: std::collections::BTreeMap<Vec<u8>, [Option<(String, String)>; 3]> =
-            Default::default();
+    /// Resolves what a three-way `read-tree` left unmerged, or names the files that stand where a folder is.
+    fn resolve_unmerged(&self, index: &Path) -> Result<Result<Vec<Overruled>, Vec<String>>, StoreError> {
+        let listed = self.here().verb("ls-files").args(["-s", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
+        let mut unmerged: BTreeMap<&[u8], [Option<Side>; 3]> = BTreeMap::new();
+        let mut paths: BTreeSet<&[u8]> = BTreeSet::new();
         for entry in listed.split(|b| *b == 0).filter(|e| !e.is_empty()) {
             let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
-            let head = String::from_utf8_lossy(&entry[..tab]).into_owned();
+            let (head, path) = (String::from_utf8_lossy(&entry[..tab]), &entry[tab + 1..]);
             let mut words = head.split(' ');
-            if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next())
-                && let Ok(stage @ 1..=3) = stage.parse::<usize>()
-            {
-                stages.entry(entry[tab + 1..].to_vec()).or_default()[stage - 1] =
-                    Some((mode.into(), id.into()));
+            if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next()) {
+                match stage.parse::<usize>() {
+                    Ok(stage @ 1..=3) => {
+                        let side = Side { mode: mode.into(), id: id.into() };
+                        unmerged.entry(path).or_default()[stage - 1] = Some(side);
+                    }
+                    _ => drop(paths.insert(path)),
+                }
             }
         }
-        let (mut conflicts, mut info) = (Vec::new(), Vec::new());
-        for (path, stage) in stages {
-            let name = String::from_utf8_lossy(&path).into_owned();
-            let (mode, id, chosen) = self.resolve_path(stage)?;
-            if chosen {
-                conflicts.push(name);
+        let (mut overruled, mut gone, mut info) = (Vec::new(), Vec::new(), Vec::new());
+        for (path, stages) in unmerged {
+            let blank = stages.iter().flatten().next().map_or(0, |side| side.id.len());
+            let (side, why) = self.resolve_path(stages)?;
+            if let Some(why) = why {
+                overruled.push(Overruled { path: String::from_utf8_lossy(path).into_owned(), why });
             }
-            info.extend_from_slice(format!("0 {}\t", "0".repeat(id.len())).as_bytes());
-            info.extend_from_slice(&path);
-            info.push(0);
-            if mode != "0" {
-                info.extend_from_slice(format!("{mode} {id} 0\t").as_bytes());
-                info.extend_from_slice(&path);
-                info.push(0);
+            gone.extend_from_slice(&[format!("0 {}\t", "0".repeat(blank)).as_bytes(), path, b"\0"].concat());
+            if let Some(Side { mode, id }) = side {
+                info.extend_from_slice(&[format!("{mode} {id} 0\t").as_bytes(), path, b"\0"].concat());
+                paths.insert(path);
             }
+        }
+        let apart = files_with_something_below(&paths);
+        if !apart.is_empty() {
+            return Ok(Err(apart));
         }
         let command = self.here().verb("update-index").args(["-z", "--index-info"]);
-        command.env("GIT_INDEX_FILE", index).stdin(info).ok()?;
-        Ok(conflicts)
+        command.env("GIT_INDEX_FILE", index).stdin([gone, info].concat()).ok()?;
+        Ok(Ok(overruled))
     }
 
-    /// The mode and blob of one unmerged path, and whether one side had to be chosen.
+    /// What one unmerged path holds in the end, and why the second side was chosen, where it had to be.
     fn resolve_path(
         &self,
-        stage: [Option<(String, String)>; 3],
-    ) -> Result<(String, String, bool), StoreError> {
-        let [base, ours, theirs] = stage;
-        let blank = |id: &str| "0".repeat(id.len());
-        match (base, ours, theirs) {
-            (base, Some((_, ours)), Some((mode, theirs))) if mode.starts_with("100") => {
-                let base = match base {
-                    Some((_, id)) => id,
-                    None => self.empty_blob()?,
-                };
-                let plain = self.merge_blobs(&ours, &base, &theirs, None)?;
-                let (id, chosen) = match plain {
-                    Some(id) => (id, false),
-                    None => {
-                        (self.merge_blobs(&ours, &base, &theirs, Some("--theirs"))?.unwrap_or(theirs), true)
-                    }
-                };
-                Ok((mode, id, chosen))
-            }
-            (_, _, Some((mode, id))) => Ok((mode, id, true)),
-            (Some((_, id)), _, None) | (None, Some((_, id)), None) => Ok(("0".into(), blank(&id), true)),
-            (None, None, None) => Ok(("0".into(), String::new(), true)),
+        [base, ours, theirs]: [Option<Side>; 3],
+    ) -> Result<(Option<Side>, Option<Why>), StoreError> {
+        // Beside a folder of the same name Git leaves unmerged what only one side touched.
+        if theirs == base || ours == theirs {
+            return Ok((ours, None));
         }
+        if ours == base {
+            return Ok((theirs, None));
+        }
+        Ok(match (ours, theirs) {
+            (Some(ours), Some(theirs)) if ours.is_file() && theirs.is_file() => {
+                let (side, why) = self.merge_files(base.filter(Side::is_file), ours, theirs)?;
+                (Some(side), why)
+            }
+            (Some(_), Some(theirs)) => (Some(theirs), Some(Why::Whole)),
+            (None, Some(theirs)) => (Some(theirs), Some(Why::BackAgain)),
+            (Some(_), None) => (None, Some(Why::Removed)),
+            (None, None) => (None, None),
+        })
+    }
+
+    /// Merges mode and content of a file each by itself.
+    fn merge_files(
+        &self,
+        base: Option<Side>,
+        ours: Side,
+        theirs: Side,
+    ) -> Result<(Side, Option<Why>), StoreError> {
+        let of_base = |what: fn(&Side) -> &String| base.as_ref().map(what);
+        let (mode, unlike) = if of_base(|s| &s.mode) == Some(&theirs.mode) {
+            (ours.mode, None)
+        } else {
+            let unlike = base.is_none() && ours.mode != theirs.mode;
+            (theirs.mode, unlike.then_some(Why::Whole))
+        };
+        if ours.id == theirs.id || of_base(|s| &s.id) == Some(&theirs.id) {
+            return Ok((Side { mode, id: ours.id }, unlike));
+        }
+        if of_base(|s| &s.id) == Some(&ours.id) {
+            return Ok((Side { mode, id: theirs.id }, unlike));
+        }
+        let base = match base {
+            Some(side) => side.id,
+            None => self.empty_blob()?,
+        };
+        if let Some(id) = self.merge_blobs(&ours.id, &base, &theirs.id, None)? {
+            return Ok((Side { mode, id }, unlike));
+        }
+        Ok(match self.merge_blobs(&ours.id, &base, &theirs.id, Some("--theirs"))? {
+            Some(id) => (Side { mode, id }, Some(Why::Lines)),
+            None => (Side { mode, id: theirs.id }, Some(Why::Whole)),
+        })
     }
 
     fn empty_blob(&self) -> Result<String, StoreError> {
@@ -157,4 +239,14 @@ impl RepoGit {
         let _ = std::fs::remove_dir_all(&folder);
         merged
     }
+}
+
+/// The paths of a tree to be that are a file and a folder at once.
+fn files_with_something_below(paths: &BTreeSet<&[u8]>) -> Vec<String> {
+    let above = |path: &[u8]| {
+        let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        ends.map(|at| path[..at].to_owned()).find(|part| paths.contains(&**part))
+    };
+    let apart: BTreeSet<Vec<u8>> = paths.iter().filter_map(|path| above(path)).collect();
+    apart.into_iter().map(|path| String::from_utf8_lossy(&path).into_owned()).collect()
 }

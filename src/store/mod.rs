@@ -18,7 +18,7 @@ mod error;
 pub mod files;
 pub mod git_calls;
 pub mod git_command;
-mod git_merge;
+pub mod git_merge;
 pub mod git_pins;
 mod gix_report;
 pub mod gix_store;

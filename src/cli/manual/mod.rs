@@ -271,13 +271,13 @@ carries. Commits that a person put on top of it stay.
 
 Where the run had finished and only local changes kept its outcome off the branch, nothing runs again: its outcome is \
 put on the branch. Files that were changed on both sides are merged; where both changed the same lines the \
-run's version is taken, and said.";
+run's version is taken, and said. A file on one side where the other has a folder is refused.";
 
 /// `retry`, sections.
 pub const RETRY_MORE: &str = "\
 Exit status:
   0    written
-  1    local changes are still in the way
+  1    local changes, or a file where a folder comes, are still in the way
   2    declined by the remote, or it cannot be signed
   3    the branch was moved by somebody else
   75   try again later

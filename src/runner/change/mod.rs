@@ -18,6 +18,7 @@ use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
+use crate::store::git_merge::Overruled;
 use crate::store::{Expected, RefName, StoreError, Swap, swap};
 
 /// The run that we are inside of, as its environment says.
@@ -48,8 +49,8 @@ pub struct Written {
     pub created: bool,
     /// Things worth saying.
     pub notes: Vec<Note>,
-    /// Paths where both sides had changed the same lines, by `retry` of a blocked checkout.
-    pub overruled: Vec<String>,
+    /// Paths where the run's version was taken over the branch's, by `retry` of a blocked checkout.
+    pub overruled: Vec<Overruled>,
 }
 
 /// Why nothing was written.
@@ -85,6 +86,9 @@ pub enum ChangeError {
     /// Something is in the way of a checkout.
     #[error("{}", blocked(.0, .1))]
     Blocked(RefName, Obstacle),
+    /// The branch and the outcome that is to land hold these as a file and as a folder.
+    #[error("{}", apart(.0, .1))]
+    Apart(RefName, Vec<String>),
     /// The run on this branch is of the other dialect.
     #[error("the run on '{0}' is of the '{1}' dialect")]
     Dialect(RefName, Dialect),
@@ -104,6 +108,14 @@ fn blocked(branch: &RefName, by: &Obstacle) -> String {
     }
 }
 
+fn apart(branch: &RefName, paths: &[String]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("'{path}'")).collect();
+    let names = names.join(", ");
+    format!(
+        "cannot merge the run's outcome into '{branch}': a file on one side, a folder on the other: {names}"
+    )
+}
+
 impl From<StoreError> for ChangeError {
     fn from(error: StoreError) -> Self {
         ChangeError::Runner(RunnerError::Store(error))
@@ -115,7 +127,7 @@ impl ChangeError {
     pub fn exit_code(&self) -> i32 {
         match self {
             ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => 3,
-            ChangeError::Blocked(..) => 1,
+            ChangeError::Blocked(..) | ChangeError::Apart(..) => 1,
             ChangeError::Runner(error) => error.exit_code(),
             ChangeError::NoBranch(_)
             | ChangeError::Unborn(_)

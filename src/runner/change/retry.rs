@@ -12,6 +12,7 @@ use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::transition;
+use crate::store::git_merge::Merged;
 use crate::store::{RefName, Swap, swap};
 
 impl Runner<'_> {
@@ -97,7 +98,11 @@ impl Runner<'_> {
         }
         let (mut tree, mut overruled) = (attempt.commit.tree, Vec::new());
         if head.commit.tree != stalled.commit.tree {
-            (tree, overruled) = self.repo.git.merge_trees(stalled.commit.tree, head.commit.tree, tree)?;
+            (tree, overruled) =
+                match self.repo.git.merge_trees(stalled.commit.tree, head.commit.tree, tree)? {
+                    Merged::Tree(tree, overruled) => (tree, overruled),
+                    Merged::Apart(paths) => return Err(ChangeError::Apart(branch.clone(), paths)),
+                };
         }
         let commit = self.write(tree, parents, &message)?;
         match self.move_branch(branch, head.id(), commit, "aynig: land attempt", self.soon())? {
