@@ -237,3 +237,52 @@ fn a_command_that_changes_nothing_leaves_the_tree() {
     assert_eq!(report["result"].as_str(), Some("advanced"));
     assert_eq!(life.rev("work^{tree}"), life.rev("work~1^{tree}"));
 }
+
+/// K25: a merge that was not committed is its files, and no second parent.
+#[test]
+fn a_merge_that_was_not_committed_is_its_files() {
+    let life = Life::new(&[(
+        "build",
+        "git merge -q --no-commit --no-ff side; echo 'SET_STATE {\"state\":\"next\"}'",
+    )]);
+    life.git(&["checkout", "-qb", "side"]);
+    life.write("theirs", "t\n");
+    life.git(&["add", "theirs"]);
+    life.git(&["commit", "-qm", "theirs"]);
+    life.git(&["checkout", "-q", "main"]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.state("work"), life.show("work", "theirs")), ("next".into(), "t".into()));
+    assert_eq!(life.git(&["rev-list", "--merges", "--count", "work"]), "0");
+    // The next run in that slot has nothing of it.
+    life.command(
+        "look",
+        "git status | grep -c merging >\"$T/merging\"; echo 'SET_STATE {\"state\":\"last\"}'",
+    );
+    life.git(&["add", ".aynig"]);
+    life.git(&["commit", "-qm", "look"]);
+    life.event("other", "look", "");
+    life.tick(&["other"]).expect(0);
+    assert_eq!((life.state("other"), life.said("merging")), ("last".into(), "0\n".into()));
+}
+
+/// K25: what is ignored, and what is a change, is as the user has configured Git.
+#[test]
+fn a_users_own_excludes_and_modes_count() {
+    let script =
+        "echo x >a.mine; echo x >b.mine; echo x >c; chmod +x file; echo 'SET_STATE {\"state\":\"next\"}'";
+    for (set, files, mode) in [(false, "a.mine\nb.mine\nc", "100755"), (true, "c", "100644")] {
+        let life = Life::new(&[("build", script)]);
+        if set {
+            let excludes = life.repo.home().join("excludes");
+            std::fs::write(&excludes, "a.mine\n").unwrap();
+            life.config("core.excludesFile", excludes.to_str().unwrap());
+            std::fs::write(life.path(".git/info/exclude"), "b.mine\n").unwrap();
+            life.git(&["config", "core.fileMode", "false"]);
+        }
+        life.event("work", "build", "");
+        life.tick(&["work"]).expect(0);
+        assert_eq!(life.git(&["diff", "--name-only", "--diff-filter=A", "work^", "work"]), files);
+        assert!(life.git(&["ls-tree", "work", "file"]).starts_with(mode), "{set}");
+    }
+}
