@@ -239,3 +239,55 @@ fn a_change_of_the_users_is_not_taken_for_half_a_checkout() {
     assert!(warned.stderr.contains("hint: commit or stash"), "{warned:?}");
     assert_eq!(life.read("file"), "one\nmine\n");
 }
+
+/// K26: where slots live hangs on the environment of whoever calls.
+#[test]
+fn work_is_kept_that_is_in_another_place_than_slots_are_now() {
+    for moved in [false, true] {
+        let script = "echo mine >kept; echo up >\"$T/up\"; exec sleep 30";
+        let life = Life::new(&[("build", script), ("next", DONE)]);
+        life.event("work", "build", "");
+        let tick = life.start_tick(&["--jobs", "1", "--lease", "5s", "work"]);
+        life.hear("up");
+        let old = life.slot(0);
+        tick.signal(Signal::SIGKILL);
+        drop(tick);
+        let other = life.repo.home().join("other");
+        let repo = life.shared().join("moved");
+        if moved {
+            // A copy is another repository: it takes nothing from the original.
+            let mut copy = life.repo.command("cp");
+            assert!(copy.arg("-a").arg(life.repo.path()).arg(&repo).status().unwrap().success());
+            let mut gc = life.aynig(&["gc"]);
+            gc.current_dir(&repo);
+            support::life::done(gc.output().unwrap()).expect(0);
+            assert!(old.join("kept").exists(), "the original's");
+            fs::remove_dir_all(&repo).unwrap();
+            fs::rename(life.repo.path(), &repo).unwrap();
+        }
+        life_goes_on(&life, moved.then_some(&*repo), &other);
+        assert!(!old.exists(), "the old folder is gone");
+        if moved {
+            fs::rename(&repo, life.repo.path()).unwrap();
+        }
+        let attempts = life.attempts();
+        assert_eq!(attempts.len(), 1, "{attempts:?}");
+        assert_eq!(life.show(&attempts[0], "kept"), "mine");
+        assert_eq!(life.show("late", "result"), "done");
+        life.run(&["gc"]).expect(0);
+        assert_eq!(life.attempts(), attempts);
+        life.repo.assert_sound();
+    }
+}
+
+/// Another branch wants the only slot, from another environment.
+fn life_goes_on(life: &Life, moved: Option<&std::path::Path>, cache: &std::path::Path) {
+    let repo = moved.map_or(life.repo.path(), std::path::Path::to_owned);
+    for (args, code) in
+        [(&["set-state", "next", "-b", "late", "--no-tick"][..], 0), (&["tick", "--jobs", "1", "late"], 0)]
+    {
+        let mut command = life.aynig(args);
+        command.current_dir(&repo).env("XDG_CACHE_HOME", cache);
+        support::life::done(command.output().unwrap()).expect(code);
+    }
+}

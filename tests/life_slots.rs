@@ -363,3 +363,35 @@ fn a_split_index_of_a_slot_does_not_break_the_user_s_git() {
     }
     after("git update-index --split-index; echo x >file; git add file; exit 1");
 }
+
+/// K14, K28, K45: what is a slot is not said by its name.
+#[test]
+fn a_worktree_of_the_user_that_is_named_as_a_slot_is_theirs() {
+    let life = Life::new(&[("build", &format!("echo x >>file{DONE}"))]);
+    for number in [0, 7] {
+        let dir = life.repo.home().join(format!("aynig-slot-{number}"));
+        life.git(&["worktree", "add", "-q", "-b", &format!("mine{number}"), dir.to_str().unwrap()]);
+        life.event(&format!("mine{number}"), "build", "");
+        life.git(&["-C", dir.to_str().unwrap(), "reset", "-q", "--hard"]);
+        for jobs in ["1", "9"] {
+            life.event("work", "build", "");
+            life.tick(&["--jobs", jobs, "work"]).expect(0);
+        }
+        life.tick(&["--jobs", "1", &format!("mine{number}")]).expect(0);
+        assert_eq!(fs::read_to_string(dir.join("file")).unwrap(), "one\nx\n", "the outcome is there");
+        life.run(&["gc"]).expect(0);
+        assert_eq!(life.git(&["-C", dir.to_str().unwrap(), "status", "--porcelain"]), "");
+        assert_eq!(
+            life.git(&["-C", dir.to_str().unwrap(), "branch", "--show-current"]),
+            format!("mine{number}")
+        );
+    }
+    // A slot stays one without its lock.
+    life.command("build", "rm \"$(git rev-parse --git-dir)/locked\"; exit 1");
+    life.git(&["commit", "-qam", "unlocks"]);
+    life.event("unlocked", "build", "");
+    life.tick(&["--jobs", "1", "unlocked"]);
+    life.run(&["gc"]).expect(0);
+    let left = fs::read_dir(life.repo.git_dir().join("worktrees")).unwrap();
+    assert_eq!(left.count(), 2);
+}

@@ -14,11 +14,10 @@ use crate::runner::Tip;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
 use crate::store::hooks::HookEvent;
+use crate::store::slots::is_slot;
 use crate::store::{RefName, glance};
 use crate::supervisor::interrupt::Interrupt;
-use std::ffi::OsStr;
 use std::io::{BufRead, Read};
-use std::path::Path;
 
 /// `git aynig hook <event>`. Always 0: the commit, the merge or the push is done already.
 pub fn run(global: &Global, args: &Hook) -> i32 {
@@ -75,12 +74,6 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
             chain::start(&session, &[branch], if rebased { &["--after-rebase"] } else { &[] })
         }
     }
-}
-
-/// True for the Git directory of a slot: what a command commits there is the runner's to look at.
-fn is_slot(git_dir: &Path) -> bool {
-    let name = git_dir.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    name.starts_with("aynig-slot-") && git_dir.parent().is_some_and(|p| p.ends_with("worktrees"))
 }
 
 fn one_line(session: &Session) -> Result<(), Failure> {

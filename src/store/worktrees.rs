@@ -56,11 +56,10 @@ pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
         return Ok(found);
     };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with(super::slots::ADMIN_PREFIX) {
+        let git_dir = entry.path();
+        if super::slots::is_slot(&git_dir) {
             continue;
         }
-        let git_dir = entry.path();
         let Ok(dot_git) = std::fs::read_to_string(git_dir.join("gitdir")) else { continue };
         let dot_git = git_dir.join(dot_git.trim_end_matches('\n'));
         let away = !dot_git.exists();

@@ -4,7 +4,7 @@ use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, existing, name, quoted, shown};
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::{Runner, RunnerError, logs};
-use crate::store::{checkout, locks};
+use crate::store::{checkout, locks, slots};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, access};
 use std::os::unix::fs::MetadataExt;
@@ -117,7 +117,7 @@ impl Runner<'_> {
         let common = &self.repo.common_dir;
         let worktrees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
         // A slot's own is replaced with the slot.
-        let others = worktrees.filter(|e| !e.file_name().as_encoded_bytes().starts_with(b"aynig-slot-"));
+        let others = worktrees.filter(|e| !slots::is_slot(&e.path()));
         let indexes = others.map(|e| e.path().join("index.lock")).chain([common.join("index.lock")]);
         let all = indexes
             .map(|path| (path, "outcomes cannot be brought into that working tree"))

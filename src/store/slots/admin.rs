@@ -44,7 +44,7 @@ impl Slot {
         let mut files = vec![
             ("commondir", b"../..\n".to_vec()),
             ("gitdir", gitdir),
-            ("locked", b"a slot of git-aynig: 'git aynig gc' removes it\n".to_vec()),
+            ("locked", super::place::REASON.to_vec()),
         ];
         if repo.reftable {
             files.push(("refs/heads", b"this repository uses the reftable format\n".to_vec()));
@@ -157,7 +157,7 @@ impl Slot {
     /// Lets go of what a run left in the registration that stands in the user's way: a branch that is checked
     /// out can't be checked out, renamed or deleted elsewhere, and neither can one in a rebase.
     pub fn leave(&self, repo: &Repository, lease: ObjectId) -> Result<(), StoreError> {
-        if !self.admin.exists() {
+        if !self.is_registered() {
             return Ok(());
         }
         self.clean_admin(repo)?;

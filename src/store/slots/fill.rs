@@ -43,6 +43,11 @@ impl Slot {
         commit: ObjectId,
         tree: ObjectId,
     ) -> Result<Filled, StoreError> {
+        if self.admin.exists() && !self.is_registered() {
+            let taken = std::io::ErrorKind::AlreadyExists.into();
+            return Err(io("register the slot as", &self.admin)(taken));
+        }
+        self.go_home();
         let known = self.record.tree.is_some() && self.is_folder();
         if known && self.admin.exists() {
             match self.refill(repo, commit, tree) {

@@ -11,6 +11,7 @@ pub mod admin;
 pub mod attributes;
 pub mod fill;
 pub mod harvest;
+pub mod place;
 pub mod scan;
 
 use super::repository::Repository;
@@ -18,6 +19,8 @@ use super::{RefName, StoreError};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::hold;
 use nix::fcntl::{Flock, FlockArg};
+pub use place::is_slot;
+use place::{Place, is_foreign, number_of};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -37,6 +40,9 @@ pub struct Record {
     /// The permissions that its folders were made with.
     #[serde(default)]
     pub folder_mode: Option<u32>,
+    /// Where its folder is; records of earlier versions do not say.
+    #[serde(default)]
+    pub place: Option<Place>,
     /// The run whose work may still be in the slot.
     pub run: Option<Occupant>,
 }
@@ -90,7 +96,10 @@ pub struct Pool<'r> {
 /// A slot that this process holds.
 pub struct Slot {
     number: usize,
+    /// Where it is: with work of a run from another environment in it, not yet at `home`.
     dir: PathBuf,
+    /// Where it is to be.
+    home: PathBuf,
     notes: PathBuf,
     admin: PathBuf,
     record: Record,
@@ -137,9 +146,18 @@ impl<'r> Pool<'r> {
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
 
-    /// The numbers of the slots, those already filled with `tree` first.
+    /// The numbers of the slots, those already filled with `tree` first, those that are the user's left out.
     pub fn order(&self, tree: ObjectId) -> Vec<usize> {
-        ordered(self.size, &tree.to_string(), |n| read_record(&self.notes, n))
+        let ours = (0..).filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))).take(self.size).collect();
+        ordered(ours, &tree.to_string(), |n| read_record(&self.notes, n))
+    }
+
+    fn admin(&self, number: usize) -> PathBuf {
+        self.repo.common_dir.join("worktrees").join(format!("{ADMIN_PREFIX}{number}"))
+    }
+
+    fn home(&self, number: usize) -> PathBuf {
+        self.root.join(number.to_string())
     }
 
     /// Numbers of all slots that ever were, whatever the size now.
@@ -156,8 +174,8 @@ impl<'r> Pool<'r> {
     pub fn registered(&self) -> Vec<usize> {
         let mut numbers = self.known();
         if let Ok(entries) = std::fs::read_dir(self.repo.common_dir.join("worktrees")) {
-            let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
-            numbers.extend(names.filter_map(|n| n.strip_prefix(ADMIN_PREFIX)?.parse::<usize>().ok()));
+            let numbered = entries.flatten().filter_map(|e| number_of(&e.path()));
+            numbers.extend(numbered.filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))));
         }
         numbers.sort_unstable();
         numbers.dedup();
@@ -177,12 +195,16 @@ impl<'r> Pool<'r> {
 
     /// The slot of this number without its lock: to look at, from inside the run that has it.
     pub fn borrow(&self, number: usize) -> Slot {
+        let (home, admin) = (self.home(number), self.admin(number));
+        let record = read_record(&self.notes, number);
+        let elsewhere = record.place.as_ref().and_then(|place| place.elsewhere(&home, &admin));
         Slot {
             number,
-            dir: self.root.join(number.to_string()),
+            dir: elsewhere.unwrap_or_else(|| home.clone()),
+            home,
             notes: self.notes.clone(),
-            admin: self.repo.common_dir.join("worktrees").join(format!("{ADMIN_PREFIX}{number}")),
-            record: read_record(&self.notes, number),
+            admin,
+            record,
             index: std::cell::OnceCell::new(),
             placed: None,
             _lock: None,
@@ -204,9 +226,8 @@ impl<'r> Pool<'r> {
 
 /// Slots with this tree first, then used ones, then new ones. Each is read once: other processes write what is
 /// read, and a sort that sees two answers to one question panics.
-fn ordered(size: usize, tree: &str, read: impl Fn(usize) -> Record) -> Vec<usize> {
-    let mut numbers: Vec<usize> = (0..size).collect();
-    if size > 1 {
+fn ordered(mut numbers: Vec<usize>, tree: &str, read: impl Fn(usize) -> Record) -> Vec<usize> {
+    if numbers.len() > 1 {
         numbers.sort_by_cached_key(|n| {
             let record = read(*n);
             (record.tree.as_deref() != Some(tree), record.tree.is_none(), *n)
@@ -247,7 +268,7 @@ impl Slot {
 
     /// True where anything of it is there, be it only its registration.
     pub fn exists(&self) -> bool {
-        self.admin.exists() || self.dir.exists() || self.notes.join(format!("{}.json", self.number)).exists()
+        self.is_registered() || self.dir.exists() || self.notes.join(format!("{}.json", self.number)).exists()
     }
     /// The file that the guardian holds locked.
     pub fn hold_path(&self) -> PathBuf {
@@ -332,7 +353,9 @@ impl Slot {
             std::fs::rename(&self.dir, &aside).map_err(io("move aside", &self.dir))?;
             let _ = super::remove_tree(&aside);
         }
-        let _ = std::fs::remove_dir_all(&self.admin);
+        if self.is_registered() {
+            let _ = std::fs::remove_dir_all(&self.admin);
+        }
         self.save()
     }
 }
@@ -349,7 +372,7 @@ mod tests {
         for _ in 0..200 {
             looks.set(0);
             let seed = Cell::new(noise);
-            let order = ordered(50, "t", |_| {
+            let order = ordered((0..50).collect(), "t", |_| {
                 looks.set(looks.get() + 1);
                 seed.set(seed.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
                 let tree = [Some("t".to_owned()), Some("other".to_owned()), None]
@@ -364,6 +387,6 @@ mod tests {
             tree: (n > 2).then(|| if n == 4 { "t" } else { "x" }.into()),
             ..Record::default()
         };
-        assert_eq!(ordered(6, "t", filled), [4, 3, 5, 0, 1, 2]);
+        assert_eq!(ordered((0..6).collect(), "t", filled), [4, 3, 5, 0, 1, 2]);
     }
 }
