@@ -395,3 +395,25 @@ fn a_worktree_of_the_user_that_is_named_as_a_slot_is_theirs() {
     let left = fs::read_dir(life.repo.git_dir().join("worktrees")).unwrap();
     assert_eq!(left.count(), 2);
 }
+
+/// K14: nobody committed them, and what is written under them is too old, once Git is done, to be read again.
+#[test]
+fn attributes_of_an_earlier_run_are_gone_before_anything_is_written() {
+    let leave = "echo '* eol=crlf' | tee dir/.gitattributes >.gitattributes; rm file dir/other; exit 1";
+    let life = Life::new(&[("leave", leave), ("look", &format!("cat file dir/other >\"$T/seen\"{DONE}"))]);
+    let (real, bin) = (which::which("git").unwrap(), life.shared().join("bin"));
+    fs::create_dir(&bin).unwrap();
+    let slow = format!(
+        "#!/bin/sh\n'{}' \"$@\" || exit; case \"$*\" in *read-tree*) sleep 0.1 ;; esac\n",
+        real.display()
+    );
+    fs::write(bin.join("git"), slow).unwrap();
+    fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for (branch, state) in [("first", "leave"), ("second", "look")] {
+        life.event(branch, state, "");
+        let mut tick = life.aynig(&["tick", "--jobs", "1", branch]);
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        tick.env("PATH", path).output().unwrap();
+    }
+    assert_eq!(life.said("seen"), "one\ntwo\n");
+}

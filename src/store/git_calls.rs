@@ -203,8 +203,8 @@ impl RepoGit {
         })
     }
 
-    /// Brings index and files of a slot to a tree, whatever was there; untracked and ignored files go.
-    pub(super) fn switch_tree(
+    /// Brings index and files of a slot to a tree.
+    pub(super) fn read_tree(
         &self,
         git_dir: &Path,
         dir: &Path,
@@ -212,10 +212,20 @@ impl RepoGit {
         no_filters: bool,
         hold: Option<&File>,
     ) -> Result<(), StoreError> {
-        let tree = tree.to_string();
-        let command = || self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold);
-        command()?.verb("read-tree").args(["--reset", "-u", &tree]).ok()?;
-        command()?.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
+        let command = self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?;
+        command.verb("read-tree").args(["--reset", "-u", &tree.to_string()]).ok().map(drop)
+    }
+
+    /// Removes what the index does not know, ignored or not.
+    pub(super) fn clean(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        no_filters: bool,
+        hold: Option<&File>,
+    ) -> Result<(), StoreError> {
+        let command = self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?;
+        command.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
     }
 
     /// Stages every file that is not ignored into the index file `index`, `nested` left out.
