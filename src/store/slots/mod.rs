@@ -215,13 +215,6 @@ impl<'r> Pool<'r> {
     pub fn peek(&self, number: usize) -> Record {
         read_record(&self.notes, number)
     }
-
-    /// The number of the slot whose worktree `dir` is in; `None` elsewhere.
-    pub fn containing(&self, dir: &Path) -> Option<usize> {
-        let root = std::fs::canonicalize(&self.root).ok()?;
-        let inside = dir.strip_prefix(root).ok()?;
-        inside.components().next()?.as_os_str().to_str()?.parse().ok()
-    }
 }
 
 /// Slots with this tree first, then used ones, then new ones. Each is read once: other processes write what is
