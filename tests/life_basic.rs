@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
-use support::life::{Life, differences};
+use support::life::{Life, NOT_THEIRS, differences};
 
 const BUILD: &str = "echo said; echo wrong >&2; echo new >>file; echo add >added\n\
     echo 'SET_STATE {\"state\":\"review\",\"subject\":\"done\",\"body\":\"the body\"}'";
@@ -83,19 +83,9 @@ fn what_is_the_users_stays_byte_for_byte() {
     life.git(&["stash", "apply", "-q", "--index"]);
     life.event("work", "build", "");
     let status = life.git(&["status", "--porcelain=v2", "--branch"]);
-    // What a tick may write: objects, its own folder and refs, the branch with its reflog, the slot.
-    let ours = [
-        ".git/objects",
-        ".git/aynig",
-        ".git/refs/aynig",
-        ".git/refs/heads/work",
-        ".git/logs/refs/heads/work",
-        ".git/worktrees",
-        ".aynig/logs",
-    ];
-    let before = life.snapshot(&ours);
+    let before = life.snapshot(NOT_THEIRS);
     life.tick(&["work"]).expect(0);
-    assert_eq!(differences(&before, &life.snapshot(&ours)), Vec::<PathBuf>::new());
+    assert_eq!(differences(&before, &life.snapshot(NOT_THEIRS)), Vec::<PathBuf>::new());
     assert_eq!(life.git(&["status", "--porcelain=v2", "--branch"]), status);
     assert_eq!(life.git(&["for-each-ref", "refs/aynig/"]), "");
     life.repo.assert_sound();

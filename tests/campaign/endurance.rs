@@ -6,7 +6,7 @@
 //! against `git rev-parse` at the same moment. Once by as many processes, once by one.
 
 use super::row::Sweep;
-use super::support::life::{Life, differences};
+use super::support::life::{Life, NOT_THEIRS, differences};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -112,17 +112,6 @@ fn one(sweep: &Sweep, life: &Life) -> (Duration, Duration) {
     }
     (took, yard)
 }
-
-/// What is the user's: the working tree, its index, HEAD, the configuration, other refs and their logs (V15).
-const NOT_THEIRS: &[&str] = &[
-    ".git/objects",
-    ".git/aynig",
-    ".git/refs/aynig",
-    ".git/refs/heads/work",
-    ".git/logs/refs/heads/work",
-    ".git/worktrees",
-    ".aynig/logs",
-];
 
 fn nothing_more(sweep: &Sweep, before: &Left, after: &Left) {
     if before != after {

@@ -246,6 +246,18 @@ impl Life {
     }
 }
 
+/// What a tick of `work` may write, its logs included: objects, its own folder and refs, the branch with its reflog,
+/// the slot. All else is the user's (V15): the working tree, its index, HEAD, the configuration, other refs.
+pub const NOT_THEIRS: &[&str] = &[
+    ".git/objects",
+    ".git/aynig",
+    ".git/refs/aynig",
+    ".git/refs/heads/work",
+    ".git/logs/refs/heads/work",
+    ".git/worktrees",
+    ".aynig/logs",
+];
+
 /// The paths whose content differs between two snapshots.
 pub fn differences(a: &BTreeMap<PathBuf, Vec<u8>>, b: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
     a.keys()
