@@ -255,15 +255,30 @@ pub(super) fn remove_tree(root: &Root, path: &Path) -> Result<(), GovernedError>
     sync_parent(root, path)
 }
 
+/// How often a folder is emptied that somebody, such as a worker, writes into at that moment.
+const TRIES: usize = 20;
+
 fn remove_below(path: &Path, is_dir: bool) -> Result<(), GovernedError> {
     if !is_dir {
         return unlink(path);
     }
-    for entry in fs::read_dir(path).map_err(io("list", path))? {
-        let entry = entry.map_err(io("list", path))?;
-        let is_dir = entry.file_type().map_err(io("read", path))?.is_dir();
-        remove_below(&entry.path(), is_dir)?;
+    let mut left = TRIES;
+    loop {
+        let entries = match fs::read_dir(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(io("list", path))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(io("list", path))?;
+            let is_dir = entry.file_type().map_err(io("read", path))?.is_dir();
+            remove_below(&entry.path(), is_dir)?;
+        }
+        step();
+        left -= 1;
+        match fs::remove_dir(path) {
+            Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty && left > 0 => {}
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            removed => return removed.map_err(io("remove", path)),
+        }
     }
-    step();
-    fs::remove_dir(path).map_err(io("remove", path))
 }
