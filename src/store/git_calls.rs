@@ -60,8 +60,6 @@ impl RepoGit {
     /// A child that works on a working tree, whatever its configuration says about sparseness.
     fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> Result<GitCommand, StoreError> {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
-        // What a command changed is found as a verified slot is: whatever times it gave its files.
-        command = command.config("core.trustctime=true").config("core.checkStat=default");
         // An index of ours is copied: it has to be whole.
         command = command.config("core.splitIndex=false");
         if no_filters {

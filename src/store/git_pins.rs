@@ -19,7 +19,7 @@ pub(super) const PINNED: &[&str] = &[
     "core.fsmonitor=false",
     // Whoever sets it tells Git of their own changes; nobody tells it of a command's.
     "core.ignoreStat=false",
-    // Nor is a change missed for its times: what the user's own Git may overlook is still theirs.
+    // Nor is a change missed for its times, a command's or the user's: what the user's Git may overlook is theirs.
     "core.trustctime=true",
     "core.checkStat=default",
     // No background process that outlives the child and holds locks.
