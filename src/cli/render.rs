@@ -16,6 +16,7 @@ use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded,
 use crate::store::RefName;
 use crate::store::command_tree::NOT_EXECUTABLE;
 use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 
 /// The schema of a report.
 pub const TICK_SCHEMA: &str = "aynig.tick/1";
@@ -207,6 +208,15 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         }
         Note::NestedRepositories(names) => {
             format!("repositories inside the worktree were left out: {}", some(names))
+        }
+        Note::SubmodulesKept(folder, names) => {
+            let fetch = |name: &PathBuf| {
+                let word = |path: &Path| shell_word(path.as_os_str().as_encoded_bytes());
+                format!("\nhint: git -C {} fetch {}", word(name), word(&folder.join(name)))
+            };
+            let hints: String = names.iter().map(fetch).collect();
+            let kept = place(folder);
+            format!("commits in submodules that their remotes are not known to have are kept in '{kept}'{hints}")
         }
         Note::NotCommitted(path, home) => {
             let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));

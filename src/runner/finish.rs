@@ -103,6 +103,7 @@ impl Runner<'_> {
                 }
             };
             if let Some(ran) = done {
+                self.note_modules(&ran.run_id, report);
                 return Ok(ran);
             }
         }

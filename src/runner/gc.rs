@@ -9,6 +9,7 @@ use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
+use crate::store::slots::modules;
 use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
@@ -36,6 +37,7 @@ pub enum Kind {
     Log,
     RunFolder,
     Attempt,
+    Submodules,
     RunRef,
     Commands,
     Lock,
@@ -50,6 +52,7 @@ impl Kind {
             Kind::Log => "log",
             Kind::RunFolder => "run-folder",
             Kind::Attempt => "attempt",
+            Kind::Submodules => "submodules",
             Kind::RunRef => "run-ref",
             Kind::Commands => "commands",
             Kind::Lock => "lock",
@@ -110,7 +113,15 @@ impl<'a> Collector<'a> {
 
     /// Removes what is dead. What fails is set aside and the rest goes on.
     pub fn collect(mut self) -> Collected {
-        let steps = [Self::slots, Self::runs, Self::attempts, Self::commands, Self::locks, Self::leftovers];
+        let steps = [
+            Self::slots,
+            Self::runs,
+            Self::attempts,
+            Self::submodules,
+            Self::commands,
+            Self::locks,
+            Self::leftovers,
+        ];
         for step in steps {
             if let Err(error) = step(&mut self) {
                 self.out.failed.push(error);
@@ -167,7 +178,7 @@ impl<'a> Collector<'a> {
                 .notes
                 .into_iter()
                 .find_map(|note| if let Note::FoundAttempt(name, _) = note { Some(name) } else { None });
-            slot.remove()?;
+            slot.remove(runner.repo)?;
             self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept });
         }
         if !self.dry {
@@ -261,6 +272,16 @@ impl<'a> Collector<'a> {
             };
             if since.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit) {
                 self.delete_ref(Kind::Attempt, &name, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was kept of submodules, by its age.
+    fn submodules(&mut self) -> Result<(), RunnerError> {
+        for path in entries(&modules::kept(self.runner.repo)) {
+            if self.is_older(&path, self.expiry.attempts) {
+                self.remove(Kind::Submodules, path);
             }
         }
         Ok(())

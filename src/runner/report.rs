@@ -224,6 +224,8 @@ pub enum Note {
     TrailersLeftOut(Vec<String>),
     /// Repositories inside the slot that were left out of the outcome.
     NestedRepositories(Vec<String>),
+    /// Commits in submodules that their remotes may not have: the folder that keeps them, and the submodules' names.
+    SubmodulesKept(PathBuf, Vec<PathBuf>),
     /// A command of that name is in the checkout, not in the commit.
     NotCommitted(String, Home),
     /// The command is on the branch, but commands come from elsewhere.

@@ -13,7 +13,7 @@ use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::store::slots::harvest::{Harvest, Stage};
-use crate::store::slots::{Occupant, Pool, Slot};
+use crate::store::slots::{Occupant, Pool, Slot, modules};
 use crate::store::{NewCommit, RefName, StoreError, Swap, swap};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -141,9 +141,19 @@ impl Runner<'_> {
         if let Some(lease) = occupant.lease_id() {
             let _ = slot.leave(self.repo, lease);
         }
+        self.note_modules(&occupant.run_id, report);
         self.unfollow(&occupant.run_id);
         slot.occupy(None)?;
         Ok(true)
+    }
+
+    /// Says where the repositories of submodules are that a run left with commits of its own.
+    pub(super) fn note_modules(&self, run_id: &str, report: &mut Report) {
+        let kept = modules::kept_of(self.repo, run_id);
+        if kept.is_dir() {
+            let names = modules::names(&kept);
+            report.notes.push(Note::SubmodulesKept(kept, names));
+        }
     }
 
     /// True where a locked slot must be left to its run: [`Runner::settle`] without doing anything.

@@ -180,6 +180,23 @@ impl RepoGit {
         }
     }
 
+    /// True where a submodule's repository has commits that no branch of its remotes, as last fetched or pushed,
+    /// has.
+    pub fn has_unpublished(&self, git_dir: &Path) -> Result<bool, StoreError> {
+        // The working tree that it names may be gone.
+        let command =
+            self.git.command(git_dir).global([with_value("--work-tree=", git_dir)]).verb("rev-list");
+        let all = ["--max-count=1", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
+        Ok(!command.args(all).ok()?.is_empty())
+    }
+
+    /// Makes a submodule's repository one that can be read without the working tree that it names.
+    pub fn forget_worktree(&self, git_dir: &Path) -> Result<(), StoreError> {
+        let config = git_dir.join("config");
+        let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), config.as_os_str()]);
+        command.args(["--unset-all", "core.worktree"]).ok().map(drop)
+    }
+
     /// True where `git verify-commit` accepts the commit.
     pub fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
         let id = id.to_string();

@@ -137,7 +137,7 @@ kept under refs/aynig/attempts/ first. Never touches a branch, nor anything that
 /// `gc`, sections.
 pub const GC_MORE: &str = "\
 JSON:
-Objects with schema (aynig.gc/1), kind (slot, log, run-folder, attempt, run-ref, commands, lock, leftover), name (a path \
+Objects with schema (aynig.gc/1), kind (slot, log, run-folder, attempt, submodules, run-ref, commands, lock, leftover), name (a path \
 or ref), removed (false with --dry-run), kept (the ref that a slot's work was moved to).
 
 Exit status:

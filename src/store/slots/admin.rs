@@ -85,6 +85,7 @@ impl Slot {
     }
 
     fn clean_admin(&self, repo: &Repository) -> Result<(), StoreError> {
+        self.keep_modules(repo)?;
         let entries = std::fs::read_dir(&self.admin).map_err(io("read", &self.admin))?;
         for entry in entries {
             let entry = entry.map_err(io("read", &self.admin))?;

@@ -47,19 +47,19 @@ impl Slot {
             let taken = std::io::ErrorKind::AlreadyExists.into();
             return Err(io("register the slot as", &self.admin)(taken));
         }
-        self.go_home();
+        self.go_home(repo);
         let known = self.record.tree.is_some() && self.is_folder();
         if known && self.admin.exists() {
             match self.refill(repo, commit, tree) {
                 Ok(filled) => return Ok(filled),
-                Err(_) => self.retire()?,
+                Err(_) => self.retire(repo)?,
             }
         } else if self.dir.symlink_metadata().is_ok() || self.admin.exists() {
-            self.retire()?;
+            self.retire(repo)?;
         }
         if let Err(error) = self.fill_fresh(repo, commit, tree) {
             // Half a slot is worth nothing, and its registration may name no commit yet.
-            let _ = self.retire();
+            let _ = self.retire(repo);
             return Err(error);
         }
         Ok(Filled::Fresh)

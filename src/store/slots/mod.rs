@@ -11,6 +11,7 @@ pub mod admin;
 pub mod attributes;
 pub mod fill;
 pub mod harvest;
+pub mod modules;
 pub mod place;
 pub mod scan;
 
@@ -327,8 +328,8 @@ impl Slot {
     }
 
     /// Removes the slot's worktree, registration and notes. The lock file stays.
-    pub fn remove(mut self) -> Result<(), StoreError> {
-        self.retire()?;
+    pub fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
+        self.retire(repo)?;
         for path in [self.hold_path(), self.notes.join(format!("{}.json", self.number))] {
             let _ = std::fs::remove_file(path);
         }
@@ -336,7 +337,10 @@ impl Slot {
     }
 
     /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.
-    pub(super) fn retire(&mut self) -> Result<(), StoreError> {
+    pub(super) fn retire(&mut self, repo: &Repository) -> Result<(), StoreError> {
+        if self.is_registered() {
+            self.keep_modules(repo)?;
+        }
         self.record.tree = None;
         self.index = std::cell::OnceCell::new();
         self.placed = None;

@@ -6,6 +6,7 @@
 //! one of ours has our reason for its lock, or is where its record says. Implements K14, K26, K45.
 
 use super::super::read_plain;
+use super::super::repository::Repository;
 use super::{ADMIN_PREFIX, Slot, read_record};
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
@@ -87,10 +88,10 @@ impl Slot {
     }
 
     /// Goes to where slots are now. What was in the old folder was kept.
-    pub(super) fn go_home(&mut self) {
+    pub(super) fn go_home(&mut self, repo: &Repository) {
         if self.dir != self.home {
             // A folder that can't be removed stands in nobody's way.
-            let _ = self.retire();
+            let _ = self.retire(repo);
             let _ = self.dir.parent().map(std::fs::remove_dir);
             self.dir = self.home.clone();
         }
