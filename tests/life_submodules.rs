@@ -47,7 +47,8 @@ fn commits_in_a_submodule_are_kept_and_named() {
     let [place] = &kept(&life)[..] else { panic!("{:?}", kept(&life)) };
     assert!(place.ends_with(report["run_id"].as_str().unwrap()), "{place:?}");
     let notes = report["notes"].to_string();
-    let hint = format!("git -C libs/lib fetch '{}/libs/lib'", place.display());
+    let branch = format!("aynig-{}", &report["run_id"].as_str().unwrap()[..8]);
+    let hint = format!("git -C libs/lib fetch '{}/libs/lib' HEAD:{branch}", place.display());
     assert!(notes.contains(&hint), "{notes}");
     // Another run in the same slot, and its end, change nothing of it.
     life.event("other", "look", "");
@@ -56,7 +57,7 @@ fn commits_in_a_submodule_are_kept_and_named() {
     life.run(&["gc"]).expect(0);
     // As the hint says.
     let from = place.join("libs/lib");
-    life.git(&["-C", "libs/lib", "fetch", "-q", from.to_str().unwrap()]);
+    life.git(&["-C", "libs/lib", "fetch", "-q", from.to_str().unwrap(), &format!("HEAD:{branch}")]);
     life.git(&["checkout", "-q", "work"]);
     life.git(&["submodule", "--quiet", "update"]);
     assert_eq!(life.git(&["-C", "libs/lib", "rev-parse", "HEAD"]).trim_end(), made);

@@ -16,6 +16,7 @@ use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded,
 use crate::store::RefName;
 use crate::store::command_tree::NOT_EXECUTABLE;
 use serde_json::{Map, Value, json};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The schema of a report.
@@ -210,9 +211,11 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             format!("repositories inside the worktree were left out: {}", some(names))
         }
         Note::SubmodulesKept(folder, names) => {
+            let run: String = folder.file_name().map(OsStr::to_string_lossy).unwrap_or_default().chars().take(8).collect();
             let fetch = |name: &PathBuf| {
                 let word = |path: &Path| shell_word(path.as_os_str().as_encoded_bytes());
-                format!("\nhint: git -C {} fetch {}", word(name), word(&folder.join(name)))
+                // As a branch: Git looks no further than its refs for what a superproject asks of a submodule.
+                format!("\nhint: git -C {} fetch {} HEAD:aynig-{run}", word(name), word(&folder.join(name)))
             };
             let hints: String = names.iter().map(fetch).collect();
             let kept = place(folder);
