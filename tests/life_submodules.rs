@@ -109,3 +109,34 @@ fn commits_in_a_submodule_of_a_killed_runner_are_kept() {
         );
     }
 }
+
+/// K26: nor does a broken index keep the rest of the work from being kept.
+#[test]
+fn work_beside_a_submodule_is_kept_though_the_index_is_broken() {
+    let broken = "echo x >file; echo x >\"$(git rev-parse --git-dir)/index\"; exit 1";
+    let life = with_submodule(&[("build", &format!("{FILL}; {COMMIT}; {broken}")), ("look", NEXT)]);
+    life.event("work", "build", "");
+    let (_, report) = life.report(&["--jobs", "1", "work"]);
+    assert_eq!(report["result"].as_str(), Some("stalled"), "{report}");
+    let attempt = report["attempt"].as_str().unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(life.show(attempt, "file"), "x");
+    assert_eq!(life.rev(&format!("{attempt}:libs/lib")), life.said("made").trim_end());
+    assert_eq!(kept(&life).len(), 1);
+    life.event("other", "look", "");
+    life.tick(&["--jobs", "1", "other"]).expect(0);
+}
+
+/// K14: what is no repository any more, or never was one, holds nobody up and is kept as it is.
+#[test]
+fn a_repository_that_cannot_be_read_is_kept_as_it_is() {
+    let spoil = "cd \"$(git rev-parse --git-dir)/modules/libs/lib\"; rm packed-refs; mkfifo packed-refs; cd - >/dev/null";
+    let life = with_submodule(&[("build", &format!("{FILL}; {COMMIT}; {spoil}; {NEXT}")), ("look", NEXT)]);
+    life.event("work", "build", "");
+    let (_, report) = life.report(&["--jobs", "1", "work"]);
+    assert!(report["notes"].to_string().contains("libs/lib"), "{report}");
+    let [place] = &kept(&life)[..] else { panic!("{:?}", kept(&life)) };
+    let made = life.said("made").trim_end().to_owned();
+    assert!(place.join("libs/lib/objects").join(&made[..2]).join(&made[2..]).exists());
+    life.event("other", "look", "");
+    life.tick(&["--jobs", "1", "other"]).expect(0);
+}

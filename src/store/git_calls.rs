@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// How long a child may look at a repository that a command made: Git waits for a fifo for ever.
+const ON_A_SUBMODULE: Duration = Duration::from_secs(10);
+
 /// The `git` binary for one repository.
 #[derive(Debug, Clone)]
 pub struct RepoGit {
@@ -187,14 +190,14 @@ impl RepoGit {
         let command =
             self.git.command(git_dir).global([with_value("--work-tree=", git_dir)]).verb("rev-list");
         let all = ["--max-count=1", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
-        Ok(!command.args(all).ok()?.is_empty())
+        Ok(!command.args(all).within(ON_A_SUBMODULE).ok()?.is_empty())
     }
 
     /// Makes a submodule's repository one that can be read without the working tree that it names.
     pub fn forget_worktree(&self, git_dir: &Path) -> Result<(), StoreError> {
         let config = git_dir.join("config");
         let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), config.as_os_str()]);
-        command.args(["--unset-all", "core.worktree"]).ok().map(drop)
+        command.args(["--unset-all", "core.worktree"]).within(ON_A_SUBMODULE).ok().map(drop)
     }
 
     /// True where `git verify-commit` accepts the commit.

@@ -11,8 +11,9 @@ use crate::protocol::id::ObjectId;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What belongs in the folder; everything else is a command's.
-const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "refs", "reftable"];
+/// What belongs in the folder; everything else is a command's. What is in `modules` goes by itself, once nothing
+/// is read from the slot any more ([`Slot::drop_modules`]).
+const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "modules", "refs", "reftable"];
 
 /// How the rest of a split index is named. It goes when the index goes that needs it: with one alone, every
 /// `git gc` and `git fsck` of the user's fails.
@@ -85,7 +86,6 @@ impl Slot {
     }
 
     fn clean_admin(&self, repo: &Repository) -> Result<(), StoreError> {
-        self.keep_modules(repo)?;
         let entries = std::fs::read_dir(&self.admin).map_err(io("read", &self.admin))?;
         for entry in entries {
             let entry = entry.map_err(io("read", &self.admin))?;
@@ -161,6 +161,7 @@ impl Slot {
         if !self.is_registered() {
             return Ok(());
         }
+        self.drop_modules(repo)?;
         self.clean_admin(repo)?;
         let head = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         if !repo.reftable && ObjectId::from_hex(head.trim_ascii_end()).is_ok() {

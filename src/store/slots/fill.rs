@@ -67,6 +67,7 @@ impl Slot {
 
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {
         let failed = |why: &str| StoreError::Gix { what: "refill the slot", message: why.into() };
+        self.drop_modules(repo)?;
         self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
             // All of it was seen to be as the index says: of now on, which spares Git to look again.

@@ -339,7 +339,7 @@ impl Slot {
     /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.
     pub(super) fn retire(&mut self, repo: &Repository) -> Result<(), StoreError> {
         if self.is_registered() {
-            self.keep_modules(repo)?;
+            self.drop_modules(repo)?;
         }
         self.record.tree = None;
         self.index = std::cell::OnceCell::new();

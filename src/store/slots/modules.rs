@@ -3,8 +3,8 @@
 //! Git keeps them in the slot's registration, and with it they would go. Those with commits that no remote of
 //! theirs is known to have are moved to `aynig/submodules/<run-id>/` first. Implements K14, K26.
 
-use super::super::StoreError;
 use super::super::repository::Repository;
+use super::super::{StoreError, remove_tree};
 use super::{Slot, io};
 use std::path::{Path, PathBuf};
 
@@ -29,17 +29,15 @@ pub fn names(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Slot {
-    /// Moves the repositories of submodules out of the registration whose commits may be nowhere else.
-    pub(super) fn keep_modules(&self, repo: &Repository) -> Result<(), StoreError> {
+    /// Takes the repositories of submodules out of the registration. Those whose commits may be nowhere else are
+    /// kept.
+    pub(super) fn drop_modules(&self, repo: &Repository) -> Result<(), StoreError> {
         let modules = self.admin.join("modules");
-        if !is_folder(&modules) {
+        if modules.symlink_metadata().is_err() {
             return Ok(());
         }
         let run = self.record.run.as_ref().map(|run| run.run_id.clone());
-        let mut place = kept_of(repo, &run.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()));
-        if place.exists() {
-            place.set_extension(uuid::Uuid::new_v4().to_string());
-        }
+        let place = kept_of(repo, &run.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()));
         for name in names(&modules) {
             let module = modules.join(&name);
             // One that can't be read may hold work. One that is gone went with the one that it is in.
@@ -48,12 +46,15 @@ impl Slot {
             }
             // Its working tree goes: with that in its configuration Git would refuse to read it.
             let _ = repo.git.forget_worktree(&module);
-            let to = place.join(&name);
+            let mut to = place.join(&name);
+            if to.symlink_metadata().is_ok() {
+                to = place.join(uuid::Uuid::new_v4().to_string()).join(&name);
+            }
             let above = to.parent().unwrap_or(&place);
             std::fs::create_dir_all(above).map_err(io("create", above))?;
             std::fs::rename(&module, &to).map_err(io("move", &module))?;
         }
-        Ok(())
+        remove_tree(&modules).map_err(io("remove", &modules))
     }
 }
 
