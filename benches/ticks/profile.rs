@@ -29,7 +29,9 @@ pub fn print(place: &Place) {
         "Medians of {ROUNDS} calls under strace, which slows everything but the disk. A durable tick moves the ref \
          twice, and each time syncs the commit, the ref, and the folders that name them (K42); the yardstick \
          moves it once and syncs no folder: after a power cut its commit may be gone. The rest of a tick is \
-         the programs that it starts: itself, the guardian, the command with its interpreter.\n"
+         the programs that it starts: itself, the guardian, the command with its interpreter. A commit with \
+         the hook starts a shell, which is what a hook that does nothing costs, and git-aynig, which costs what an \
+         idle tick does.\n"
     );
     println!("| process | programs started | syncs | ms waiting for the disk |");
     println!("| --- | --- | --- | --- |");
