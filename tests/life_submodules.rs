@@ -47,19 +47,21 @@ fn commits_in_a_submodule_are_kept_and_named() {
     let [place] = &kept(&life)[..] else { panic!("{:?}", kept(&life)) };
     assert!(place.ends_with(report["run_id"].as_str().unwrap()), "{place:?}");
     let notes = report["notes"].to_string();
-    let branch = format!("aynig-{}", &report["run_id"].as_str().unwrap()[..8]);
-    let hint = format!("git -C libs/lib fetch '{}/libs/lib' HEAD:{branch}", place.display());
-    assert!(notes.contains(&hint), "{notes}");
+    let git_dir = place.join("libs/lib");
+    let push = format!("git --git-dir='{}' push origin HEAD:refs/heads/aynig-", git_dir.display());
+    assert!(notes.contains(&push), "{notes}");
     // Another run in the same slot, and its end, change nothing of it.
     life.event("other", "look", "");
     life.tick(&["--jobs", "1", "other"]).expect(0);
     assert!(!modules(&life).exists());
     life.run(&["gc"]).expect(0);
-    // As the hint says.
-    let from = place.join("libs/lib");
-    life.git(&["-C", "libs/lib", "fetch", "-q", from.to_str().unwrap(), &format!("HEAD:{branch}")]);
+    // As the hints say.
+    let git_dir = git_dir.to_str().unwrap();
+    let all = life.git(&["--git-dir", git_dir, "log", "--format=%H", "--all", "--not", "--remotes"]);
+    assert_eq!(all.trim_end(), made);
+    life.git(&["--git-dir", git_dir, "push", "-q", "origin", "HEAD:refs/heads/aynig-1"]);
     life.git(&["checkout", "-q", "work"]);
-    life.git(&["submodule", "--quiet", "update"]);
+    life.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "update"]);
     assert_eq!(life.git(&["-C", "libs/lib", "rev-parse", "HEAD"]).trim_end(), made);
     // What is kept goes as attempts go.
     let old = SystemTime::now() - Duration::from_secs(91 * 24 * 3600);
@@ -83,6 +85,46 @@ fn what_the_remote_of_a_submodule_has_is_not_kept() {
         assert_eq!(report["result"].as_str(), Some("advanced"), "{report}");
         assert!(report["notes"].as_array().is_none_or(Vec::is_empty), "{report}");
         assert!(kept(&life).is_empty() && !modules(&life).exists(), "{state}");
+    }
+}
+
+/// K14: nor is the commit that the slot was filled with, though no branch of the remote has it.
+#[test]
+fn what_a_submodule_was_filled_with_is_not_kept() {
+    let fill = format!("{FILL}; git -C libs/lib rev-parse HEAD >\"$T/had\"; {NEXT}");
+    let life = with_submodule(&[("fill", &fill)]);
+    let lib = life.shared().join("lib");
+    let lib = lib.to_str().unwrap();
+    life.git(&["-C", lib, "config", "uploadpack.allowAnySHA1InWant", "true"]);
+    life.git(&["-C", "libs/lib", "commit", "-q", "--allow-empty", "-m", "of no branch"]);
+    life.git(&["-C", "libs/lib", "push", "-q", "origin", "HEAD:refs/pull/1"]);
+    life.git(&["commit", "-qam", "of no branch"]);
+    life.event("work", "fill", "");
+    let (_, report) = life.report(&["--jobs", "1", "work"]);
+    assert_eq!(life.said("had").trim_end(), life.rev("HEAD:libs/lib"), "{report}");
+    assert!(report["notes"].as_array().is_none_or(Vec::is_empty), "{report}");
+    assert!(kept(&life).is_empty() && !modules(&life).exists());
+}
+
+/// K14: a link leads to what is not the command's: that stays where it is, and as it is.
+#[test]
+fn a_link_among_the_repositories_of_submodules_is_not_followed() {
+    let admin = "a=$(git rev-parse --absolute-git-dir); m=$(git rev-parse --path-format=absolute --git-common-dir)/modules";
+    let links = [
+        format!("{admin}; ln -s \"$m\" \"$a/modules\"; rm -rf \"$PWD\""),
+        format!("{admin}; {FILL}; ln -s \"$m/libs\" \"$a/modules/libs/lib/modules\""),
+        format!("{admin}; {FILL}; {COMMIT}; ln -s \"$m/libs\" \"$a/modules/libs/lib/modules\""),
+    ];
+    for link in links {
+        let life = with_submodule(&[("build", &format!("{link}; {NEXT}")), ("look", NEXT)]);
+        life.git(&["-C", "libs/lib", "commit", "-q", "--allow-empty", "-m", "the user's"]);
+        let own = life.git(&["-C", "libs/lib", "rev-parse", "HEAD"]);
+        life.event("work", "build", "");
+        life.tick(&["--jobs", "1", "work"]);
+        life.event("other", "look", "");
+        life.tick(&["--jobs", "1", "other"]).expect(0);
+        assert_eq!(life.git(&["-C", "libs/lib", "rev-parse", "HEAD"]), own, "{link}");
+        assert!(!modules(&life).exists());
     }
 }
 

@@ -17,7 +17,7 @@ use crate::store::RefName;
 use crate::store::command_tree::NOT_EXECUTABLE;
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The schema of a report.
 pub const TICK_SCHEMA: &str = "aynig.tick/1";
@@ -212,12 +212,11 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         }
         Note::SubmodulesKept(folder, names) => {
             let run: String = folder.file_name().map(OsStr::to_string_lossy).unwrap_or_default().chars().take(8).collect();
-            let fetch = |name: &PathBuf| {
-                let word = |path: &Path| shell_word(path.as_os_str().as_encoded_bytes());
-                // As a branch: Git looks no further than its refs for what a superproject asks of a submodule.
-                format!("\nhint: git -C {} fetch {} HEAD:aynig-{run}", word(name), word(&folder.join(name)))
+            let publish = |name: &PathBuf| {
+                let git = format!("git --git-dir={}", shell_word(folder.join(name).as_os_str().as_encoded_bytes()));
+                format!("\nhint: {git} log --all --not --remotes\nhint: {git} push origin HEAD:refs/heads/aynig-{run}")
             };
-            let hints: String = names.iter().map(fetch).collect();
+            let hints: String = names.iter().map(publish).collect();
             let kept = place(folder);
             format!("commits in submodules that their remotes are not known to have are kept in '{kept}'{hints}")
         }

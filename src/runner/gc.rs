@@ -178,7 +178,10 @@ impl<'a> Collector<'a> {
                 .notes
                 .into_iter()
                 .find_map(|note| if let Note::FoundAttempt(name, _) = note { Some(name) } else { None });
-            slot.remove(runner.repo)?;
+            if let Err(error) = slot.remove(runner.repo) {
+                self.out.failed.push(error.into());
+                continue;
+            }
             self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept });
         }
         if !self.dry {

@@ -151,7 +151,7 @@ impl Runner<'_> {
     pub(super) fn note_modules(&self, run_id: &str, report: &mut Report) {
         let kept = modules::kept_of(self.repo, run_id);
         if kept.is_dir() {
-            let names = modules::names(&kept);
+            let names = modules::names(&kept).unwrap_or_default();
             report.notes.push(Note::SubmodulesKept(kept, names));
         }
     }

@@ -183,21 +183,26 @@ impl RepoGit {
         }
     }
 
-    /// True where a submodule's repository has commits that no branch of its remotes, as last fetched or pushed,
-    /// has.
-    pub fn has_unpublished(&self, git_dir: &Path) -> Result<bool, StoreError> {
+    /// True where a submodule's repository has commits that neither these stand on nor a branch of its remotes, as
+    /// last fetched or pushed.
+    pub fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {
         // The working tree that it names may be gone.
         let command =
             self.git.command(git_dir).global([with_value("--work-tree=", git_dir)]).verb("rev-list");
-        let all = ["--max-count=1", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
-        Ok(!command.args(all).within(ON_A_SUBMODULE).ok()?.is_empty())
+        let all =
+            ["--max-count=1", "--ignore-missing", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
+        let known = known.iter().map(ObjectId::to_string);
+        Ok(!command.args(all).args(known).within(ON_A_SUBMODULE).ok()?.is_empty())
     }
 
-    /// Makes a submodule's repository one that can be read without the working tree that it names.
-    pub fn forget_worktree(&self, git_dir: &Path) -> Result<(), StoreError> {
-        let config = git_dir.join("config");
-        let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), config.as_os_str()]);
-        command.args(["--unset-all", "core.worktree"]).within(ON_A_SUBMODULE).ok().map(drop)
+    /// Makes a submodule's repository one that can be read without the working tree that it names, where that can
+    /// be.
+    pub fn forget_worktree(&self, git_dir: &Path) {
+        let files = [git_dir.join("config"), git_dir.join("config.worktree")];
+        for file in files.iter().filter(|file| super::is_plain(file)) {
+            let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
+            let _ = command.args(["--unset-all", "core.worktree"]).within(ON_A_SUBMODULE).ok();
+        }
     }
 
     /// True where `git verify-commit` accepts the commit.

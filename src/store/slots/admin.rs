@@ -161,13 +161,12 @@ impl Slot {
         if !self.is_registered() {
             return Ok(());
         }
-        self.drop_modules(repo)?;
         self.clean_admin(repo)?;
         let head = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
-        if !repo.reftable && ObjectId::from_hex(head.trim_ascii_end()).is_ok() {
-            return Ok(());
+        if repo.reftable || ObjectId::from_hex(head.trim_ascii_end()).is_err() {
+            self.detach(repo, self.head(repo).unwrap_or(lease))?;
         }
-        self.detach(repo, self.head(repo).unwrap_or(lease))
+        self.drop_modules(repo)
     }
 
     /// The commit that the slot's HEAD names, through a branch if the command checked one out.

@@ -4,8 +4,9 @@
 //! theirs is known to have are moved to `aynig/submodules/<run-id>/` first. Implements K14, K26.
 
 use super::super::repository::Repository;
-use super::super::{StoreError, remove_tree};
+use super::super::{StoreError, make_readable, remove_tree};
 use super::{Slot, io};
+use crate::protocol::id::ObjectId;
 use std::path::{Path, PathBuf};
 
 /// How deep a submodule's name, or submodules in submodules, are followed.
@@ -22,10 +23,10 @@ pub fn kept_of(repo: &Repository, run_id: &str) -> PathBuf {
 }
 
 /// The names of the submodules whose repositories are in a folder, those of submodules in submodules too.
-pub fn names(folder: &Path) -> Vec<PathBuf> {
+pub fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
-    repositories(folder, DEPTH, &mut found);
-    found.iter().filter_map(|path| path.strip_prefix(folder).ok()).map(Path::to_owned).collect()
+    repositories(folder, DEPTH, &mut found)?;
+    Ok(found.iter().filter_map(|path| path.strip_prefix(folder).ok()).map(Path::to_owned).collect())
 }
 
 impl Slot {
@@ -36,16 +37,35 @@ impl Slot {
         if modules.symlink_metadata().is_err() {
             return Ok(());
         }
+        // What a command took the rights away from can be read, and moved, once they are back.
+        self.try_drop_modules(repo, &modules).or_else(|_| {
+            make_readable(&modules);
+            self.try_drop_modules(repo, &modules)
+        })
+    }
+
+    fn try_drop_modules(&self, repo: &Repository, modules: &Path) -> Result<(), StoreError> {
         let run = self.record.run.as_ref().map(|run| run.run_id.clone());
         let place = kept_of(repo, &run.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()));
-        for name in names(&modules) {
+        let (links, mut answers) = (self.gitlinks(repo), true);
+        for name in names(modules)? {
             let module = modules.join(&name);
-            // One that can't be read may hold work. One that is gone went with the one that it is in.
-            if !module.exists() || !repo.git.has_unpublished(&module).unwrap_or(true) {
+            // It went with the one that it is in.
+            if !module.exists() {
                 continue;
             }
-            // Its working tree goes: with that in its configuration Git would refuse to read it.
-            let _ = repo.git.forget_worktree(&module);
+            // One that can't be read may hold work. After it nothing is asked any more: it may have taken long.
+            let unpublished = answers.then(|| repo.git.has_unpublished(&module, &links));
+            if let Some(Ok(false)) = unpublished {
+                continue;
+            }
+            answers = matches!(unpublished, Some(Ok(_)));
+            for inside in names(&module)?.into_iter().map(|name| module.join(name)).chain([module.clone()]) {
+                // Its working tree goes: with that in its configuration Git would refuse to read it.
+                if answers {
+                    repo.git.forget_worktree(&inside);
+                }
+            }
             let mut to = place.join(&name);
             if to.symlink_metadata().is_ok() {
                 to = place.join(uuid::Uuid::new_v4().to_string()).join(&name);
@@ -54,7 +74,17 @@ impl Slot {
             std::fs::create_dir_all(above).map_err(io("create", above))?;
             std::fs::rename(&module, &to).map_err(io("move", &module))?;
         }
-        remove_tree(&modules).map_err(io("remove", &modules))
+        // Half of a repository would be taken for one with work: what goes goes at once.
+        let aside = repo.aynig_dir().join(format!(".old-{}", uuid::Uuid::new_v4()));
+        std::fs::rename(modules, &aside).map_err(io("move", modules))?;
+        remove_tree(&aside).map_err(io("remove", &aside))
+    }
+
+    /// The commits of submodules that the slot was filled with.
+    fn gitlinks(&self, repo: &Repository) -> Vec<ObjectId> {
+        let Ok(index) = self.index(repo.hash) else { return Vec::new() };
+        let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
+        links.filter_map(|entry| super::super::gix_store::from_gix(&entry.id).ok()).collect()
     }
 }
 
@@ -62,19 +92,26 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
 
-/// The repositories below a folder, and those of their own submodules.
-fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let mut inside: Vec<PathBuf> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    inside.sort();
-    for path in inside.into_iter().filter(|path| depth > 0 && is_folder(path)) {
-        let next = match is_folder(&path.join("objects")) {
-            true => {
-                found.push(path.clone());
-                path.join("modules")
-            }
-            false => path,
-        };
-        repositories(&next, depth - 1, found);
+/// The repositories below a folder, and those of their own submodules. Links lead to what is not the command's.
+fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), StoreError> {
+    if !is_folder(folder) {
+        return Ok(());
     }
+    let entries = std::fs::read_dir(folder).map_err(io("read", folder))?;
+    let mut inside = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<PathBuf>, _>>()
+        .map_err(io("read", folder))?;
+    inside.sort();
+    for path in inside.into_iter().filter(|path| is_folder(path)) {
+        // Deeper than anybody nests them: it is kept as it is.
+        let whole = depth == 0 || path.join("HEAD").symlink_metadata().is_ok();
+        if whole {
+            found.push(path.clone());
+        }
+        if depth > 0 {
+            repositories(&if whole { path.join("modules") } else { path }, depth - 1, found)?;
+        }
+    }
+    Ok(())
 }
