@@ -511,6 +511,19 @@ fn a_push_of_many_branches_answers_each_once() {
     });
 }
 
+/// K33, K39: a push to a server whose commands come from a ref that is not there yet.
+#[test]
+fn whoever_pushes_is_told_that_the_ref_for_commands_is_missing() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/nosuch"]);
+    life.event("work", "test", "");
+    let told = said(&push(&server, &life, &["origin", "work"]));
+    assert!(told.contains("'refs/heads/nosuch', where commands come from, does not exist"), "{told}");
+    // Whoever asks for nothing need not know.
+    life.git(&["branch", "plain", "main"]);
+    assert_eq!(said(&push(&server, &life, &["origin", "plain"])), "");
+}
+
 /// K39: whatever environment Git gives it.
 #[test]
 fn the_hook_needs_nothing_of_its_environment() {

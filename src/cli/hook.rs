@@ -146,7 +146,7 @@ fn judge(session: &Session, settings: &Settings, branches: &[RefName]) -> Result
     let interrupt = Interrupt::never()?;
     let runner = session.reader(settings, &interrupt)?;
     let survey = Survey::new(&runner)?;
-    let mut ready = Vec::new();
+    let (mut ready, mut waits) = (Vec::new(), false);
     for branch in branches {
         let shown = escape(branch.short());
         let Some(status) = survey.one(branch)? else { continue };
@@ -162,8 +162,12 @@ fn judge(session: &Session, settings: &Settings, branches: &[RefName]) -> Result
             Standing::InvalidState(state, why) => {
                 output::note(&format!("aynig: {shown}: state '{}' is not usable: {why}", escape(&state)));
             }
-            Standing::NoState | Standing::Waits | Standing::Leased { .. } => {}
+            Standing::Waits => waits = true,
+            Standing::NoState | Standing::Leased { .. } => {}
         }
+    }
+    if let Some(name) = survey.absent().filter(|_| waits) {
+        super::status::absent(session, name);
     }
     Ok(ready)
 }

@@ -60,8 +60,18 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
             output::note("hint: git aynig set-state <state> -b <branch>");
         }
         people(global, &session, &settings, &surveyed.branches, now);
+        if let Some(name) = survey.absent().filter(|_| !global.quiet) {
+            absent(&session, name);
+        }
     }
     Ok(problems(&surveyed, &missing, settings.remote.as_deref()))
+}
+
+/// Says that no state has a command, for the ref that they come from does not exist.
+pub(super) fn absent(session: &Session, name: &RefName) {
+    let name = escape(name.as_bytes());
+    output::note(&format!("nothing runs here: '{name}', where commands come from, does not exist"));
+    output::note(&format!("hint: push it, or git -C {} aynig trust --ref <branch>", session.place()));
 }
 
 /// Says what could not be looked at; the exit code.

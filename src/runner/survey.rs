@@ -95,6 +95,7 @@ pub struct Survey<'a> {
     busy: Vec<(RefName, Busy, PathBuf)>,
     /// The `.aynig` tree of the ref that commands come from, where it is one.
     shared: Option<Option<ObjectId>>,
+    absent: Option<RefName>,
     trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
     found: RefCell<Found>,
 }
@@ -105,14 +106,31 @@ impl<'a> Survey<'a> {
         let attempts = runner.store.scan("refs/aynig/attempts/")?.into_iter().map(|(name, _)| name).collect();
         let busy = if runner.settings.remote.is_none() { worktrees::list(runner.repo)? } else { Vec::new() };
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
+        let mut absent = None;
         let shared = match &runner.settings.commands_from {
             CommandsFrom::Nowhere | CommandsFrom::Branch => None,
             CommandsFrom::Ref(name) => Some(match runner.commands_tip(name)? {
                 Some(id) => command_tree::find(&*runner.store, runner.store.read_commit(id)?.tree)?,
-                None => None,
+                None => {
+                    absent = Some(name.clone());
+                    None
+                }
             }),
         };
-        Ok(Self { runner, attempts, busy, shared, trees: RefCell::default(), found: RefCell::default() })
+        Ok(Self {
+            runner,
+            attempts,
+            busy,
+            shared,
+            absent,
+            trees: RefCell::default(),
+            found: RefCell::default(),
+        })
+    }
+
+    /// The ref that commands come from, where it does not exist: then no state has one.
+    pub fn absent(&self) -> Option<&RefName> {
+        self.absent.as_ref()
     }
 
     /// All branches; `only_events` leaves those out whose head is no state event.

@@ -69,6 +69,20 @@ fn status_works_where_nothing_is_trusted_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_ref_for_commands_that_does_not_exist_is_named() {
+    let rig = Rig::new();
+    rig.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/nosuch"]);
+    rig.world.raw_commit(&rig.dir, "work", b"x\n\ndwp-state: ok\n");
+    let said = rig.aynig(&["status"]).expect(0);
+    assert!(
+        said.err.contains("'refs/heads/nosuch', where commands come from, does not exist"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("hint: push it, or git -C "), "{}", said.err);
+}
+
+#[test]
 fn nothing_from_a_commit_reaches_the_terminal_as_it_is() {
     let rig = Rig::new();
     let evil = "\x1b[2J\x1b]0;gone\x07 \u{202e}x";

@@ -293,7 +293,7 @@ See also:
 pub const TRUST: &str = "\
 Whoever can push to a branch that is ticked here could otherwise run code here, as you. So nothing runs until you \
 have said which commit commands are read from. Without a flag that is the branch that is checked out: \
-what another branch brings along in its own .aynig/ is not run. With --remote or 'aynig.remote' it is the remote's branch of \
+what another branch brings along in its own .aynig/ is not run. Where 'aynig.remote' is set it is the remote's branch of \
 that name: whoever can push it decides what runs.
 
 Written to your global configuration, as 'aynig.<Git directory>.commandsFrom', where nothing that is pushed can reach \
