@@ -275,7 +275,10 @@ fn a_table_that_cant_be_read_is_no_missing_ref() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(300));
-            std::fs::write(&tables, &good).unwrap();
+            // In one step, as Git does it: a list that is empty for a moment says that there is no ref.
+            let aside = tables.with_file_name("aside");
+            std::fs::write(&aside, &good).unwrap();
+            std::fs::rename(&aside, &tables).unwrap();
         });
         assert_eq!(store.tip(&work).unwrap(), Some(first));
     });
