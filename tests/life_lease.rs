@@ -52,6 +52,21 @@ fn a_command_that_runs_past_its_lease_keeps_it() {
     assert_eq!(life.show("work", "file"), "one\nw");
 }
 
+/// K18: filling the slot took the lease beyond where it is renewed, and where a command would be stopped.
+#[test]
+fn a_lease_is_renewed_before_its_command_starts() {
+    let life = Life::new(&[("build", "echo w >>file; echo 'SET_STATE {\"state\":\"next\"}'")]);
+    life.write(".gitattributes", "file filter=slow\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "a filter"]);
+    life.config("filter.slow.smudge", "sleep 4; cat");
+    life.config("filter.slow.clean", "cat");
+    life.event("work", "build", "");
+    life.tick(&["--lease", "5s", "work"]).expect(0);
+    assert_eq!(life.states("work"), ["next", "working", "working", "build"]);
+    assert_eq!(life.show("work", "file"), "one\nw");
+}
+
 /// The command is gone, nothing was written over `head`, and the work is kept.
 fn assert_fenced(life: &Life, tick: Running, head: &str) {
     let report = tick.done().expect(3).json();
