@@ -11,8 +11,12 @@ const WAITS: &str =
     "echo w >>file; trap 'echo term >\"$T/term\"; exit 9' TERM; echo $$ >\"$T/up\"; read x <\"$T/gate\"";
 
 fn waiting(args: &[&str]) -> (Life, Running) {
+    waiting_for("", args)
+}
+
+fn waiting_for(trailers: &str, args: &[&str]) -> (Life, Running) {
     let life = Life::new(&[("build", &format!("{WAITS}\necho 'SET_STATE {{\"state\":\"next\"}}'"))]);
-    life.event("work", "build", "");
+    life.event("work", "build", trailers);
     let gate = life.gate("gate");
     let tick = life.start_tick(&[&["--json", "work"], args].concat());
     life.hear("up");
@@ -191,7 +195,7 @@ fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
 /// K18: a lease that cannot be renewed is given up before it ends.
 #[test]
 fn a_lease_that_cannot_be_renewed_is_given_up_in_time() {
-    let (life, tick) = waiting(&["--lease", "4s"]);
+    let (life, tick) = waiting_for(&format!("big: {}\n", "x".repeat(200_000)), &["--lease", "4s"]);
     let born = Instant::now();
     // Nobody of ours holds it, so it is never removed (K43).
     std::fs::write(life.path(".git/refs/heads/work.lock"), "").unwrap();
@@ -200,6 +204,12 @@ fn a_lease_that_cannot_be_renewed_is_given_up_in_time() {
     let done = tick.done();
     // The branch could not be written: the lease stays until somebody recovers it.
     assert_eq!(done.code, Some(75), "{done:?}");
+    // What was tried again and again is said once, and beside what else there is to say.
+    let report = done.json();
+    let said = |words: &str| {
+        report["notes"].as_array().unwrap().iter().filter(|n| n.as_str().unwrap().contains(words)).count()
+    };
+    assert_eq!((said("could not be looked at or renewed"), said("trailers too large")), (1, 1), "{report}");
     assert_eq!(life.states("work"), ["working", "build"]);
     std::fs::remove_file(life.path(".git/refs/heads/work.lock")).unwrap();
     eventually("the lease to end", || (life.tick(&["work"]).code != Some(3)).then_some(()));

@@ -124,7 +124,10 @@ impl Life {
         if let Some(date) = date {
             command.env("GIT_COMMITTER_DATE", format!("@{date} +0000"));
         }
-        let output = command.args(["commit-tree", "-m", message, "-p", &parent, &tree]).output().unwrap();
+        // No argument may be as long as a message.
+        let text = self.shared().join(".message");
+        fs::write(&text, message).unwrap();
+        let output = command.args(["commit-tree", "-p", &parent, &tree, "-F"]).arg(text).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let id = String::from_utf8(output.stdout).unwrap().trim_end().to_owned();
         self.repo.git(&["update-ref", &name, &id]);
