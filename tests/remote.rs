@@ -185,6 +185,41 @@ fn an_answer_that_was_cut_is_no_verdict() {
     assert!(landed >= 2, "{landed} answers were cut late enough to count");
 }
 
+/// K31: of a push or a look that fails once nobody hears; the outcome, `stalled` and `retry` get there.
+#[test]
+fn what_fails_once_is_tried_again() {
+    let net =
+        Net::new(&[("build", &format!(": >\"$T/unsent\"; {DONE}")), ("fail", ": >\"$T/unread\"; exit 1")]);
+    let a = net.machine("a");
+    let flag = |name: &str| net.life.shared().join(name);
+    for (key, program, name) in
+        [("receivepack", "git-receive-pack", "unsent"), ("uploadpack", "git-upload-pack", "unread")]
+    {
+        let once = format!(
+            "#!/bin/sh\nrm '{}' 2>/dev/null && exit 1\nexec {program} \"$@\"\n",
+            flag(name).display()
+        );
+        std::fs::write(flag(key), once).unwrap();
+        std::fs::set_permissions(flag(key), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        a.git(&["config", &format!("remote.origin.{key}"), &format!("'{}'", flag(key).display())]);
+    }
+    net.event("work", "build", "");
+    a.tick(&["work"]).expect(0);
+    assert_eq!(
+        (net.states("work"), flag("unsent").exists()),
+        (vec!["done".into(), "working".into(), "build".into()], false)
+    );
+    net.event("other", "fail", "");
+    a.tick(&["other"]).expect(1);
+    assert_eq!(
+        (net.states("other"), flag("unread").exists()),
+        (vec!["stalled".into(), "working".into(), "fail".into()], false)
+    );
+    std::fs::write(flag("unsent"), "").unwrap();
+    a.run(&["retry", "--remote", "origin", "other"]).expect(0);
+    assert_eq!((net.states("other")[0].as_str(), flag("unsent").exists()), ("fail", false));
+}
+
 /// K31: what was done is kept until the remote has it.
 #[test]
 fn an_outcome_that_the_remote_never_got_is_kept_and_landed_by_retry() {
