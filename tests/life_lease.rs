@@ -177,6 +177,9 @@ fn an_interrupted_command_is_dead_when_its_lease_ends() {
     let done = tick.done().expect(130);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert!(!lives(&pid), "{done:?}");
+    // And nobody renews it meanwhile.
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("interrupted"));
 }
 
 /// K17, K18: the kill grace is cut where the lease is lost to time; a command that ignores SIGTERM goes too.
