@@ -281,6 +281,9 @@ fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
     let message = "aynig: working\n\ndwp-state: working\ndwp-origin-state: build\n\
         dwp-run-id: 11111111-1111-4111-8111-111111111111\ndwp-runner-id: elsewhere-1\ndwp-lease-seconds: 120\n";
     let lease = life.event_at("held", message, Some(now() + 1_000_000));
+    // Nobody allowed this one, and it comes before.
+    life.config("aynig.branches", "[fhs]*");
+    let forbidden = life.event_at("abandoned", message, Some(now() - 1_000));
     let seen: String = b"refs/heads/held".iter().map(|b| format!("{b:02x}")).collect();
     let seen = life.repo.git_dir().join("aynig/seen").join(seen);
     life.git(&["switch", "-q", "-c", "first"]);
@@ -296,7 +299,7 @@ fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
     commit(&life, "build");
     done_on(&life, "second");
     eventually("a recovery", || (life.state("held") == "stalled").then_some(()));
-    assert_eq!(life.rev("held^"), lease);
+    assert_eq!((life.rev("held^"), life.rev("abandoned")), (lease, forbidden));
 }
 
 /// K41: hooks of others keep working, and are as before when ours are gone.

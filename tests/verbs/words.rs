@@ -136,8 +136,8 @@ fn a_lease_that_lives_on_says_for_how_long() {
     let rig = Rig::new();
     rig.world.commit_files(&rig.dir, "main", &[(".aynig/command/quiet", "#!/bin/sh\n")], "quiet");
     rig.set("work", "quiet");
-    let said = rig.aynig(&["tick", "--lease", "90s", "work"]).expect(0);
-    let lives = ["for 90s (", "for 89s (", "for 88s ("].iter().any(|s| said.out.contains(s));
+    let said = rig.aynig(&["tick", "--lease", "90s", "--grace", "60s", "work"]).expect(0);
+    let lives = ["for 150s (", "for 149s (", "for 148s ("].iter().any(|s| said.out.contains(s));
     assert!(lives && said.out.contains("its lease lives on"), "{}", said.out);
     assert_eq!(hints(&said), ["git aynig cancel work"]);
     // Whoever comes later is told as much.
