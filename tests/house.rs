@@ -36,7 +36,7 @@ const OWNED: &[(&str, &[&str])] = &[
 ];
 
 /// Most lines of a source file.
-const LINES_MAX: usize = 400;
+const LINES_MAX: usize = 600;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
