@@ -1,10 +1,9 @@
 //! Small file operations that this room shares: writing aside, syncing, removing what may be read-only, and
 //! reading what a command may have put a fifo, a device or a link in the place of.
 
-use super::{StoreError, io_error};
+use super::{StoreError, beneath, io_error};
 use nix::fcntl::OFlag;
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -41,22 +40,11 @@ pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     })
 }
 
-/// The content of a plain file, at most `limit` bytes. A command may have put anything there: no link is
-/// followed, no fifo waited for, no device read; those are errors, and so is a file that is longer.
+/// The content of a plain file, at most `limit` bytes, below a folder that the caller vouches for. A command may
+/// have put anything there: no link is followed, no fifo waited for, no device read; those are errors, and so is
+/// a file that is longer.
 pub fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
-    let meta = file.metadata()?;
-    let refused = |why| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
-    if !meta.is_file() {
-        return refused("it is no plain file");
-    }
-    if meta.len() > limit {
-        return refused("it is too long");
-    }
-    let mut content = Vec::new();
-    file.take(limit).read_to_end(&mut content)?;
-    Ok(content)
+    Ok(beneath::read_plain(path, limit)?)
 }
 
 /// True for a plain file, which may be read without waiting.

@@ -52,6 +52,7 @@ pub use network::tracking;
 
 use crate::protocol::id::ObjectId;
 pub use crate::protocol::swap::Swap;
+pub use crate::supervisor::beneath;
 use std::fmt;
 use std::time::Duration;
 

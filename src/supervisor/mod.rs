@@ -7,6 +7,7 @@
 //! either side. Knows nothing of what the commands are for. Implements K16-K18.
 
 pub mod background;
+pub mod beneath;
 pub mod bounded;
 mod client;
 mod ending;

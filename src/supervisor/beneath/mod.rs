@@ -1,0 +1,441 @@
+//! Files below a folder in which somebody else may write: opened without believing a name of it.
+//!
+//! A command, or whoever pushes, may put a link, a fifo, a device or a file without end in any place that we
+//! read or write by name. Here each component of a path is opened from the folder before it, so that no link
+//! below the root leads anywhere, however often names are swapped meanwhile; what is not a regular file is
+//! not opened for long enough to wait for it; what is read or listed is bounded. An absolute path and `..` are
+//! refused. Whose the files are is the caller's to judge, by the metadata of what was opened, and so is the
+//! root itself: links on the way to it are followed. Calling sequence: [`Root::open`], then any of its methods,
+//! each with a path below the root; [`Root::below`] makes a folder there a root. [`found`] tells what is not
+//! there from what can't be had. Implements K16, K19.
+
+mod tree;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+/// Why something below a root was not done. Its words name the path from the root on.
+#[derive(Debug, thiserror::Error)]
+pub enum BeneathError {
+    /// It is not what may be opened there.
+    #[error("cannot {what} '{}': {why}", path.display())]
+    Refused {
+        /// What was to be done.
+        what: &'static str,
+        /// With what, the root included.
+        path: PathBuf,
+        /// What it is.
+        why: Refusal,
+    },
+    /// The system said no.
+    #[error("cannot {what} '{}'", path.display())]
+    Io {
+        /// What was to be done.
+        what: &'static str,
+        /// With what, the root included.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// What is not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Absolute, empty, or with `..`.
+    #[error("it is no path below that folder")]
+    Outside,
+    /// A symbolic link, at its end or on the way.
+    #[error("it is a symbolic link")]
+    Link,
+    /// A fifo, a device, a socket, or a folder where a file was asked for.
+    #[error("it is no plain file")]
+    NotPlain,
+    /// Something else where a folder was asked for.
+    #[error("it is no folder")]
+    NotFolder,
+    /// A file of more bytes than asked for, at most.
+    #[error("it is longer than {0} bytes")]
+    TooLong(u64),
+    /// A folder of more entries than asked for, at most.
+    #[error("it has more than {0} entries")]
+    TooMany(usize),
+    /// Folders in folders, more than anybody makes.
+    #[error("its folders are more than {0} deep")]
+    TooDeep(usize),
+}
+
+impl BeneathError {
+    /// True where there is nothing of that name.
+    pub fn is_missing(&self) -> bool {
+        self.io_kind() == Some(io::ErrorKind::NotFound)
+    }
+
+    /// True where there is something of that name already.
+    pub fn is_there(&self) -> bool {
+        self.io_kind() == Some(io::ErrorKind::AlreadyExists)
+    }
+
+    /// What kind of error the system's was, where it was the system's.
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Io { source, .. } => Some(source.kind()),
+            Self::Refused { .. } => None,
+        }
+    }
+
+    /// Why it was refused, where it was refused here.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Refused { why, .. } => Some(*why),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+impl From<BeneathError> for io::Error {
+    fn from(error: BeneathError) -> Self {
+        match error {
+            BeneathError::Refused { why, .. } => Self::new(io::ErrorKind::InvalidData, why),
+            BeneathError::Io { source, .. } => source,
+        }
+    }
+}
+
+/// `None` for what is not there; every other error stays one.
+pub fn found<T>(result: Result<T, BeneathError>) -> Result<Option<T>, BeneathError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a name stands for, the link itself where it is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A fifo, a device, a socket.
+    Other,
+}
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: OsString,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// A folder below which names are opened; it stays that folder, whatever its own name comes to mean.
+#[derive(Debug)]
+pub struct Root {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+/// Folders are opened to go on from, which takes no right to list them.
+#[cfg(target_os = "linux")]
+const STEP: OFlag = OFlag::O_PATH;
+#[cfg(not(target_os = "linux"))]
+const STEP: OFlag = OFlag::O_RDONLY;
+
+const SAFE: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
+
+impl Root {
+    /// This folder. The caller vouches for the path: links on the way to it are followed.
+    pub fn open(path: &Path) -> Result<Self, BeneathError> {
+        let flags = STEP | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let folder = nix::fcntl::open(path, flags, Mode::empty()).map_err(|errno| BeneathError::Io {
+            what: "open",
+            path: path.to_owned(),
+            source: errno.into(),
+        })?;
+        Ok(Self { folder, path: path.to_owned() })
+    }
+
+    /// A folder below as a root of its own.
+    pub fn below(&self, path: &Path) -> Result<Self, BeneathError> {
+        let folder = self.folder("open", path)?;
+        Ok(Self { folder, path: self.path.join(path) })
+    }
+
+    /// Where it was when it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the folder itself is: whose, and with which mode.
+    pub fn stat(&self) -> Result<FileStat, BeneathError> {
+        fstat(&self.folder).map_err(|errno| self.io("look at", Path::new(""), errno))
+    }
+
+    /// What stands there; `None` where nothing does. A link is [`Kind::Link`], and not followed.
+    pub fn kind(&self, path: &Path) -> Result<Option<Kind>, BeneathError> {
+        let look = || {
+            let (folder, name) = self.place("look at", path)?;
+            let stat = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW);
+            stat.map_err(|errno| self.io("look at", path, errno))
+        };
+        Ok(found(look())?.map(|stat| kind_of(&stat)))
+    }
+
+    /// A regular file, to be read.
+    pub fn file(&self, path: &Path) -> Result<File, BeneathError> {
+        self.open_file("read", path, OFlag::O_RDONLY, Mode::empty())
+    }
+
+    /// The whole content of a regular file of at most `limit` bytes.
+    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
+        let content = self.read_from(path, 0, limit.saturating_add(1))?;
+        match content.len() as u64 > limit {
+            true => Err(self.refused("read", path, Refusal::TooLong(limit))),
+            false => Ok(content),
+        }
+    }
+
+    /// At most `limit` bytes of a regular file, from this offset on.
+    pub fn read_from(&self, path: &Path, offset: u64, limit: u64) -> Result<Vec<u8>, BeneathError> {
+        let mut file = self.file(path)?;
+        let mut content = Vec::new();
+        let read =
+            file.seek(SeekFrom::Start(offset)).and_then(|_| file.take(limit).read_to_end(&mut content));
+        read.map(|_| content).map_err(|source| self.failed("read", path, source))
+    }
+
+    /// The last `limit` bytes of a regular file, or all that it has.
+    pub fn read_tail(&self, path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
+        let length = self.file(path)?.metadata().map_err(|source| self.failed("read", path, source))?.len();
+        self.read_from(path, length.saturating_sub(limit), limit)
+    }
+
+    /// A new file of this mode (less the umask), to be written; an error where the name stands for anything.
+    pub fn create_new(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+        self.open_file("create", path, flags, mode_of(mode))
+    }
+
+    /// A regular file to be appended to, made with this mode where there is none.
+    pub fn append(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT;
+        self.open_file("write", path, flags, mode_of(mode))
+    }
+
+    /// A regular file that is read and written, as a lock is; made with this mode where there is none.
+    pub fn lock_file(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
+        self.open_file("open", path, OFlag::O_RDWR | OFlag::O_CREAT, mode_of(mode))
+    }
+
+    /// Puts a file there at once, whole: written aside under a name that nobody has, renamed in. What stood
+    /// there is replaced, a link itself too and not what it names; a folder is not.
+    pub fn replace(&self, path: &Path, content: &[u8], mode: u32) -> Result<(), BeneathError> {
+        let (folder, name) = self.place("write", path)?;
+        let mut aside = OsString::from(".");
+        aside.push(name);
+        aside.push(format!(".{}", uuid::Uuid::new_v4().simple()));
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | SAFE;
+        let file = openat(&folder, aside.as_os_str(), flags, mode_of(mode));
+        let mut file = File::from(file.map_err(|errno| self.io("write", path, errno))?);
+        let written = file
+            .write_all(content)
+            .and_then(|()| renameat(&folder, aside.as_os_str(), &folder, name).map_err(io::Error::from));
+        written.map_err(|source| {
+            let _ = unlinkat(&folder, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+            self.failed("write", path, source)
+        })
+    }
+
+    /// Makes every folder of this path that is not there, with this mode (less the umask).
+    pub fn create_dirs(&self, path: &Path, mode: u32) -> Result<(), BeneathError> {
+        let mut at = self.again()?;
+        for name in self.names("create", path)? {
+            match mkdirat(&at, name, mode_of(mode)) {
+                Ok(()) | Err(Errno::EEXIST) => at = self.step("create", path, &at, name)?,
+                Err(errno) => return Err(self.io("create", path, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a name: a file, or a link itself.
+    pub fn remove(&self, path: &Path) -> Result<(), BeneathError> {
+        let (folder, name) = self.place("remove", path)?;
+        let gone = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
+        gone.map_err(|errno| self.io("remove", path, errno))
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_dir(&self, path: &Path) -> Result<(), BeneathError> {
+        let (folder, name) = self.place("remove", path)?;
+        let gone = unlinkat(&folder, name, UnlinkatFlags::RemoveDir);
+        gone.map_err(|errno| self.io("remove", path, errno))
+    }
+
+    /// What is in a folder (`""` for the root itself), sorted by name; an error where that is more than `limit`.
+    pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<Entry>, BeneathError> {
+        let folder = match path.as_os_str().is_empty() {
+            true => self.again()?,
+            false => self.folder("list", path)?,
+        };
+        match tree::entries(&folder, limit) {
+            Ok(Some(mut entries)) => {
+                entries.sort_by(|a, b| a.name.cmp(&b.name));
+                Ok(entries)
+            }
+            Ok(None) => Err(self.refused("list", path, Refusal::TooMany(limit))),
+            Err(errno) => Err(self.io("list", path, errno)),
+        }
+    }
+
+    /// Removes a name and, where it is a folder, all that is in it; nothing where there is nothing.
+    pub fn remove_tree(&self, path: &Path) -> Result<(), BeneathError> {
+        let place = self.place("remove", path);
+        let Some((folder, name)) = found(place)? else { return Ok(()) };
+        match tree::remove(&folder, name) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.refused("remove", path, Refusal::TooDeep(tree::DEEPEST))),
+            Err(errno) => Err(self.io("remove", path, errno)),
+        }
+    }
+
+    fn open_file(
+        &self,
+        what: &'static str,
+        path: &Path,
+        flags: OFlag,
+        mode: Mode,
+    ) -> Result<File, BeneathError> {
+        let (folder, name) = self.place(what, path)?;
+        let file = match openat(&folder, name, flags | SAFE, mode) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::EEXIST) => return Err(self.io(what, path, Errno::EEXIST)),
+            Err(errno) => {
+                let kind = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|s| kind_of(&s));
+                return Err(match kind {
+                    Ok(Kind::Link) => self.refused(what, path, Refusal::Link),
+                    Ok(Kind::Folder | Kind::Other) => self.refused(what, path, Refusal::NotPlain),
+                    Ok(Kind::File) | Err(_) => self.io(what, path, errno),
+                });
+            }
+        };
+        match file.metadata() {
+            Ok(meta) if meta.is_file() => Ok(file),
+            Ok(_) => Err(self.refused(what, path, Refusal::NotPlain)),
+            Err(source) => Err(self.failed(what, path, source)),
+        }
+    }
+
+    /// The folder that a path's last name is in, and that name.
+    fn place<'p>(&self, what: &'static str, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), BeneathError> {
+        let mut names = self.names(what, path)?;
+        let name = names.pop().ok_or_else(|| self.refused(what, path, Refusal::Outside))?;
+        Ok((self.walk(what, path, &names)?, name))
+    }
+
+    fn folder(&self, what: &'static str, path: &Path) -> Result<OwnedFd, BeneathError> {
+        self.walk(what, path, &self.names(what, path)?)
+    }
+
+    fn walk(&self, what: &'static str, path: &Path, names: &[&OsStr]) -> Result<OwnedFd, BeneathError> {
+        let mut at = self.again()?;
+        for name in names {
+            at = self.step(what, path, &at, name)?;
+        }
+        Ok(at)
+    }
+
+    fn step(
+        &self,
+        what: &'static str,
+        path: &Path,
+        at: &OwnedFd,
+        name: &OsStr,
+    ) -> Result<OwnedFd, BeneathError> {
+        let flags = STEP | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        openat(at, name, flags, Mode::empty()).map_err(|errno| {
+            match fstatat(at, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|stat| kind_of(&stat)) {
+                Ok(Kind::Link) => self.refused(what, path, Refusal::Link),
+                Ok(Kind::File | Kind::Other) => self.refused(what, path, Refusal::NotFolder),
+                Ok(Kind::Folder) | Err(_) => self.io(what, path, errno),
+            }
+        })
+    }
+
+    fn names<'p>(&self, what: &'static str, path: &'p Path) -> Result<Vec<&'p OsStr>, BeneathError> {
+        let mut names = Vec::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => names.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(self.refused(what, path, Refusal::Outside));
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    fn again(&self) -> Result<OwnedFd, BeneathError> {
+        self.folder.try_clone().map_err(|source| self.failed("open", Path::new(""), source))
+    }
+
+    fn refused(&self, what: &'static str, path: &Path, why: Refusal) -> BeneathError {
+        // Joining an absolute path would lose the root, and that is what the reader is told is not left.
+        let mut whole = self.path.clone().into_os_string();
+        whole.push("/");
+        whole.push(path);
+        BeneathError::Refused { what, path: whole.into(), why }
+    }
+
+    fn io(&self, what: &'static str, path: &Path, errno: Errno) -> BeneathError {
+        self.failed(what, path, errno.into())
+    }
+
+    fn failed(&self, what: &'static str, path: &Path, source: io::Error) -> BeneathError {
+        BeneathError::Io { what, path: self.path.join(path), source }
+    }
+}
+
+/// The content of a regular file at a path whose folder the caller vouches for, at most `limit` bytes.
+pub fn read_plain(path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
+    let (root, name) = apart(path)?;
+    root.read(name, limit)
+}
+
+/// A path's folder as a root, and its last name.
+pub fn apart(path: &Path) -> Result<(Root, &Path), BeneathError> {
+    let outside = || BeneathError::Refused { what: "open", path: path.to_owned(), why: Refusal::Outside };
+    let name = path.file_name().ok_or_else(outside)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Ok((Root::open(folder.unwrap_or(Path::new(".")))?, Path::new(name)))
+}
+
+fn mode_of(mode: u32) -> Mode {
+    Mode::from_bits_truncate(mode as nix::libc::mode_t)
+}
+
+fn kind_of(stat: &FileStat) -> Kind {
+    match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
+        SFlag::S_IFREG => Kind::File,
+        SFlag::S_IFDIR => Kind::Folder,
+        SFlag::S_IFLNK => Kind::Link,
+        _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests;
