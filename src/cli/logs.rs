@@ -157,7 +157,7 @@ fn find(
     loop {
         // In this order: a log that the run made before it ended is seen.
         let running = args.follow && wanted.is_running(runner)?;
-        let own = wanted.run_id.as_deref().and_then(|id| logs::of_run(&session.repo, id));
+        let own = wanted.run_id.as_deref().and_then(|id| logs::of_run(&session.repo, id, wanted.trigger));
         let other = || logs::latest(&session.repo, wanted.trigger);
         // While the very run is under way its own log is waited for, not an earlier one shown.
         let found = if running && wanted.run_id.is_some() { own } else { own.or_else(other) };

@@ -1,10 +1,9 @@
 //! Taking a branch: the lease commit, and the swap that makes it the head.
 //!
 //! The swap names the trigger; losing it is no error. An unknown verdict is retried with the same
-//! expectation. Also every other swap of a run goes through here. Implements K10, K11, K35 (signing), K44.
+//! expectation. Also every other swap of a run goes through here. Implements K10, K11, K35 (signing).
 
 use super::report::{Refusal, Skip, Verdict};
-use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::Event;
 use crate::protocol::holding::Moments;
@@ -167,21 +166,5 @@ impl Runner<'_> {
         self.store.set_patience(if small { left.min(CALL) } else { left });
         let by = self.signature();
         Ok(swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log)?)
-    }
-
-    /// Points the run's own ref at its lease, so that no `gc` takes it. Best effort: the branch holds it too.
-    pub(super) fn follow(&self, run_id: &str, lease: ObjectId) {
-        if let Some(name) = run_ref(run_id) {
-            let _ = swap::put_ref(&*self.scratch, &name, lease, &self.signature(), "");
-        }
-    }
-
-    /// Removes the run's own ref: the run is over.
-    pub(super) fn unfollow(&self, run_id: &str) {
-        if let Some(name) = run_ref(run_id)
-            && let Ok(Some(at)) = self.scratch.tip(&name)
-        {
-            let _ = swap::delete_ref(&*self.scratch, &name, at, &self.signature());
-        }
     }
 }

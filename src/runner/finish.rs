@@ -358,7 +358,8 @@ impl Runner<'_> {
 
     /// Lets go of slot and run ref: the run is over.
     pub(super) fn release(&self, live: &mut Live) -> Result<(), RunnerError> {
-        self.unfollow(&live.claimed.run.id);
+        let claimed = &live.claimed;
+        self.unfollow(&claimed.run.id, &[claimed.lease.id, claimed.first]);
         // What can't be cleaned now is met, and reported, where the slot is filled again.
         let _ = live.slot.leave(self.repo, live.claimed.first);
         live.slot.occupy(None)?;

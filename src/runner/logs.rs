@@ -107,12 +107,14 @@ pub(super) fn note(run_dir: &Path, logs: &Logs) -> Result<(), RunnerError> {
 }
 
 /// The logs of this very run; `None` where they, or what is known of it, are gone.
-pub fn of_run(repo: &Repository, run_id: &str) -> Option<Logs> {
+pub fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
     // An id from a commit may be anything; one that names a ref names a folder.
     super::slot::run_ref(run_id)?;
     let note = repo.aynig_dir().join("runs").join(run_id).join("log");
     let name = String::from_utf8(crate::store::read_plain(&note, 4096).ok()?).ok()?;
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
+    // One that answered another trigger is another's.
+    stem.split('.').next().filter(|id| *id == trigger.to_string())?;
     [folder(repo).0, repo.aynig_dir().join("logs")].into_iter().find_map(|folder| {
         let stdout = folder.join(&name);
         let stderr = folder.join(format!("{stem}.stderr.log"));

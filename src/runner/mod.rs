@@ -22,6 +22,7 @@ mod last_words;
 mod live;
 pub mod logs;
 mod moments;
+mod named;
 pub mod pending;
 pub mod recover;
 mod relate;

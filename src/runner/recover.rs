@@ -4,7 +4,6 @@
 //! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8.
 
 use super::report::{Recovered, Report, Verdict};
-use super::slot::attempt_ref;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
@@ -25,7 +24,7 @@ impl Runner<'_> {
     ) -> Result<(), RunnerError> {
         let Some(lease) = self.whole_lease(tip)? else { return Ok(()) };
         let run_id = lease.run_id().unwrap_or("unknown").to_owned();
-        let attempt = self.rescue(&run_id, report)?;
+        let attempt = self.rescue(&run_id, tip, report)?;
         let runner = lease.text(crate::protocol::event::RUNNER_ID).unwrap_or("unknown");
         let mut details = format!(
             "The lease of run {} by runner {} ended {} s ago without an outcome.",
@@ -47,7 +46,7 @@ impl Runner<'_> {
         let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
         match after_end(self.advance(branch, tip.id(), commit, "aynig: lease expired")?) {
             AfterEnd::Written => {
-                self.unfollow(&run_id);
+                self.unfollow(&run_id, &[tip.id()]);
                 let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
                 report.recovered.push(Recovered { run_id, state, commit, attempt });
                 Ok(())
@@ -90,8 +89,8 @@ impl Runner<'_> {
         Ok(reports)
     }
 
-    /// Keeps what a dead run left in one of our slots; says where work of it is kept.
-    fn rescue(&self, run_id: &str, report: &mut Report) -> Result<Option<RefName>, RunnerError> {
+    /// Keeps what a dead run left in one of our slots; says where work of it is kept that this lease led to.
+    fn rescue(&self, run_id: &str, lease: &Tip, report: &mut Report) -> Result<Option<RefName>, RunnerError> {
         let pool = self.pool()?;
         for number in pool.known() {
             if pool.peek(number).run.is_some_and(|run| run.run_id == run_id)
@@ -100,8 +99,7 @@ impl Runner<'_> {
                 self.settle(&mut slot, report)?;
             }
         }
-        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
-        Ok(self.store.tip(&name)?.map(|_| name))
+        Ok(self.attempt_of(run_id, lease)?.map(|(name, _)| name))
     }
 }
 

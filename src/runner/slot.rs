@@ -142,7 +142,10 @@ impl Runner<'_> {
             let _ = slot.leave(self.repo, lease);
         }
         self.note_modules(&occupant.run_id, report);
-        self.unfollow(&occupant.run_id);
+        if let Some(lease) = occupant.lease_id() {
+            // What can't be said of it now is said by `gc`.
+            let _ = self.unfollow_from(&occupant.run_id, lease);
+        }
         slot.occupy(None)?;
         Ok(true)
     }

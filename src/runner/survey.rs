@@ -175,7 +175,7 @@ impl<'a> Survey<'a> {
             Lookup::Found(command) => Some(command.path),
             Lookup::Missing | Lookup::Unusable { .. } => None,
         };
-        let attempt = self.attempt(tip.event.as_ref());
+        let attempt = self.attempt(&tip)?;
         let busy =
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
         Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, busy })
@@ -243,8 +243,13 @@ impl<'a> Survey<'a> {
     }
 
     /// Where the work of the run is kept that a `stalled` head ended.
-    fn attempt(&self, event: Option<&Event>) -> Option<RefName> {
-        let event = event.filter(|e| e.state_name().is_some_and(|s| s.as_str() == STALLED))?;
-        attempt_ref(event.text(STALLED_RUN)?).filter(|name| self.attempts.contains(name))
+    fn attempt(&self, tip: &Tip) -> Result<Option<RefName>, StoreError> {
+        let event = tip.event.as_ref();
+        let event = event.filter(|e| e.state_name().is_some_and(|s| s.as_str() == STALLED));
+        let Some(run_id) = event.and_then(|e| e.text(STALLED_RUN)) else { return Ok(None) };
+        if !attempt_ref(run_id).is_some_and(|name| self.attempts.contains(&name)) {
+            return Ok(None);
+        }
+        Ok(self.runner.attempt_of(run_id, tip)?.map(|(name, _)| name))
     }
 }

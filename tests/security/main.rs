@@ -7,6 +7,7 @@ mod before_trust;
 mod environment;
 mod escapes;
 mod files;
+mod forged;
 mod options;
 mod rows;
 mod secrets;

@@ -45,7 +45,7 @@ impl Runner<'_> {
             let log = format!("aynig: {} -> {}", run.state, next.state);
             match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
                 Moved::Won(finished) => {
-                    self.settle_inside(slot, inside, commit)?;
+                    self.settle_inside(slot, (inside, tip.id()), commit)?;
                     notes.extend(blocked_notes(finished));
                     return Ok(Written { notes, ..written(branch, commit, &next.state) });
                 }
@@ -122,12 +122,12 @@ impl Runner<'_> {
     fn settle_inside(
         &self,
         slot: Option<usize>,
-        inside: &Inside,
+        (inside, lease): (&Inside, ObjectId),
         outcome: ObjectId,
     ) -> Result<(), ChangeError> {
         let Some(number) = slot else { return Ok(()) };
         let pool = self.pool()?;
-        self.unfollow(&inside.run_id);
+        self.unfollow(&inside.run_id, &[lease]);
         for _ in 0..SLOT_TRIES {
             if let Some(mut slot) = pool.lock(number)? {
                 let occupant = slot.record().run.clone().filter(|r| r.run_id == inside.run_id);

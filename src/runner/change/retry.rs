@@ -21,12 +21,16 @@ impl Runner<'_> {
         let head = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         let stalled = self.stalled_below(branch, &head)?;
         let event = stalled.event.as_ref().ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
-        if let Some(attempt) = self.finished_attempt(event)? {
+        if let Some(attempt) = self.finished_attempt(&stalled)? {
             return self.land_attempt(branch, &head, &stalled, attempt);
         }
         let missing = |why: &str| ChangeError::NoTrigger(branch.clone(), why.to_owned());
         let trigger = event.trigger().ok_or_else(|| missing("the stalled commit names no trigger"))?;
         let trigger = self.store.read_commit(trigger).map_err(|e| missing(&e.to_string()))?;
+        if !self.descends(trigger.id, stalled.id())? {
+            // Whatever commit there is here could be named: what it says may be nobody's business on this branch.
+            return Err(missing(&format!("{} is not in its history", trigger.id)));
+        }
         let trigger = Event::of(Message::parse(&trigger.message));
         let trigger = trigger.ok_or_else(|| missing("the trigger is no state event"))?;
         let state = trigger.state_name().ok_or_else(|| missing("the trigger's state is not usable"))?;
@@ -62,10 +66,9 @@ impl Runner<'_> {
     }
 
     /// The attempt of a stalled run that is a whole outcome.
-    fn finished_attempt(&self, stalled: &Event) -> Result<Option<Tip>, ChangeError> {
-        let Some(run_id) = recover::stalled_run(stalled) else { return Ok(None) };
-        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
-        let Some(attempt) = self.store.obtain(&name)? else { return Ok(None) };
+    fn finished_attempt(&self, stalled: &Tip) -> Result<Option<Tip>, ChangeError> {
+        let Some(run_id) = stalled.event.as_ref().and_then(recover::stalled_run) else { return Ok(None) };
+        let Some((_, attempt)) = self.attempt_obtained(run_id, stalled)? else { return Ok(None) };
         let attempt: Tip = self.store.read_commit(attempt)?.into();
         let whole = attempt.event.as_ref().is_some_and(|e| {
             // A command need not say whose commit its own is; the ref's name does (K29).
@@ -111,8 +114,11 @@ impl Runner<'_> {
                 let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
                 let notes = blocked_notes(finished);
                 let run_id = stalled.event.as_ref().and_then(recover::stalled_run);
-                if let Some(name) = run_id.and_then(attempt_ref) {
-                    // It is on the branch; a ref too many goes with its age.
+                if let Some(run_id) = run_id
+                    && let Some(name) = attempt_ref(run_id)
+                    && !self.is_for_others(run_id, branch).unwrap_or(true)
+                {
+                    // It is on the branch, and nobody else's; a ref too many goes with its age.
                     let _ = swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature());
                 }
                 Ok(Written { notes, overruled, ..written(branch, commit, &state) })

@@ -1,0 +1,112 @@
+//! What an id in a commit names, where that is this commit's own.
+//!
+//! A commit may name any run, any attempt and any trigger: who writes to one branch must not move, remove or land
+//! what another's is. An attempt belongs to a branch that holds the lease which it stands on, a trigger to a
+//! branch that has it in its history, and a run ref goes only from the lease that it points to.
+//! Implements K26, K27, K44, S30.
+
+use super::slot::{attempt_ref, run_ref};
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::event::{Event, STALLED_RUN};
+use crate::protocol::id::ObjectId;
+use crate::store::{RefName, StoreError, swap};
+
+/// How many commits below a head may be no lease, before the lease is looked for no further (K29).
+const PLAIN: usize = 1000;
+
+impl Runner<'_> {
+    /// Where the work of a run is kept, if that stands on a lease of the run at or below this commit.
+    pub(super) fn attempt_of(
+        &self,
+        run_id: &str,
+        at: &Tip,
+    ) -> Result<Option<(RefName, ObjectId)>, StoreError> {
+        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
+        let Some(attempt) = self.store.tip(&name)? else { return Ok(None) };
+        Ok(self.stands_on_run(attempt, run_id, at)?.then_some((name, attempt)))
+    }
+
+    /// The same where the runner that kept it may have been elsewhere.
+    pub(super) fn attempt_obtained(
+        &self,
+        run_id: &str,
+        at: &Tip,
+    ) -> Result<Option<(RefName, ObjectId)>, StoreError> {
+        match attempt_ref(run_id) {
+            // Asked of a remote only for what this branch had leased.
+            Some(name) if self.first_lease(run_id, at)?.is_some() => {
+                self.store.obtain(&name)?;
+                self.attempt_of(run_id, at)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn stands_on_run(&self, attempt: ObjectId, run_id: &str, at: &Tip) -> Result<bool, StoreError> {
+        match self.first_lease(run_id, at)? {
+            Some(first) => self.descends(first, attempt),
+            None => Ok(false),
+        }
+    }
+
+    /// The oldest lease of a run at or below a commit, along first parents; plain commits may lie between (K29).
+    fn first_lease(&self, run_id: &str, at: &Tip) -> Result<Option<ObjectId>, StoreError> {
+        let (mut found, mut plain) = (None, 0);
+        let mut tip = at.clone();
+        loop {
+            match &tip.event {
+                Some(event) if event.is_working() && event.run_id() == Some(run_id) => found = Some(tip.id()),
+                None if plain < PLAIN => plain += 1,
+                Some(_) if tip.id() == at.id() => {}
+                Some(_) | None => return Ok(found),
+            }
+            let Some(parent) = tip.commit.parents.first().copied() else { return Ok(found) };
+            if self.store.history_ends_at(tip.id())? {
+                return Ok(found);
+            }
+            tip = self.store.read_commit(parent)?.into();
+        }
+    }
+
+    /// True where another branch stalled in this run too, as a copy of this one did, and may land its attempt.
+    pub(super) fn is_for_others(&self, run_id: &str, branch: &RefName) -> Result<bool, StoreError> {
+        for (name, commit) in self.store.read_heads("refs/heads/")?.heads {
+            let tip = Tip::from(commit);
+            let names = tip.event.as_ref().is_some_and(|event| event.text(STALLED_RUN) == Some(run_id));
+            if names && name != *branch && self.attempt_of(run_id, &tip)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Points the run's own ref at its lease, so that no `gc` takes it. Best effort: the branch holds it too.
+    pub(super) fn follow(&self, run_id: &str, lease: ObjectId) {
+        if let Some(name) = run_ref(run_id) {
+            let _ = swap::put_ref(&*self.scratch, &name, lease, &self.signature(), "");
+        }
+    }
+
+    /// Removes a run's ref where it points to one of these leases: the run is over. One that points elsewhere is
+    /// another's, or is left to `gc`.
+    pub(super) fn unfollow(&self, run_id: &str, leases: &[ObjectId]) {
+        if let Some(name) = run_ref(run_id)
+            && let Ok(Some(at)) = self.scratch.tip(&name)
+            && leases.contains(&at)
+        {
+            let _ = swap::delete_ref(&*self.scratch, &name, at, &self.signature());
+        }
+    }
+
+    /// The same for a run of ours that nobody works on any more, whose last lease is not known.
+    pub(super) fn unfollow_from(&self, run_id: &str, first: ObjectId) -> Result<(), RunnerError> {
+        let Some(name) = run_ref(run_id) else { return Ok(()) };
+        if let Some(at) = self.scratch.tip(&name)?
+            && Tip::from(self.store.read_commit(at)?).event.as_ref().and_then(Event::run_id) == Some(run_id)
+            && self.descends(first, at)?
+        {
+            self.unfollow(run_id, &[at]);
+        }
+        Ok(())
+    }
+}
