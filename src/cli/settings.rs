@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Keys that count only where the repository can't have set them.
 const PROTECTED: &[&str] =
-    &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "worktreedir"];
+    &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"];
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
@@ -209,6 +209,7 @@ impl Config {
             branches: self.all("branches"),
             require_signature: self.bool("requireSignature", false)?,
             exec: words(&self.all("exec"))?,
+            trailer_env: self.all("trailerEnv"),
             worktree_dir: self.worktree_dir(repo),
             identity: self.identity(),
             log_level_flag: flags.log_level.clone(),
@@ -280,10 +281,7 @@ impl Config {
         if short && only.is_empty() {
             only.extend(ALWAYS_PASSED.iter().map(|name| (*name).to_owned()));
         }
-        let named = |name: &str| {
-            let patterns = only.iter().flat_map(|v| v.split([' ', ',']));
-            patterns.filter(|p| !p.is_empty()).any(|p| pattern::path(p, name.as_bytes()))
-        };
+        let named = |name: &str| pattern::named(&only, name);
         let passed = |name: &OsString| {
             let Some(name) = name.to_str() else { return only.is_empty() };
             let wanted =

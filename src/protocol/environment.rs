@@ -2,8 +2,9 @@
 //!
 //! Trailers come from whoever can push, and an environment variable can be code (`LD_PRELOAD`,
 //! `BASH_ENV`, `NODE_OPTIONS`, ...). So a trailer makes a bare variable only where nothing of that
-//! name exists and the name is on no list here; in every case it makes `AYNIG_TRAILER_<KEY>`.
-//! Implements K15.
+//! name exists, the name is on no list here, and the caller lets it: no list of names is ever complete, so where
+//! whoever pushes is not trusted with code only names that somebody chose become variables. In every case
+//! it makes `AYNIG_TRAILER_<KEY>`. Implements K15.
 
 use super::message::Message;
 use std::collections::BTreeMap;
@@ -257,6 +258,11 @@ pub fn is_reserved(name: &str) -> bool {
         || RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s))
 }
 
+/// True for a name that is told whoever wrote the commit: the contract's own prefix, which nothing else reads.
+pub fn is_own(name: &str) -> bool {
+    name.starts_with("DWP_")
+}
+
 /// What of the runner's own environment never reaches a command: every `GIT_*` but those that say how to
 /// reach a network, where configuration is, and what to trace.
 pub fn is_dropped(name: &str) -> bool {
@@ -291,15 +297,15 @@ pub fn variable_name(key: &str) -> String {
 pub struct Told {
     /// Name and value, in the order of names.
     pub variables: BTreeMap<String, Vec<u8>>,
-    /// Trailers that made no bare variable because the name is reserved or exists.
+    /// Trailers that made no bare variable because the name is reserved, exists, or was not let through.
     pub reserved: Vec<String>,
     /// Values that did not fit and were left out.
     pub left_out: Vec<String>,
 }
 
-/// The variables of a trigger's trailers and body (K15). `exists` says whether the command's
-/// environment has a variable of that name already.
-pub fn tell(trigger: &Message, exists: &dyn Fn(&str) -> bool) -> Told {
+/// The variables of a trigger's trailers and body (K15). `wanted` says which names besides [`is_own`] may become
+/// bare variables, `exists` whether the command's environment has a variable of that name already.
+pub fn tell(trigger: &Message, wanted: &dyn Fn(&str) -> bool, exists: &dyn Fn(&str) -> bool) -> Told {
     let mut told = Told::default();
     let mut by_name: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
     for trailer in &trigger.trailers {
@@ -310,7 +316,8 @@ pub fn tell(trigger: &Message, exists: &dyn Fn(&str) -> bool) -> Told {
         let all = format!("AYNIG_TRAILER_{name}");
         let joined = values.join(&b'\n');
         let last = values.last().copied().unwrap_or_default();
-        let bare = !is_reserved(&name) && !exists(&name) && !name.starts_with(|c: char| c.is_ascii_digit());
+        let free = !is_reserved(&name) && !exists(&name) && !name.starts_with(|c: char| c.is_ascii_digit());
+        let bare = free && (is_own(&name) || wanted(&name));
         let size = all.len() + joined.len() + if bare { name.len() + last.len() } else { 0 } + 4;
         total += size;
         if joined.contains(&0) || all.len() + joined.len() + 2 > VARIABLE_MAX || total > TRAILERS_MAX {

@@ -13,6 +13,7 @@ pub mod event;
 pub mod holding;
 pub mod id;
 pub mod invariants;
+pub mod launch;
 pub mod message;
 pub mod name;
 pub mod obstacle;

@@ -33,6 +33,7 @@ pub mod slot;
 pub mod supervise;
 pub mod survey;
 pub mod tick;
+mod told;
 mod unsent;
 mod unstarted;
 

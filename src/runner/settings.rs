@@ -78,6 +78,8 @@ pub struct Settings {
     pub require_signature: bool,
     /// What every command is started with.
     pub exec: Vec<String>,
+    /// Names and patterns of trailers that become variables whoever pushed them.
+    pub trailer_env: Vec<String>,
     /// Where slots live.
     pub worktree_dir: PathBuf,
     /// Name and mail address of what the runner writes.

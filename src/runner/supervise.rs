@@ -2,7 +2,7 @@
 //!
 //! One loop waits for the guardian's events, the next look at the branch, the next renewal and a request
 //! to stop. The lease is given up before it ends, so that the command is dead before another may take the
-//! branch. Implements K15-K18, K29.
+//! branch. Implements K16-K18, K29.
 
 use super::claim::{Claimed, Lease};
 use super::live::Live;
@@ -12,7 +12,6 @@ use super::report::{Note, Ran, Report};
 use super::{Progress, Runner, RunnerError, io};
 use crate::protocol::complete::Exit;
 use crate::protocol::declaration::{LINE_MAX, LINE_PREFIX};
-use crate::protocol::environment;
 use crate::protocol::holding::{AfterLook, BeforeStart, Duty, NEVER, RENEW_AGAIN, after_look};
 use crate::protocol::message::Message;
 use crate::protocol::swap::{AfterRenewal, after_renewal};
@@ -22,11 +21,8 @@ use crate::store::command_tree::Command;
 use crate::store::slots::{Occupant, Slot};
 use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
 use nix::fcntl::{Flock, FlockArg};
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
@@ -128,12 +124,12 @@ impl Runner<'_> {
             }
             BeforeStart::Renew | BeforeStart::Start => {}
         }
-        let mut argv: Vec<OsString> = self.settings.exec.iter().map(OsString::from).collect();
-        argv.push(program.place.join(&program.command.path).into());
+        let start = self.start_of(branch, live, program, report)?;
         let spec = Spec {
             guardian: self.program.clone(),
-            argv,
-            env: self.environment_of(branch, live, &program.place, report),
+            argv: start.argv,
+            env: start.env,
+            stdin: start.stdin,
             cwd: live.slot.dir().to_owned(),
             stdout_log: live.logs.stdout.clone(),
             stderr_log: live.logs.stderr.clone(),
@@ -296,55 +292,6 @@ impl Runner<'_> {
             AfterRenewal::Look => Ok(false),
             AfterRenewal::Unknown(cause) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
         }
-    }
-
-    /// The command's environment (K15).
-    fn environment_of(
-        &self,
-        branch: &RefName,
-        live: &Live,
-        aynig_dir: &Path,
-        report: &mut Report,
-    ) -> Vec<(OsString, OsString)> {
-        let mut all: BTreeMap<OsString, OsString> = self.environment.iter().cloned().collect();
-        let trigger = Message::parse(&live.claimed.trigger.commit.message);
-        let told = environment::tell(&trigger, &|name| all.contains_key(OsStr::new(name)));
-        if !told.left_out.is_empty() {
-            report.notes.push(Note::TrailersLeftOut(told.left_out));
-        }
-        all.extend(told.variables.into_iter().map(|(name, value)| (name.into(), OsString::from_vec(value))));
-        let run = &live.claimed.run;
-        let log_level = format!("{}log-level", run.dialect.prefix());
-        let trailer = trigger.last(&log_level).and_then(|v| std::str::from_utf8(v).ok());
-        let flag = self.settings.log_level_flag.as_deref();
-        let level = flag.or(trailer).unwrap_or(&self.settings.log_level).to_owned();
-        let role = self.settings.role.as_ref().map_or("", |r| r.as_str()).to_owned();
-        let text = |value: &str| OsString::from(value);
-        let mut set = |names: &[&str], value: OsString| {
-            for name in names {
-                all.insert((*name).into(), value.clone());
-            }
-        };
-        set(&["COMMIT_HASH", "AYNIG_COMMIT_HASH"], text(&run.trigger.to_string()));
-        set(&["LOG_LEVEL", "AYNIG_LOG_LEVEL"], text(&level));
-        set(&["ROLE", "AYNIG_ROLE"], text(&role));
-        set(&["WORKTREE_PATH", "PWD"], live.slot.dir().into());
-        set(&["STDOUT_LOG_PATH"], live.logs.stdout.clone().into());
-        set(&["STDERR_LOG_PATH"], live.logs.stderr.clone().into());
-        set(&["AYNIG_BRANCH"], OsStr::from_bytes(branch.short()).into());
-        set(&["AYNIG_RUN_ID"], text(&run.id));
-        set(&["AYNIG_RUNNER_ID"], text(&run.runner_id));
-        set(&["AYNIG_LEASE_COMMIT"], text(&live.claimed.first.to_string()));
-        set(&["AYNIG_LEASE_SECONDS"], text(&run.lease_seconds.to_string()));
-        set(&["AYNIG_REMOTE"], text(run.remote.as_deref().unwrap_or("")));
-        set(&["AYNIG_STATE"], text(run.state.as_str()));
-        set(&["AYNIG_HOP"], text(&run.hop.to_string()));
-        set(&["AYNIG_DIR"], aynig_dir.into());
-        set(&["AYNIG_RUN_DIR"], live.dir.clone().into());
-        set(&["AYNIG_BODY_FILE"], live.dir.join("body").into());
-        set(&["AYNIG_RESULT"], live.dir.join("result").into());
-        all.remove(OsStr::new("OLDPWD"));
-        all.into_iter().collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Patterns of branches, as `git for-each-ref` matches them against short names.
+//! Patterns of branches, as `git for-each-ref` matches them against short names, of folders, and of variables.
 
 use super::RefName;
 use gix::bstr::ByteSlice;
@@ -18,4 +18,10 @@ pub fn any(patterns: &[String], branch: &RefName) -> bool {
 pub fn path(pattern: &str, path: &[u8]) -> bool {
     pattern.as_bytes() == path
         || gix::glob::wildmatch(pattern.as_bytes().as_bstr(), path.as_bstr(), Mode::empty())
+}
+
+/// True where a value names a variable: each is one name or pattern, or several with blanks or commas between.
+pub fn named(values: &[String], name: &str) -> bool {
+    let patterns = values.iter().flat_map(|value| value.split([' ', ',']));
+    patterns.filter(|pattern| !pattern.is_empty()).any(|pattern| path(pattern, name.as_bytes()))
 }

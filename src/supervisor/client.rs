@@ -35,6 +35,8 @@ pub struct Spec {
     pub argv: Vec<OsString>,
     /// The command's whole environment.
     pub env: Vec<(OsString, OsString)>,
+    /// What the command reads on its standard input; else nothing.
+    pub stdin: Option<PathBuf>,
     /// The command's working directory.
     pub cwd: PathBuf,
     /// Where stdout is kept; appended to, made with mode 0600, never through a symlink.
@@ -337,6 +339,7 @@ fn options(spec: &Spec) -> Result<Options, SupervisorError> {
     Ok(Options {
         argv: spec.argv.clone(),
         cwd: absolute(&spec.cwd)?,
+        stdin: spec.stdin.as_deref().map(absolute).transpose()?,
         stdout_log: absolute(&spec.stdout_log)?,
         stderr_log: absolute(&spec.stderr_log)?,
         log_max: spec.log_max,

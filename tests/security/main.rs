@@ -16,6 +16,7 @@ mod server;
 mod support;
 mod swaps;
 mod terminal;
+mod trailers;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

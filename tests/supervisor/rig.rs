@@ -58,6 +58,7 @@ impl Rig {
             guardian: GUARDIAN.into(),
             argv: ["/bin/sh", "-c", script].map(OsString::from).into(),
             env: self.env(),
+            stdin: None,
             cwd: self.dir.path().into(),
             stdout_log: self.path("stdout.log"),
             stderr_log: self.path("stderr.log"),

@@ -117,6 +117,7 @@ fn other_protected_keys_of_the_repository_are_ignored_with_a_warning() {
             ("branches", "nothing"),
             ("exec", "false"),
             ("passEnv", "NOTHING"),
+            ("trailerEnv", "*"),
             ("requireSignature", "true"),
             ("worktreeDir", elsewhere.to_str().unwrap()),
         ] {
@@ -127,7 +128,7 @@ fn other_protected_keys_of_the_repository_are_ignored_with_a_warning() {
         }
         let said = world.aynig(&dir, &["tick"]).expect(0);
         assert!(said.out.contains("build -> review"), "{}", said.out);
-        for key in ["branches", "exec", "passenv", "requiresignature", "worktreedir"] {
+        for key in ["branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"] {
             assert!(said.err.contains(&format!("'aynig.{key}'")), "{key}: {}", said.err);
         }
         assert!(!elsewhere.exists());

@@ -51,6 +51,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   requireSignature*  dispatch only heads that 'git verify-commit' accepts, and sign what is written (false)
   exec*              what every command is started with, such as a sandbox
   passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all, in hooks of bare repositories few, see gitaynig-server(7)
+  trailerEnv*        names or patterns of trailers that become variables besides dwp-* (none; with commandsFrom=branch all do)
   worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig; of a bare repository, aynig/worktrees in it)
   leaseDuration      how long a lease holds without renewal (5m)
   remote             the remote whose branches are meant (none)

@@ -17,6 +17,7 @@ pub const ROLE: &str = "guardian";
 pub(crate) struct Options {
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
+    pub stdin: Option<PathBuf>,
     pub stdout_log: PathBuf,
     pub stderr_log: PathBuf,
     pub log_max: u64,
@@ -44,6 +45,9 @@ impl Options {
         flag("--line-max", number(self.line_max as u128));
         if let Some(timeout) = self.timeout {
             flag("--timeout-ms", number(timeout.as_millis()));
+        }
+        if let Some(stdin) = &self.stdin {
+            flag("--stdin", stdin.clone().into());
         }
         let set = [("--hold", self.hold), ("--tee", self.tee)].into_iter().filter(|(_, set)| *set);
         args.extend(set.map(|(name, _)| name.into()));
@@ -75,6 +79,7 @@ impl Options {
         let number = |value: &OsStr| value.to_str()?.parse::<u64>().ok();
         match flag.as_bytes() {
             b"--cwd" => self.cwd = value.into(),
+            b"--stdin" => self.stdin = Some(value.into()),
             b"--stdout-log" => self.stdout_log = value.into(),
             b"--stderr-log" => self.stderr_log = value.into(),
             b"--log-max" => self.log_max = number(&value)?,
@@ -97,6 +102,7 @@ mod tests {
         let full = Options {
             argv: vec!["--tee".into(), "--".into(), OsString::from_vec(vec![0xff, b' '])],
             cwd: "/a b".into(),
+            stdin: Some("/i".into()),
             stdout_log: "/o".into(),
             stderr_log: "/e".into(),
             log_max: u64::MAX,
@@ -107,8 +113,14 @@ mod tests {
             tee: true,
             hold: true,
         };
-        let plain =
-            Options { argv: vec!["x".into()], timeout: None, hold: false, tee: false, ..full.clone() };
+        let plain = Options {
+            argv: vec!["x".into()],
+            stdin: None,
+            timeout: None,
+            hold: false,
+            tee: false,
+            ..full.clone()
+        };
         for options in [full, plain] {
             assert_eq!(Options::from_args(options.to_args().into_iter()), Ok(options));
         }

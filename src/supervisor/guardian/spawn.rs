@@ -36,7 +36,8 @@ pub(super) fn spawn(options: &Options) -> Result<Spawned, Ending> {
     for pipe in [&stdout, &stderr] {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(failed("pipe".into()))?;
     }
-    let command = exec(&options.argv, stdout_end.as_raw_fd(), stderr_end.as_raw_fd())
+    let stdin = options.stdin.as_deref().unwrap_or(Path::new("/dev/null"));
+    let command = exec(&options.argv, stdin, stdout_end.as_raw_fd(), stderr_end.as_raw_fd())
         .map_err(|errno| not_started(errno, describe(&options.argv[0], errno)))?;
     // Never fails; and if it did, a busy folder is no reason to end a run.
     let _ = chdir("/");
@@ -53,7 +54,7 @@ pub(super) fn not_started(errno: Errno, what: String) -> Ending {
     Ending::NotStarted { errno: errno as i32, what }
 }
 
-fn exec(argv: &[OsString], stdout: i32, stderr: i32) -> nix::Result<Pid> {
+fn exec(argv: &[OsString], stdin: &Path, stdout: i32, stderr: i32) -> nix::Result<Pid> {
     let text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| Errno::EINVAL);
     let args = argv.iter().map(|a| text(a.clone().into_vec())).collect::<Result<Vec<_>, _>>()?;
     let env = std::env::vars_os()
@@ -61,7 +62,7 @@ fn exec(argv: &[OsString], stdout: i32, stderr: i32) -> nix::Result<Pid> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut actions = PosixSpawnFileActions::init()?;
-    actions.add_open(0, "/dev/null", OFlag::O_RDONLY, Mode::empty())?;
+    actions.add_open(0, stdin, OFlag::O_RDONLY, Mode::empty())?;
     actions.add_dup2(stdout, 1)?;
     actions.add_dup2(stderr, 2)?;
     let mut attributes = PosixSpawnAttr::init()?;
