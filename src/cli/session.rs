@@ -9,6 +9,7 @@ use crate::runner::clock::SystemClock;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Observer, Runner, RunnerError, Silent, housekeeping};
 use crate::store::git_calls::branch_from_arg;
+use crate::store::protected::leads_to;
 use crate::store::repository::Repository;
 use crate::store::{RefName, config};
 use crate::supervisor::interrupt::Interrupt;
@@ -49,7 +50,7 @@ impl Session {
     /// Opens the repository that a folder lies in, or the one that is named.
     pub fn open_at(folder: &Path, named: Option<&Path>, quiet: bool) -> Result<Self, Failure> {
         let mut repo = Repository::discover(folder, named)?;
-        let config = Config::new(&repo, config::read(&repo)?);
+        let config = Config::new(&repo, &config::read(&repo)?);
         repo.set_durable(config.durable()?);
         if config.commands_from()? == CommandsFrom::Nowhere {
             repo.without_lazy_fetch();
@@ -195,8 +196,10 @@ impl Session {
 
     /// The folder to name in a hint, so that it works wherever it is pasted.
     pub fn place(&self) -> String {
-        let dir =
-            self.repo.work_dir.as_ref().or(self.repo.main_dir.as_ref()).unwrap_or(&self.repo.common_dir);
+        // What is pasted may be `trust`: a folder counts that Git finds this very repository from.
+        let is_ours = |dir: &&PathBuf| leads_to(dir, &self.repo.git_dir);
+        let dirs = [self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()].into_iter().flatten();
+        let dir = dirs.into_iter().find(is_ours).map_or(self.repo.site.dir(), |dir| dir);
         // What can't be shown as it is can't be pasted either: then the hint is for whoever stands here.
         let shown = dir.to_str().filter(|dir| escape(dir.as_bytes()) == *dir);
         let quoted = shown.and_then(|dir| shlex::try_quote(dir).ok());

@@ -15,13 +15,9 @@ use crate::store::repository::Repository;
 use crate::store::slots::harvest::Stage;
 use crate::store::{RefName, pattern};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Keys that count only where the repository can't have set them.
-const PROTECTED: &[&str] =
-    &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"];
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
@@ -70,25 +66,12 @@ impl Flags {
 
 impl Config {
     /// Narrows what Git's configuration says for this repository.
-    pub fn new(repo: &Repository, all: Vec<Entry>) -> Self {
-        let (mut entries, mut ignored) = (Vec::new(), Vec::new());
-        let (mut name, mut email) = (None, None);
-        for entry in all {
-            match entry.key.as_str() {
-                "user.name" => name = entry.value,
-                "user.email" => email = entry.value,
-                key => {
-                    let Some(short) = our_key(repo, key) else { continue };
-                    if PROTECTED.contains(&&*short) && !entry.protected {
-                        ignored.push(key.to_owned());
-                    } else {
-                        entries.push((short, entry.value));
-                    }
-                }
-            }
-        }
-        let identity = name.filter(|n| !n.trim().is_empty()).zip(email.filter(|e| !e.trim().is_empty()));
-        Self { entries, ignored, identity }
+    pub fn new(repo: &Repository, all: &[Entry]) -> Self {
+        let narrowed = repo.site.narrow(all);
+        let last = |key: &str| all.iter().rev().find(|e| e.key == key).and_then(|e| e.value.clone());
+        let said = |key| last(key).filter(|value| !value.trim().is_empty());
+        let identity = said("user.name").zip(said("user.email"));
+        Self { entries: narrowed.counts, ignored: narrowed.ignored, identity }
     }
 
     /// The last value of a key.
@@ -290,16 +273,6 @@ impl Config {
         };
         std::env::vars_os().filter(|(name, _)| passed(name)).collect()
     }
-}
-
-/// The short name of one of our keys, if it holds for this repository.
-fn our_key(repo: &Repository, key: &str) -> Option<String> {
-    let rest = key.strip_prefix("aynig.")?;
-    let Some((place, short)) = rest.rsplit_once('.') else { return Some(rest.to_ascii_lowercase()) };
-    let place = if place.len() > 1 { place.trim_end_matches('/') } else { place };
-    let is = |dir: &PathBuf| pattern::path(place, dir.as_os_str().as_bytes());
-    let here = is(&repo.common_dir) || repo.main_dir.as_ref().is_some_and(is);
-    here.then(|| short.to_ascii_lowercase())
 }
 
 fn env_text(name: &str) -> Option<String> {

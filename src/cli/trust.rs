@@ -22,7 +22,7 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
         return list(&session);
     }
     if args.revoke {
-        let output = session.repo.git.set_global(&config::key_of(&session.repo.common_dir, KEY), None)?;
+        let output = session.repo.git.set_global(&config::key_of(session.repo.site.dir(), KEY), None)?;
         // 5: there was nothing to remove.
         return match output.status.code() {
             Some(0 | 5) => still_trusted(global),
@@ -103,7 +103,7 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
             Failure::fatal(format!("GIT_CONFIG_GLOBAL is '{shown}', which is no file")).hint(otherwise())
         );
     }
-    let output = session.repo.git.set_global(&config::key_of(&session.repo.common_dir, KEY), Some(&value))?;
+    let output = session.repo.git.set_global(&config::key_of(session.repo.site.dir(), KEY), Some(&value))?;
     if !output.status.success() {
         return Err(Failure::fatal(format!("cannot write the global configuration: {}", output.message))
             .hint(otherwise()));

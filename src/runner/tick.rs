@@ -29,7 +29,7 @@ impl Runner<'_> {
     fn evaluate(&self, branch: &RefName, dry: bool, report: &mut Report) -> Result<Verdict, RunnerError> {
         report.remote = self.settings.remote.clone();
         if !self.settings.branches.is_empty() && !pattern::any(&self.settings.branches, branch) {
-            return Ok(Verdict::Refused(Refusal::Branch(config::key_of(&self.repo.common_dir, "branches"))));
+            return Ok(Verdict::Refused(Refusal::Branch(config::key_of(self.repo.site.dir(), "branches"))));
         }
         loop {
             if self.interrupt.signal().is_some() {

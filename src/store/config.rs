@@ -5,6 +5,7 @@
 
 use super::StoreError;
 use super::repository::Repository;
+use gix::config::source::Kind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,11 @@ pub fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
             Some(sub) => format!("{name}.{sub}"),
             None => name,
         };
-        let protected = section.meta().source.kind() != gix::config::source::Kind::Repository;
+        // Named one by one: what is not known to be the account's is the repository's.
+        let protected = match section.meta().source.kind() {
+            Kind::GitInstallation | Kind::System | Kind::Global | Kind::Override => true,
+            Kind::Repository => false,
+        };
         let mut seen = std::collections::HashMap::<String, usize>::new();
         for key in section.value_names() {
             let key = key.to_string().to_ascii_lowercase();
@@ -96,7 +101,7 @@ fn read_by_git(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
         };
         let Some((section, _)) = key.split_once('.') else { continue };
         if SECTIONS.contains(&section) {
-            let protected = scope != b"local" && scope != b"worktree";
+            let protected = matches!(scope, b"system" | b"global" | b"command");
             entries.push(Entry { key: key.to_owned(), value, protected });
         }
     }

@@ -34,6 +34,7 @@ mod network;
 pub mod pack;
 pub mod pattern;
 mod porcelain;
+pub mod protected;
 mod reading;
 mod reflog;
 pub mod remote;

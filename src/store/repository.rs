@@ -7,6 +7,7 @@
 use super::git_calls::RepoGit;
 use super::git_command::Git;
 use super::gix_store::{Backend, GixStore, Options, backend_for};
+use super::protected::{Site, standing_in};
 use super::{RefName, Store, StoreError};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::interrupt::Insistence;
@@ -26,6 +27,8 @@ pub struct Repository {
     pub main_dir: Option<PathBuf>,
     /// True without a main working tree.
     pub bare: bool,
+    /// Where it lies, for whoever decides what counts here.
+    pub site: Site,
     /// Who serves it.
     pub backend: Backend,
     /// Refs are not in files.
@@ -113,19 +116,21 @@ impl Repository {
         let bare = config.boolean("core.bare").unwrap_or(false);
         let work_dir = gix.workdir().map(&absolute);
         // Hooks are told of the Git directory alone, and stand in the working tree.
-        let work_dir = work_dir.or_else(|| if bare { None } else { stands_in(&absolute(from), &git_dir) });
+        let work_dir = work_dir.or_else(|| if bare { None } else { standing_in(&absolute(from), &git_dir) });
         let main_dir =
             if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
         let reftable =
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
         let hash = gix.object_hash();
         let git = RepoGit::new(program, common_dir.clone(), true);
+        let site = Site::find(from, &git_dir, &common_dir);
         Self {
             git_dir,
             common_dir,
             work_dir,
             main_dir,
             bare,
+            site,
             backend,
             reftable,
             durable: true,
@@ -254,17 +259,7 @@ impl Repository {
     }
 }
 
-/// The folder from here upwards whose `.git` leads to this Git directory.
-fn stands_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
-    let leads = |dir: &&Path| {
-        let dot_git = dir.join(".git");
-        let file = std::fs::read_to_string(&dot_git).unwrap_or_default();
-        let named = file.strip_prefix("gitdir: ").map(|named| dir.join(named.trim_end_matches('\n')));
-        std::fs::canonicalize(named.unwrap_or(dot_git)).is_ok_and(|there| there == git_dir)
-    };
-    from.ancestors().find(leads).map(Path::to_owned)
-}
-
+/// The main working tree, where Git would look for it: `core.worktree` counts. No decision about trust hangs on it.
 fn main_dir(
     config: &gix::config::Snapshot<'_>,
     git_dir: &Path,

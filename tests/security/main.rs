@@ -9,6 +9,7 @@ mod escapes;
 mod files;
 mod forged;
 mod options;
+mod own_words;
 mod rows;
 mod secrets;
 mod server;
