@@ -66,26 +66,56 @@ fn every_ending_of_a_command_has_its_words() {
     }
 }
 
-/// K23
+/// K23: what only the start itself can tell ends the run, in words that fit a subject.
 #[test]
-fn a_missing_interpreter_ends_stalled() {
+fn an_interpreter_that_the_worktree_lacks_ends_stalled() {
     let life = Life::new(&[]);
     life.command("build", "");
-    life.write(".aynig/command/build", "#!/no/such/interpreter\n");
+    life.write(".aynig/command/build", "#!tools/interpreter\n");
     life.git(&["add", "-A"]);
     life.git(&["commit", "-qm", "command"]);
     life.event("work", "build", "");
     let (done, report) = life.report(&["work"]);
-    let why = report["why"].as_str().unwrap();
-    assert_eq!(done.code, Some(1));
-    assert!(why.starts_with("could not be started: ") && why.contains("No such file"), "{why}");
-    assert_eq!(life.state("work"), "stalled");
-    // Nobody sees a carriage return, so it is shown.
-    life.write(".aynig/command/build", "#!/bin/sh\r\necho\r\n");
-    life.git(&["commit", "-qam", "from elsewhere"]);
-    life.event("other", "build", "");
-    let done = life.tick(&["other"]).expect(1);
-    assert!(done.stdout.contains("interpreter '/bin/sh\\r' of "), "{done:?}");
+    let why = "could not be started: interpreter 'tools/interpreter' of '.aynig/command/build': \
+               No such file or directory";
+    assert_eq!((done.code, report["why"].as_str()), (Some(1), Some(why)));
+    let subject = life.git(&["log", "-1", "--format=%s", "work"]);
+    assert_eq!(subject.trim_end(), format!("aynig: build stalled: {why}"));
+    assert!(life.body("work").contains(why), "{}", life.body("work"));
+}
+
+/// K13: what the system would refuse to start is known before the claim, and is one start away once mended.
+#[test]
+fn a_command_that_can_not_be_started_costs_no_commit() {
+    let life = Life::new(&[("build", "#!/bin/sh\n")]);
+    let cases = [
+        ("", "it is empty"),
+        ("echo hi\n", "its first line does not begin with #!"),
+        ("#!/bin/sh\r\necho\r\n", "its first line ends in a carriage return (CRLF)"),
+        ("#!/no/such/interpreter\n", "its interpreter '/no/such/interpreter' is not here"),
+        ("#!/usr/bin/env no-such-program\n", "env does not find 'no-such-program' on PATH"),
+    ];
+    for (script, why) in cases {
+        life.write(".aynig/command/build", script);
+        life.git(&["commit", "-qam", "command"]);
+        let trigger = life.event("work", "build", "");
+        let (done, report) = life.report(&["work"]);
+        assert_eq!((done.code, report["result"].as_str()), (Some(2), Some("unusable")), "{report}");
+        assert_eq!(report["why"], why);
+        let said = life.tick(&["work"]).expect(2);
+        assert!(said.stderr.contains("hint: ") && said.stderr.contains(".aynig/command/build"), "{said:?}");
+        let stands = life.run(&["status", "work"]).expect(0).stdout;
+        assert!(stands.contains(&format!("unusable command: .aynig/command/build: {why}")), "{stands}");
+        assert_eq!(life.rev("work"), trigger);
+        life.git(&["branch", "-qD", "work"]);
+    }
+    // Text without `#!` is what a prefix program may well start.
+    life.write(".aynig/command/build", "echo 'SET_STATE {\"state\":\"done\"}'\n");
+    life.git(&["commit", "-qam", "command"]);
+    life.event("work", "build", "");
+    life.config("aynig.exec", "sh");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.state("work"), "done");
 }
 
 /// K13: the command is resolved before the claim.

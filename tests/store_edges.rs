@@ -84,6 +84,10 @@ impl Store for Flickering {
         self.memory.read_blob(id)
     }
 
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        self.memory.blob_size(id)
+    }
+
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {
         self.memory.write_commit(commit)
     }

@@ -9,6 +9,7 @@ use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
+use crate::store::command_start::Unfit;
 use crate::store::{RefName, RemoteFailure, StoreError, Unread, tracking};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -70,11 +71,18 @@ impl Addressed {
     }
     /// A change to commands, committed where they come from; the state is asked for again if that is here.
     pub fn commit(&self, home: &Home, change: &str, state: &str) -> String {
-        let again = match home.is(&self.branch) {
+        format!("hint: {}{}", home.commit(change, Some(&self.branch)), self.again(home, state))
+    }
+    /// What makes the command of a state one that can be started, in the same way.
+    pub fn mend(&self, home: &Home, path: &str, why: &Unfit, state: &str) -> String {
+        home.mend(&format!(".aynig/{path}"), why, Some(&self.branch), &self.again(home, state))
+    }
+    /// The state asked for again, where a commit of its command takes the request away.
+    fn again(&self, home: &Home, state: &str) -> String {
+        match home.is(&self.branch) {
             true => format!(" && {}", self.set(state)),
             false => String::new(),
-        };
-        format!("hint: {}{again}", home.commit(change, Some(&self.branch)))
+        }
     }
     /// The branch made again, at this commit.
     pub fn create(&self, commit: &str) -> String {

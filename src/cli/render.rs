@@ -11,10 +11,8 @@ use crate::protocol::name::STALLED;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::finish::with_causes;
-use crate::runner::home;
 use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
 use crate::store::RefName;
-use crate::store::command_tree::NOT_EXECUTABLE;
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -84,10 +82,8 @@ pub fn text(report: &Report, named: bool) -> Text {
             ))
         }
         Verdict::Unusable { state, path, why, home } => {
-            if *why == NOT_EXECUTABLE {
-                let change = home::executable(&format!(".aynig/{path}"));
-                notes.push(at.commit(home, &change, state.as_str()));
-            }
+            notes.push(format!("hint: {}", at.mend(home, path, why, state.as_str())));
+            let path = escape(path.as_bytes());
             Some(format!("{branch}: the command of '{state}' cannot be used: .aynig/{path}: {why}"))
         }
         Verdict::Skipped(Skip::Missing) => {
@@ -346,7 +342,7 @@ fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
                 result("unusable"),
                 ("state", json!(state.as_str())),
                 ("command", json!(path)),
-                ("why", json!(why)),
+                ("why", json!(why.to_string())),
             ]
         }
         Verdict::Skipped(Skip::Missing) => vec![result("missing")],

@@ -268,7 +268,7 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
     });
     let why = match &status.standing {
         Standing::InvalidState(_, why) => Some(why.to_string()),
-        Standing::Unusable(_, why) => Some((*why).to_owned()),
+        Standing::Unusable(_, why) => Some(why.to_string()),
         Standing::NoState
         | Standing::Waits
         | Standing::Ready

@@ -7,6 +7,7 @@ use super::Runner;
 use super::settings::CommandsFrom;
 use crate::protocol::text::{escape, shell_word};
 use crate::store::RefName;
+use crate::store::command_start::Unfit;
 
 /// The branch that commands come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +67,25 @@ impl Home {
         }
         line
     }
-}
 
-/// Makes a file of a commit-to-be executable, here too.
-pub fn executable(file: &str) -> String {
-    let file = shell_word(file.as_bytes());
-    format!("chmod +x {file} && git add --chmod=+x {file}")
+    /// What makes a command's file one that can be started, committed as above; `again` follows the commit.
+    pub fn mend(&self, file: &str, why: &Unfit, branch: Option<&RefName>, again: &str) -> String {
+        let file = shell_word(file.as_bytes());
+        let edit = format!("$(git var GIT_EDITOR) {file} && git add {file}");
+        let (first, change) = match why {
+            Unfit::NotExecutable => ("", format!("chmod +x {file} && git add --chmod=+x {file}")),
+            Unfit::Leaves | Unfit::Links | Unfit::Nowhere => (
+                "with the path of a file inside .aynig/: ",
+                format!("ln -sf <path> {file} && git add {file}"),
+            ),
+            Unfit::CarriageReturn(_) => ("", format!("sed -i 's/\\r$//' {file} && git add {file}")),
+            Unfit::Words(_) => ("", format!("sed -i '1s/env /env -S /' {file} && git add {file}")),
+            Unfit::Empty | Unfit::NoInterpreter | Unfit::BadLine => {
+                ("begin it with #!/bin/sh, or with what it is written for: ", edit)
+            }
+            Unfit::Interpreter(_) | Unfit::Program(_) => ("install that, or name another program: ", edit),
+            Unfit::Relative(_) => ("name it from the root on, or begin with #!/usr/bin/env: ", edit),
+        };
+        format!("{first}{}{again}", self.commit(&change, branch))
+    }
 }

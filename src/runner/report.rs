@@ -12,6 +12,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
 use crate::store::RefName;
+use crate::store::command_start::Unfit;
 use crate::store::worktrees::Busy;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,7 +61,7 @@ pub enum Verdict {
         /// Below `.aynig/`.
         path: String,
         /// What is wrong with it.
-        why: &'static str,
+        why: Unfit,
         /// Where it is to be mended.
         home: Home,
     },

@@ -17,9 +17,10 @@ use crate::protocol::message::Message;
 use crate::protocol::swap::{AfterRenewal, after_renewal};
 use crate::store::RefName;
 use crate::store::command_copy;
-use crate::store::command_tree::Command;
+use crate::store::command_tree::{Command, FOLDER};
 use crate::store::slots::{Occupant, Slot};
 use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::path::PathBuf;
@@ -147,7 +148,12 @@ impl Runner<'_> {
         }
         live.started = Instant::now();
         let guardian = Supervised::start(&spec)?;
-        self.watch(branch, live, guardian, report)
+        let mut ended = self.watch(branch, live, guardian, report)?;
+        if let Exit::NotStarted(why) = &mut ended.exit {
+            // As people know it: where the copy is that it was started from mends nothing.
+            *why = why.replace(&*program.place.to_string_lossy(), FOLDER);
+        }
+        Ok(ended)
     }
 
     /// The one loop of a run.
@@ -314,7 +320,7 @@ fn exit_of(ending: Ending, stopped: Option<Exit>) -> Exit {
         Ending::TimedOut { after, .. } => Exit::TimedOut(after),
         Ending::Stopped { .. } => stopped.unwrap_or(Exit::Interrupted),
         Ending::NotStarted { errno, what } => {
-            Exit::NotStarted(format!("{what}: {}", std::io::Error::from_raw_os_error(errno)))
+            Exit::NotStarted(format!("{what}: {}", Errno::from_raw(errno).desc()))
         }
         Ending::GuardianLost => Exit::Unsupervised,
     }

@@ -11,6 +11,7 @@ use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, STALLED, StateName};
+use crate::store::command_start::Unfit;
 use crate::store::command_tree::{self, Lookup};
 use crate::store::worktrees::{self, Busy};
 use crate::store::{Commit, RefName, StoreError};
@@ -51,7 +52,7 @@ pub enum Standing {
     /// `aynig.branches` leaves it out.
     LeftOut,
     /// Its command can't be started: the path below `.aynig/`, and why.
-    Unusable(String, &'static str),
+    Unusable(String, Unfit),
     /// The chain is as long as it may get.
     HopLimit {
         /// How many dispatches led here.
@@ -194,7 +195,7 @@ impl<'a> Survey<'a> {
             Decision::Nothing(Idle::NoState) => Standing::NoState,
             Decision::Nothing(Idle::InvalidState { raw, why }) => Standing::InvalidState(raw, why),
             Decision::Nothing(Idle::NoCommand { .. }) => match lookup {
-                Lookup::Unusable { path, why } => Standing::Unusable(path.clone(), why),
+                Lookup::Unusable { path, why } => Standing::Unusable(path.clone(), why.clone()),
                 Lookup::Found(_) | Lookup::Missing => Standing::Waits,
             },
             Decision::Nothing(Idle::HopLimit { hop, max, .. }) => Standing::HopLimit { hop, max },
@@ -235,7 +236,7 @@ impl<'a> Survey<'a> {
             return Ok(found.clone());
         }
         let found = match tree {
-            Some(tree) => command_tree::lookup(store, tree, self.runner.settings.whose(), state)?,
+            Some(tree) => self.runner.lookup_in(tree, state)?,
             None => Lookup::Missing,
         };
         self.found.borrow_mut().insert(key, found.clone());

@@ -12,9 +12,10 @@ use crate::protocol::decide::{Decision, decide};
 use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
+use crate::store::command_start::Unfit;
 use crate::store::command_tree::{self, Command, Lookup};
-use crate::store::{RefName, pattern};
-use crate::store::{command_copy, config};
+use crate::store::{RefName, StoreError, pattern};
+use crate::store::{command_copy, command_start, config};
 use std::cell::RefCell;
 
 impl Runner<'_> {
@@ -158,7 +159,27 @@ impl Runner<'_> {
             Ok(None) => return Ok(Ok(Lookup::Missing)),
             Err(refusal) => return Ok(Err(refusal)),
         };
-        Ok(Ok(command_tree::lookup(&*self.store, tree, self.settings.whose(), state)?))
+        Ok(Ok(self.lookup_in(tree, state)?))
+    }
+
+    /// Looks for the command of a state in this `.aynig` tree. One that can't be started here is not usable:
+    /// that is known before a claim, and costs the branch nothing.
+    pub(super) fn lookup_in(&self, tree: ObjectId, state: &StateName) -> Result<Lookup, StoreError> {
+        let found = command_tree::lookup(&*self.store, tree, self.settings.whose(), state)?;
+        let Lookup::Found(command) = &found else { return Ok(found) };
+        let why = self.unfit(&command.path, command.file).filter(|why| why.is_certain());
+        // What it is started with may start it otherwise, or elsewhere.
+        let why = why.filter(|_| self.settings.exec.is_empty());
+        let path = command.path.clone();
+        Ok(why.map_or(found, |why| Lookup::Unusable { path, why }))
+    }
+
+    /// What keeps the file of a command from being started as it is.
+    pub(super) fn unfit(&self, path: &str, file: ObjectId) -> Option<Unfit> {
+        let search = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value);
+        let why = command_start::judge(&*self.store, file, path, search);
+        // With a prefix program it is started elsewhere: what is missing here may be there.
+        why.filter(|why| self.settings.exec.is_empty() || !why.is_of_machine())
     }
 
     fn leased(&self, tip: &Tip, until: i64, malformed: bool) -> Verdict {

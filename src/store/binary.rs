@@ -370,6 +370,12 @@ impl Store for GitStore {
         self.cat_file("blob", id)
     }
 
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        let said = self.cat_file("-s", id)?;
+        let size = std::str::from_utf8(&said).ok().and_then(|text| text.trim().parse().ok());
+        size.ok_or_else(|| StoreError::Object { id, cause: "git does not say how large it is".to_owned() })
+    }
+
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         let printed = self
             .git

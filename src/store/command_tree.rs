@@ -4,13 +4,12 @@
 //! ([`super::command_copy`]): what a branch's own files hold is never executed by accident. Symbolic links
 //! count only where they stay inside the tree. Implements K13.
 
+use super::command_start::Unfit;
 use super::{Store, StoreError, TreeEntry};
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, RoleName, StateName};
 use std::collections::BTreeSet;
 
-/// Why a command that is no program is not usable.
-pub const NOT_EXECUTABLE: &str = "not executable";
 /// The folder that holds everything of ours in a tree.
 pub const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
@@ -26,6 +25,8 @@ pub struct Command {
     pub tree: ObjectId,
     /// Its path below `.aynig/`.
     pub path: String,
+    /// The file that this leads to.
+    pub file: ObjectId,
 }
 
 /// What a lookup found.
@@ -40,7 +41,7 @@ pub enum Lookup {
         /// Below `.aynig/`.
         path: String,
         /// What is wrong.
-        why: &'static str,
+        why: Unfit,
     },
 }
 
@@ -92,23 +93,23 @@ fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, Stor
         };
         match entry.mode {
             EXECUTABLE if depth == at.len() => {
-                return Ok(Lookup::Found(Command { tree, path: path.to_owned() }));
+                return Ok(Lookup::Found(Command { tree, path: path.to_owned(), file: entry.id }));
             }
             SYMLINK => {
                 let target = store.read_blob(entry.id)?;
                 match follow(&at, depth, &target) {
                     Some(next) => at = next,
-                    None => return unusable("a symbolic link that leaves .aynig/"),
+                    None => return unusable(Unfit::Leaves),
                 }
             }
             TREE if depth == at.len() => return Ok(Lookup::Missing),
             mode if mode & 0o170000 == 0o100000 && depth == at.len() => {
-                return unusable(NOT_EXECUTABLE);
+                return unusable(Unfit::NotExecutable);
             }
             _ => return Ok(Lookup::Missing),
         }
     }
-    unusable("too many symbolic links")
+    unusable(Unfit::Links)
 }
 
 /// Goes down a path as far as it is made of trees; says how many segments were used.
@@ -177,10 +178,10 @@ pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<Str
 /// What a file of a command folder is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// It can be started.
-    Usable,
+    /// A program, and the file that its name leads to.
+    Usable(ObjectId),
     /// It can't be, and why.
-    Unusable(&'static str),
+    Unusable(Unfit),
     /// Its name is no state.
     BadName(BadName),
 }
@@ -203,8 +204,8 @@ pub fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>
                 let path = format!("{folder}/{name}");
                 let entry = match (StateName::new(&name), resolve(store, tree, &path)?) {
                     (Err(why), _) => Entry::BadName(why),
-                    (Ok(_), Lookup::Found(_)) => Entry::Usable,
-                    (Ok(_), Lookup::Missing) => Entry::Unusable("it leads nowhere"),
+                    (Ok(_), Lookup::Found(command)) => Entry::Usable(command.file),
+                    (Ok(_), Lookup::Missing) => Entry::Unusable(Unfit::Nowhere),
                     (Ok(_), Lookup::Unusable { why, .. }) => Entry::Unusable(why),
                 };
                 found.push((path, entry));

@@ -268,6 +268,13 @@ impl Store for GixStore {
         self.read_raw(id, Kind::Blob)
     }
 
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        let found = gix::objs::FindHeader::try_header(&self.repo.objects, &to_gix(id)?)
+            .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
+        let missing = || StoreError::Object { id, cause: "it is missing".to_owned() };
+        found.map(|header| header.size).ok_or_else(missing)
+    }
+
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         self.write_object(Kind::Commit, &commit::encode(new)?)
     }

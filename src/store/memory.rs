@@ -218,6 +218,10 @@ impl Store for MemoryStore {
         Err(StoreError::Object { id, cause: "there are no blobs in memory".to_owned() })
     }
 
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        self.read_blob(id).map(|content| content.len() as u64)
+    }
+
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         let raw = commit::encode(new)?;
         let id = id_of(&raw);

@@ -10,6 +10,7 @@ mod bulk;
 pub mod checkout;
 pub mod children;
 pub mod command_copy;
+pub mod command_start;
 pub mod command_tree;
 pub mod commit;
 pub mod config;
@@ -289,6 +290,9 @@ pub trait Store: Send {
 
     /// The content of a blob.
     fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError>;
+
+    /// How many bytes that is, without reading them.
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError>;
 
     /// Writes a commit, running no hook, and makes it durable where the store is (K42).
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError>;

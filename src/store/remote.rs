@@ -260,6 +260,10 @@ impl Store for RemoteStore {
         self.local.read_blob(id)
     }
 
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        self.local.blob_size(id)
+    }
+
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {
         self.local.write_commit(commit)
     }

@@ -193,7 +193,7 @@ fn declarations_are_ignored_and_that_is_said_once() {
 #[test]
 fn a_command_that_could_not_start_leaves_its_lease() {
     let life = Life::new(&[]);
-    life.write(".aynig/command/build", "#!/no/such/interpreter\n");
+    life.write(".aynig/command/build", "#!no/such/interpreter\n");
     std::fs::set_permissions(
         life.path(".aynig/command/build"),
         std::os::unix::fs::PermissionsExt::from_mode(0o755),

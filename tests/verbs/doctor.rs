@@ -447,3 +447,55 @@ fn a_folder_that_a_claim_cannot_write_to_is_an_error_with_the_command_that_mends
         rig.doctor(0);
     }
 }
+
+/// K13, K36: what the system would refuse to start is named, with what mends it, and is in no list of what is well.
+#[test]
+fn a_command_that_can_not_be_started_is_a_warning_with_its_mend() {
+    let rig = Rig::new();
+    let cases = [
+        ("empty", "", "it is empty", "begin it with #!/bin/sh"),
+        ("bare", "echo hi\n", "its first line does not begin with #!", "begin it with #!/bin/sh"),
+        (
+            "crlf",
+            "#!/bin/sh\r\necho\r\n",
+            "ends in a carriage return",
+            "sed -i 's/\\r$//' .aynig/command/crlf",
+        ),
+        ("maybe", "#!/bin/sh -e\r\n", "ends in a carriage return", "sed -i 's/\\r$//' .aynig/command/maybe"),
+        (
+            "lost",
+            "#!/no/\u{1b}[2Jx\n",
+            "'/no/\\x1b[2Jx' is not here",
+            "install that, or name another program",
+        ),
+        (
+            "env",
+            "#!/usr/bin/env no-such-x\n",
+            "env does not find 'no-such-x'",
+            "install that, or name another",
+        ),
+        ("rel", "#!sh\n", "'sh' is looked for in the worktree", "name it from the root on"),
+    ];
+    let files: Vec<_> = cases.iter().map(|case| (format!(".aynig/command/{}", case.0), case.1)).collect();
+    let files: Vec<_> = files.iter().map(|(path, content)| (&**path, *content)).collect();
+    rig.world.commit_files(&rig.dir, "main", &files, "more");
+    let findings = rig.doctor(0);
+    for (name, _, words, mend) in cases {
+        let finding = found(&findings, "warning", "commands", &format!(".aynig/command/{name}: "));
+        let (text, hint) = (finding["text"].as_str().unwrap(), finding["hint"].as_str().unwrap());
+        assert!(text.contains(words) && hint.contains(mend), "{finding}");
+        assert!(
+            hint.contains(&format!(".aynig/command/{name}")) && hint.contains("git switch main && "),
+            "{hint}"
+        );
+    }
+    let list = found(&findings, "ok", "commands", "in refs/heads/main");
+    assert_eq!(list["text"], "command/fail, command/ok, command/wait in refs/heads/main");
+    // A branch that asks for one would not get far.
+    rig.set("work", "bare");
+    found(&rig.doctor(1), "error", "branches", "work: .aynig/command/bare: its first line does not begin");
+    // Started by another program, in another place, what is missing here is nobody's affair.
+    rig.git(&["config", "--global", "aynig.exec", "bwrap --ro-bind /elsewhere /"]);
+    let findings = rig.doctor(0);
+    assert!(!findings.iter().any(|f| f["text"].as_str().unwrap().contains("is not here")), "{findings:#?}");
+}

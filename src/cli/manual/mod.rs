@@ -31,7 +31,7 @@ pub const AYNIG_MORE: &str = "\
 Exit status:
   0    done, nothing to do, or leased elsewhere and not asked for by name
   1    a run stalled, or local changes are in the way
-  2    refused by policy: not trusted, left out by 'aynig.branches', unsigned, command not executable
+  2    refused by policy: not trusted, left out by 'aynig.branches', unsigned, command can't be started
   3    a branch asked for by name is leased, or the race for it was lost; or a run lost its lease
   75   try again later: a lock is held, the disk is full
   128  fatal

@@ -3,11 +3,11 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted, shown};
 use crate::protocol::text::{escape, shell_word};
-use crate::runner::home::{Home, executable};
+use crate::runner::home::Home;
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::{Runner, RunnerError, finish};
 use crate::store::RefName;
-use crate::store::command_tree::{FOLDER, NOT_EXECUTABLE};
+use crate::store::command_tree::FOLDER;
 
 /// At most so many branches are named for the same thing.
 const NAMED: usize = 20;
@@ -51,8 +51,7 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
     let (level, text, hint) = match &status.standing {
         Standing::Unusable(path, why) => {
             let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));
-            let mend = home.commit(&executable(&format!("{FOLDER}/{path}")), Some(&status.branch));
-            (Error, text, if *why == NOT_EXECUTABLE { mend } else { format!("git aynig status {named}") })
+            (Error, text, home.mend(&format!("{FOLDER}/{path}"), why, Some(&status.branch), ""))
         }
         Standing::InvalidState(_, why) => (Warning, format!("{branch}: its state is not usable: {why}"), set),
         Standing::HopLimit { hop, max } => {

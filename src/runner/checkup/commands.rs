@@ -4,7 +4,6 @@ use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
-use crate::runner::home::executable;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
 use crate::store::command_tree::{self, Entry, FOLDER};
@@ -64,8 +63,17 @@ impl Runner<'_> {
     }
 
     fn judge_commands(&self, from: &str, commands: &[(String, Entry)], found: &mut Findings) {
-        let usable = commands.iter().filter(|(_, entry)| *entry == Entry::Usable);
-        let list: Vec<String> = usable.map(|(path, _)| escape(path.as_bytes())).collect();
+        let unfit = |path: &str, entry: &Entry| match entry {
+            Entry::Usable(file) => self.unfit(path, *file),
+            Entry::Unusable(why) => Some(why.clone()),
+            Entry::BadName(_) => None,
+        };
+        let usable = |path: &str, entry: &Entry| match entry {
+            Entry::Usable(_) => unfit(path, entry).is_none(),
+            Entry::Unusable(_) | Entry::BadName(_) => false,
+        };
+        let list = commands.iter().filter(|(path, entry)| usable(path, entry));
+        let list: Vec<String> = list.map(|(path, _)| escape(path.as_bytes())).collect();
         found.push(match list.is_empty() {
             true => Finding::new(Warning, "commands", format!("{from} has none: nothing would ever run"))
                 .hint("git aynig init"),
@@ -73,13 +81,13 @@ impl Runner<'_> {
         });
         for (path, entry) in commands {
             let file = format!("{FOLDER}/{path}");
-            let path = escape(path.as_bytes());
-            if let Entry::Unusable(why) = entry {
-                let hint = self.home().commit(&executable(&file), None);
-                let text = format!("{FOLDER}/{path}: {why}");
+            let shown = escape(path.as_bytes());
+            if let Some(why) = unfit(path, entry) {
+                let hint = self.home().mend(&file, &why, None, "");
+                let text = format!("{FOLDER}/{shown}: {why}");
                 found.push(Finding::new(Warning, "commands", text).hint(hint));
             } else if let Entry::BadName(why) = entry {
-                let text = format!("{FOLDER}/{path} answers no state: {why}");
+                let text = format!("{FOLDER}/{shown} answers no state: {why}");
                 found.push(Finding::new(Warning, "commands", text));
             }
         }
