@@ -111,6 +111,9 @@ impl Failure {
             ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => Some(at(branch).call("status")),
             ChangeError::NoBranch(branch) => Some(at(branch).list()),
             ChangeError::NoTrigger(branch, _) => Some(at(branch).set("<state>")),
+            ChangeError::NotVouched(_, commit) => {
+                Some(format!("git verify-commit {commit} && git show -s {commit}"))
+            }
             ChangeError::Unborn(_) => Some("git commit --allow-empty -m 'first commit'".to_owned()),
             ChangeError::NotLeased(branch) | ChangeError::NotStalled(branch) => {
                 Some(at(branch).call("status"))

@@ -155,6 +155,12 @@ fn refused(refusal: &Refusal) -> String {
         Refusal::Unsigned => {
             "refused: its head carries no signature that git verify-commit accepts".to_owned()
         }
+        Refusal::SignedElsewhere { key, said: Some(said), .. } => {
+            format!("refused: it is signed for another branch ('{key}: {}')", escape(said))
+        }
+        Refusal::SignedElsewhere { key, said: None, branch } => {
+            format!("refused: it is signed without the trailer '{key}: {}'", escape(branch.short()))
+        }
         Refusal::CannotSign(why) => format!("refused: cannot sign: {}", escape(why.as_bytes())),
     }
 }
@@ -168,6 +174,7 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
         }
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
         Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here)),
+        Refusal::SignedElsewhere { .. } => Some(format!("hint: {}", at.set("<state>"))),
         Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
     }
 }

@@ -72,6 +72,8 @@ keys! {
     HOP = "hop";
     /// Makes a recovery unlike every other.
     RECOVERY_ID = "recovery-id";
+    /// The branch that a signed commit is meant for.
+    BRANCH = "branch";
 }
 
 impl Dialect {
@@ -141,7 +143,7 @@ mod tests {
     /// K4a, K29: the keys of both dialects are managed in both.
     #[test]
     fn every_key_has_the_prefix_of_its_dialect_and_is_managed() {
-        assert_eq!(MANAGED.len(), 10);
+        assert_eq!(MANAGED.len(), 11);
         for dialect in Dialect::ALL {
             assert_eq!(Dialect::named(dialect.name()), Some(dialect));
             for key in MANAGED {

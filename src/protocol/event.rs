@@ -6,8 +6,8 @@
 
 use super::dialect::Dialect;
 pub use super::dialect::{
-    HOP, Key, LEASE_SECONDS, ORIGIN_STATE, RECOVERY_ID, RUN_ID, RUNNER_ID, SOURCE, STALLED_RUN, STATE,
-    TRIGGER,
+    BRANCH, HOP, Key, LEASE_SECONDS, ORIGIN_STATE, RECOVERY_ID, RUN_ID, RUNNER_ID, SOURCE, STALLED_RUN,
+    STATE, TRIGGER,
 };
 use super::id::ObjectId;
 use super::message::{Message, Trailer};

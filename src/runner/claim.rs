@@ -1,7 +1,7 @@
 //! Taking a branch: the lease commit, and the swap that makes it the head.
 //!
 //! The swap names the trigger; losing it is no error. An unknown verdict is retried with the same
-//! expectation. Also every other swap of a run goes through here. Implements K10, K11, K35 (signing).
+//! expectation. Also every other swap of a run goes through here. Implements K10, K11.
 
 use super::report::{Refusal, Skip, Verdict};
 use super::{Runner, RunnerError, Tip};
@@ -12,7 +12,7 @@ use crate::protocol::message::Message;
 use crate::protocol::name::StateName;
 use crate::protocol::swap::{AfterClaim, Patience, after_claim, try_again};
 use crate::protocol::transition::Run;
-use crate::store::{Expected, NewCommit, RefName, StoreError, Swap, swap};
+use crate::store::{Expected, RefName, StoreError, Swap, swap};
 use std::time::Duration;
 
 /// Longest call to a remote for a commit alone.
@@ -68,7 +68,7 @@ impl Runner<'_> {
         };
         let message = run.lease(&Message::parse(&trigger.commit.message));
         let tree = trigger.commit.tree;
-        let commit = match self.write(tree, vec![trigger.id()], &message) {
+        let commit = match self.write(branch, tree, vec![trigger.id()], &message) {
             Ok(commit) => commit,
             Err(RunnerError::Signing { cause }) => {
                 return Ok(Err(Some(Verdict::Refused(Refusal::CannotSign(cause)))));
@@ -88,24 +88,6 @@ impl Runner<'_> {
         let lease = Lease { id: commit, message, born };
         self.follow(&run.id, commit);
         Ok(Ok(Claimed { run, trigger, first: commit, tree, lease }))
-    }
-
-    /// Writes a commit of this runner's, signed where the policy asks for that.
-    pub fn write(
-        &self,
-        tree: ObjectId,
-        parents: Vec<ObjectId>,
-        message: &Message,
-    ) -> Result<ObjectId, RunnerError> {
-        let message = self.render(message)?;
-        let commit = NewCommit { tree, parents, signature: self.signature(), message };
-        if self.settings.require_signature {
-            return self.repo.git.commit_signed(&commit).map_err(|e| match e {
-                StoreError::Git { message, .. } => RunnerError::Signing { cause: message },
-                other => RunnerError::Store(other),
-            });
-        }
-        Ok(self.store.write_commit(&commit)?)
     }
 
     /// Moves a branch from `old` to `new`; an unknown verdict is retried with the same expectation.

@@ -152,7 +152,7 @@ impl Runner<'_> {
             Err(why) => return self.try_stall(branch, live, Some(exit), why, None, report),
         };
         let base = if head == HeadIs::SlotHead { found.head } else { live.claimed.lease.id };
-        let commit = match self.outcome_commit(live, &next, &found, base) {
+        let commit = match self.outcome_commit(branch, live, &next, &found, base) {
             Ok(commit) => commit,
             Err(RunnerError::Message { cause }) => {
                 return self.try_stall(branch, live, Some(exit), Stall::Unrenderable(cause), None, report);
@@ -207,6 +207,7 @@ impl Runner<'_> {
 
     fn outcome_commit(
         &self,
+        branch: &RefName,
         live: &Live,
         next: &Declaration,
         found: &Harvest,
@@ -218,7 +219,7 @@ impl Runner<'_> {
         if found.head != claimed.first && found.head != base {
             parents.push(found.head);
         }
-        self.write(found.tree, parents, &message)
+        self.write(branch, found.tree, parents, &message)
     }
 
     /// Moves the branch, and with it every working tree that has it checked out (K28).
@@ -269,7 +270,7 @@ impl Runner<'_> {
         let mut attempt = None;
         if let Kept::Outcome(next) = kept_of_fenced(exit, declared)
             && let Ok(found) = live.slot.harvest(self.repo, self.settings.stage, claimed.first, claimed.tree)
-            && let Ok(commit) = self.outcome_commit(live, next, &found, claimed.lease.id)
+            && let Ok(commit) = self.outcome_commit(branch, live, next, &found, claimed.lease.id)
             && let Some(name) = attempt_ref(&claimed.run.id)
         {
             self.keep(&name, commit)?;
@@ -339,7 +340,7 @@ impl Runner<'_> {
         });
         let details = self.details(branch, live, exit, &why, attempt.as_ref());
         let message = claimed.run.stalled(&why, &details);
-        let commit = self.write(claimed.tree, vec![claimed.lease.id], &message)?;
+        let commit = self.write(branch, claimed.tree, vec![claimed.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claimed.run.state);
         if let Some(name) = &attempt {
             self.publish(name, report);

@@ -29,6 +29,7 @@ mod relate;
 pub mod report;
 pub mod select;
 pub mod settings;
+mod signed;
 pub mod slot;
 pub mod supervise;
 pub mod survey;

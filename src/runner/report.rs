@@ -125,6 +125,15 @@ pub enum Refusal {
     NoCommandsRef(RefName),
     /// The head carries no good signature.
     Unsigned,
+    /// It carries one, and that is not for this branch.
+    SignedElsewhere {
+        /// The trailer that says for which.
+        key: &'static str,
+        /// What it says; `None`: there is none.
+        said: Option<Vec<u8>>,
+        /// The branch.
+        branch: RefName,
+    },
     /// What the runner writes can't be signed.
     CannotSign(String),
 }

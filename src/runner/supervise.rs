@@ -287,7 +287,7 @@ impl Runner<'_> {
         let claimed = &mut live.claimed;
         let until = self.moments(claimed).give_up;
         let born = self.clock.elapsed();
-        let commit = self.write(claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
+        let commit = self.write(branch, claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;
         // Once: the command, and whoever ends us, are heard between two attempts.
         match after_renewal(self.advance_once(branch, claimed.lease.id, commit, "aynig: renew", until)?) {
             AfterRenewal::Held => {

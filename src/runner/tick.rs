@@ -243,8 +243,8 @@ impl Runner<'_> {
 
     /// What keeps a head with a command from being dispatched.
     fn in_the_way(&self, branch: &RefName, tip: &Tip) -> Result<Option<Verdict>, RunnerError> {
-        if self.settings.require_signature && !self.repo.git.verify_commit(tip.id())? {
-            return Ok(Some(Verdict::Refused(Refusal::Unsigned)));
+        if let Some(refusal) = self.not_vouched(branch, tip)? {
+            return Ok(Some(Verdict::Refused(refusal)));
         }
         let busy = self.busy_worktree(branch)?;
         Ok(busy.map(|(busy, dir)| Verdict::Skipped(Skip::Busy(busy, dir))))

@@ -4,13 +4,14 @@ use super::RefName;
 use gix::bstr::ByteSlice;
 use gix::glob::wildmatch::Mode;
 
-/// True where one of the patterns matches the branch's short or full name. `*` stops at `/`, `**` does not.
+/// True where one of the patterns matches the branch: its full name where the pattern is one (`refs/...`), else its
+/// short name, which may begin with `refs/heads/` too. `*` stops at `/`, `**` does not.
 pub fn any(patterns: &[String], branch: &RefName) -> bool {
     patterns.iter().any(|pattern| {
         let matches = |name: &[u8]| {
             gix::glob::wildmatch(pattern.as_bytes().as_bstr(), name.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL)
         };
-        matches(branch.short()) || matches(branch.as_bytes())
+        if pattern.starts_with("refs/") { matches(branch.as_bytes()) } else { matches(branch.short()) }
     })
 }
 

@@ -139,7 +139,7 @@ fn status_events_logs_and_doctor_read_both() {
 #[test]
 fn an_unsigned_outcome_is_not_dispatched_where_signatures_are_asked_for() {
     let life = asked(
-        "if [ \"$(git config sign.it)\" ]; then git config commit.gpgSign true; fi; whole; state build",
+        "if [ \"$(git config sign.it)\" ]; then git config commit.gpgSign true; fi; whole; state build \"aynig-branch: $AYNIG_BRANCH\"",
     );
     let key = life.repo.home().join("key");
     let made =

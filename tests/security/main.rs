@@ -13,6 +13,7 @@ mod own_words;
 mod rows;
 mod secrets;
 mod server;
+mod signatures;
 #[path = "../support/mod.rs"]
 mod support;
 mod swaps;

@@ -127,7 +127,7 @@ fn where_signatures_are_asked_for_only_signed_heads_are_dispatched_and_ours_are_
         }
         assert_eq!(head(&world, &dir, "work"), before, "nothing is claimed");
         world.git(&dir, &["checkout", "-q", "-b", "good"]);
-        let message = "go\n\ndwp-state: build";
+        let message = "go\n\ndwp-state: build\ndwp-branch: good";
         world.git(&dir, &["commit", "-q", "--allow-empty", "-S", "-m", message]);
         world.git(&dir, &["checkout", "-q", "main"]);
         // Signing is impossible: refused before the claim.

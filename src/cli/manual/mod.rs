@@ -48,7 +48,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
 5m or '1h 30m'; a bare number is seconds.
   commandsFrom*      none (default), branch, or a ref: which commit commands are read from
   branches*          patterns of branches that may be ticked; several; default all
-  requireSignature*  dispatch only heads that 'git verify-commit' accepts, and sign what is written (false)
+  requireSignature*  dispatch only heads that 'git verify-commit' accepts and that name their branch in 'dwp-branch', and write such (false)
   exec*              what every command is started with, such as a sandbox
   passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all, in hooks of bare repositories few, see gitaynig-server(7)
   trailerEnv*        names or patterns of trailers that become variables besides dwp-* (none; with commandsFrom=branch all do)

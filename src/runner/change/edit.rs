@@ -56,7 +56,7 @@ impl Runner<'_> {
         let dialect = Dialect::Dwp;
         // Two who make the same change in the same second don't write the same commit.
         let own = [dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4())];
-        let commit = self.write_declared(&next.message(dialect, &own), found.tree, vec![tip.id()])?;
+        let commit = self.write_declared(branch, &next.message(dialect, &own), found.tree, vec![tip.id()])?;
         slot.sync(self.repo)?;
         let log = format!("aynig: set {}", next.state);
         if created {

@@ -41,7 +41,7 @@ impl Runner<'_> {
             }
             let mut notes = Vec::new();
             let (tree, parents, slot) = self.inside_tree(inside, &tip, run.dialect, &mut notes)?;
-            let commit = self.write_declared(&next.message(run.dialect, &own), tree, parents)?;
+            let commit = self.write_declared(branch, &next.message(run.dialect, &own), tree, parents)?;
             let log = format!("aynig: {} -> {}", run.state, next.state);
             match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
                 Moved::Won(finished) => {
@@ -159,7 +159,7 @@ impl Runner<'_> {
             Some(_) | None => tip.id(),
         };
         let tree = self.store.read_commit(base)?.tree;
-        let commit = self.write(tree, vec![base], &lease.message)?;
+        let commit = self.write(branch, tree, vec![base], &lease.message)?;
         match self.move_branch(branch, tip.id(), commit, "aynig: renew", self.soon())? {
             Moved::Won(finished) => {
                 self.follow(&inside.run_id, commit);
@@ -187,7 +187,7 @@ impl Runner<'_> {
                     None => continue,
                 }
             }
-            let commit = self.write(tip.commit.tree, vec![tip.id()], &lease.message)?;
+            let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &lease.message)?;
             match self.advance(branch, tip.id(), commit, "aynig: renew")? {
                 Swap::Won => {
                     self.follow(&inside.run_id, commit);

@@ -80,6 +80,9 @@ pub enum ChangeError {
     /// The trigger can't be found.
     #[error("cannot find what '{0}' answered: {1}")]
     NoTrigger(RefName, String),
+    /// What would be asked for again, or landed, is nothing that somebody signed for this branch.
+    #[error("{1} is not signed for '{0}'")]
+    NotVouched(RefName, ObjectId),
     /// The message can't be written.
     #[error("cannot write the commit message: {0}")]
     Message(String),
@@ -128,6 +131,7 @@ impl ChangeError {
         match self {
             ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => 3,
             ChangeError::Blocked(..) | ChangeError::Apart(..) => 1,
+            ChangeError::NotVouched(..) => 2,
             ChangeError::Runner(error) => error.exit_code(),
             ChangeError::NoBranch(_)
             | ChangeError::Unborn(_)
@@ -175,7 +179,7 @@ impl Runner<'_> {
             own.extend(travelling(&Message::parse(&tip.commit.message), dialect));
         }
         let message = next.message(dialect, &own);
-        let commit = self.write_declared(&message, tip.commit.tree, vec![tip.id()])?;
+        let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
         match self.advance(branch, tip.id(), commit, &log)? {
             Swap::Won => Ok(written(branch, commit, &next.state)),
@@ -196,11 +200,12 @@ impl Runner<'_> {
 
     fn write_declared(
         &self,
+        branch: &RefName,
         message: &Message,
         tree: ObjectId,
         parents: Vec<ObjectId>,
     ) -> Result<ObjectId, ChangeError> {
-        self.write(tree, parents, message).map_err(|error| match error {
+        self.write(branch, tree, parents, message).map_err(|error| match error {
             RunnerError::Message { cause } => ChangeError::Message(cause),
             other => ChangeError::Runner(other),
         })
@@ -215,7 +220,7 @@ impl Runner<'_> {
         let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
         let head = head.map_err(|_| ChangeError::Unborn(branch.clone()))?;
         let tree = self.store.read_commit(head)?.tree;
-        let commit = self.write_declared(&next.message(dialect, &own), tree, vec![head])?;
+        let commit = self.write_declared(branch, &next.message(dialect, &own), tree, vec![head])?;
         let log = format!("aynig: set {}", next.state);
         let by = self.signature();
         match swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)? {
@@ -249,7 +254,7 @@ impl Runner<'_> {
             remote: self.settings.remote.clone(),
         };
         let message = run.lease(&Message::parse(&tip.commit.message));
-        let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
+        let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
         match self.advance(branch, tip.id(), commit, "aynig: set working")? {
             Swap::Won => {
                 let written = written(branch, commit, &working()?);
@@ -269,7 +274,7 @@ impl Runner<'_> {
             let details = format!("Run {} was canceled.", crate::protocol::text::escape(run_id.as_bytes()));
             let id = uuid::Uuid::new_v4().to_string();
             let message = transition::canceled(&lease, &id, &details);
-            let commit = self.write(tip.commit.tree, vec![tip.id()], &message)?;
+            let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
             match self.advance(branch, tip.id(), commit, "aynig: cancel")? {
                 Swap::Won => {
                     let state = StateName::new(crate::protocol::name::CANCELED);

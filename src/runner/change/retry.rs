@@ -8,7 +8,7 @@ use super::super::slot::attempt_ref;
 use super::super::{Runner, RunnerError, Tip, recover};
 use super::{ChangeError, Inside, Written, blocked_notes, written};
 use crate::protocol::dialect::Writer;
-use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::event::RECOVERY_ID;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::transition;
@@ -31,16 +31,26 @@ impl Runner<'_> {
             // Whatever commit there is here could be named: what it says may be nobody's business on this branch.
             return Err(missing(&format!("{} is not in its history", trigger.id)));
         }
-        let trigger = Event::of(Message::parse(&trigger.message));
+        let trigger = Tip::from(trigger);
+        self.require_vouched(branch, &trigger)?;
+        let trigger = trigger.event;
         let trigger = trigger.ok_or_else(|| missing("the trigger is no state event"))?;
         let state = trigger.state_name().ok_or_else(|| missing("the trigger's state is not usable"))?;
         let hop = inside.map(|i| i.hop.saturating_add(1));
         let message = transition::retried(state, &trigger, hop);
-        let commit = self.write(head.commit.tree, vec![head.id()], &message)?;
+        let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
         match self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))? {
             Swap::Won => Ok(written(branch, commit, state)),
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
             Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+        }
+    }
+
+    /// What is written here is signed: it repeats nothing that was not.
+    fn require_vouched(&self, branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
+        match self.not_vouched(branch, tip)? {
+            None => Ok(()),
+            Some(_) => Err(ChangeError::NotVouched(branch.clone(), tip.id())),
         }
     }
 
@@ -89,6 +99,7 @@ impl Runner<'_> {
         stalled: &Tip,
         attempt: Tip,
     ) -> Result<Written, ChangeError> {
+        self.require_vouched(branch, &attempt)?;
         let mut message = Message::parse(&attempt.commit.message);
         // Whoever reads the history sees that it was brought there, and two that land it don't write the same.
         let dialect = attempt.event.as_ref().map(|e| e.dialect).unwrap_or_default();
@@ -107,7 +118,7 @@ impl Runner<'_> {
                     Merged::Apart(paths) => return Err(ChangeError::Apart(branch.clone(), paths)),
                 };
         }
-        let commit = self.write(tree, parents, &message)?;
+        let commit = self.write(branch, tree, parents, &message)?;
         match self.move_branch(branch, head.id(), commit, "aynig: land attempt", self.soon())? {
             Moved::Won(finished) => {
                 let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());

@@ -1,0 +1,76 @@
+//! Commits of this runner's, and signatures: what is written, and whose word a head is.
+//!
+//! A signature says who wrote a commit, and holds wherever the commit is pushed to. So where signatures are asked
+//! for, each state event says in `dwp-branch` which branch it is signed for: what was signed for one is an
+//! unsigned word on another. Implements K35 (signing).
+
+use super::report::Refusal;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::BRANCH;
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::{Message, Trailer};
+use crate::store::{NewCommit, RefName, StoreError};
+
+impl Runner<'_> {
+    /// Writes a commit of this runner's for a branch, signed where the policy asks for that.
+    pub fn write(
+        &self,
+        branch: &RefName,
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+        message: &Message,
+    ) -> Result<ObjectId, RunnerError> {
+        if !self.settings.require_signature {
+            return self.write_unsigned(tree, parents, message);
+        }
+        let message = self.render(&signed_for(branch, message))?;
+        let commit = NewCommit { tree, parents, signature: self.signature(), message };
+        self.repo.git.commit_signed(&commit).map_err(|e| match e {
+            StoreError::Git { message, .. } => RunnerError::Signing { cause: message },
+            other => RunnerError::Store(other),
+        })
+    }
+
+    /// Writes a commit that nobody vouches for.
+    pub(super) fn write_unsigned(
+        &self,
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+        message: &Message,
+    ) -> Result<ObjectId, RunnerError> {
+        let message = self.render(message)?;
+        let commit = NewCommit { tree, parents, signature: self.signature(), message };
+        Ok(self.store.write_commit(&commit)?)
+    }
+
+    /// Why a state event is not what somebody signed for this branch, where that is asked for.
+    pub(super) fn not_vouched(&self, branch: &RefName, tip: &Tip) -> Result<Option<Refusal>, RunnerError> {
+        if !self.settings.require_signature {
+            return Ok(None);
+        }
+        let said = tip.event.as_ref().and_then(|event| event.last(BRANCH));
+        if !self.repo.git.verify_commit(tip.id())? {
+            return Ok(Some(Refusal::Unsigned));
+        }
+        Ok(match said {
+            Some(said) if said == branch.short() => None,
+            other => Some(Refusal::SignedElsewhere {
+                key: BRANCH.of(tip.event.as_ref().map(|e| e.dialect).unwrap_or_default()),
+                said: other.map(<[u8]>::to_vec),
+                branch: branch.clone(),
+            }),
+        })
+    }
+}
+
+/// A state event with the name of its branch, in place of any other that it was copied with.
+fn signed_for(branch: &RefName, message: &Message) -> Message {
+    let mut message = message.clone();
+    if let Some(dialect) = Dialect::of(&message) {
+        let key = BRANCH.of(dialect);
+        message.trailers.retain(|trailer| trailer.key != key);
+        message.trailers.push(Trailer { key: key.into(), value: branch.short().to_vec() });
+    }
+    message
+}
