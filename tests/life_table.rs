@@ -214,10 +214,14 @@ fn the_result_file_wins_over_stdout_and_an_invalid_one_ends_stalled() {
 /// K19: what no plain file neither blocks the runner nor counts as "nothing was said".
 #[test]
 fn a_result_that_cannot_be_read_ends_stalled() {
-    for what in ["mkfifo \"$AYNIG_RESULT\"", "ln -s /dev/zero \"$AYNIG_RESULT\"", "mkdir \"$AYNIG_RESULT\""] {
+    for (what, why) in [
+        ("mkfifo \"$AYNIG_RESULT\"", "no plain file"),
+        ("ln -s /dev/zero \"$AYNIG_RESULT\"", "a symbolic link"),
+        ("mkdir \"$AYNIG_RESULT\"", "no plain file"),
+    ] {
         let (life, report, code) = once(&format!("echo 'SET_STATE {{\"state\":\"a\"}}'; {what}"), &[]);
         assert_eq!((code, life.state("work")), (Some(1), "stalled".into()), "{what}: {report}");
-        assert!(report["why"].as_str().unwrap().contains("no plain file"), "{report}");
+        assert!(report["why"].as_str().unwrap().contains(why), "{report}");
     }
 }
 

@@ -59,7 +59,7 @@ impl Addressed {
     pub fn logs_of(&self, trigger: &str, stderr_log: &Path) -> String {
         let whose = if self.remote.is_some() { trigger } else { &self.word };
         // Where it said nothing there, what it said is elsewhere.
-        let silent = std::fs::metadata(stderr_log).is_ok_and(|log| log.len() == 0);
+        let silent = stderr_log.symlink_metadata().is_ok_and(|log| log.len() == 0);
         format!("git aynig logs {}{whose}", if silent { "" } else { "--stderr " })
     }
     /// The branches that there are.

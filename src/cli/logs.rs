@@ -11,12 +11,12 @@ use super::session::{Global, Session};
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
+use crate::runner::finish::with_causes;
 use crate::runner::{Runner, Tip, logs};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -184,7 +184,7 @@ fn find(
 
 fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Result<i32, Failure> {
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot read '{}': {e}", path.display()));
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = logs::open(path).map_err(|error| Failure::fatal(with_causes(&error)))?;
     let mut shown = Shown { terminal: std::io::stdout().is_terminal(), tame: Tame::default() };
     let mut buffer = vec![0; 64 * 1024];
     loop {

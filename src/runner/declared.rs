@@ -8,9 +8,8 @@ use super::report::{Note, Report};
 use crate::protocol::complete::Declared;
 use crate::protocol::declaration::{Declaration, Invalid, LINE_MAX};
 use crate::protocol::dialect::Writer;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use crate::store::beneath::{Refusal, Root, found};
+use std::path::PathBuf;
 
 impl Runner<'_> {
     /// What the command declared: the result file alone where it has content.
@@ -18,7 +17,7 @@ impl Runner<'_> {
         if live.claimed.run.dialect.writer() == Writer::Command {
             return Declared::Nothing;
         }
-        let invalid = match read_result(&live.dir.join("result")) {
+        let invalid = match self.read_result(live) {
             Ok(raw) if raw.trim_ascii().is_empty() => {
                 return match live.declared.last() {
                     Some(declaration) => Declared::State(declaration.clone()),
@@ -37,7 +36,7 @@ impl Runner<'_> {
     pub(super) fn note_declarations(&self, live: &Live, report: &mut Report) {
         let (invalid, count) = live.declared.invalid();
         if live.claimed.run.dialect.writer() == Writer::Command {
-            let filed = || read_result(&live.dir.join("result")).is_ok_and(|raw| !raw.is_empty());
+            let filed = || self.read_result(live).is_ok_and(|raw| !raw.is_empty());
             if count + live.declared.valid_count() > 0 || filed() {
                 report.notes.push(Note::DeclarationIgnored);
             }
@@ -50,27 +49,18 @@ impl Runner<'_> {
             report.notes.push(Note::MoreInvalid(count - invalid.len() as u64));
         }
     }
-}
 
-/// The content of the result file, empty where there is none. The command made it: a fifo there must not
-/// block, a device not fill the memory.
-fn read_result(path: &Path) -> Result<Vec<u8>, Invalid> {
-    let unreadable = |e: std::io::Error| Invalid::Unreadable(e.to_string());
-    let mut options = std::fs::File::options();
-    let open = options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path);
-    let file = match open {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(unreadable(e)),
-    };
-    let meta = file.metadata().map_err(unreadable)?;
-    if !meta.is_file() {
-        return Err(Invalid::Unreadable("it is no plain file".to_owned()));
+    /// The content of the result file, empty where there is none. The command made it, and could have put
+    /// anything in its place or in that of its folder.
+    fn read_result(&self, live: &Live) -> Result<Vec<u8>, Invalid> {
+        let name = PathBuf::from("runs").join(live.run_id()).join("result");
+        let read = Root::open(&self.repo.aynig_dir()).and_then(|root| root.read(&name, LINE_MAX as u64));
+        match found(read) {
+            Ok(content) => Ok(content.unwrap_or_default()),
+            Err(error) => Err(match error.refusal() {
+                Some(Refusal::TooLong(_)) => Invalid::TooLong(LINE_MAX as u64 + 1),
+                Some(_) | None => Invalid::Unreadable(std::io::Error::from(error).to_string()),
+            }),
+        }
     }
-    if meta.len() > LINE_MAX as u64 {
-        return Err(Invalid::TooLong(meta.len()));
-    }
-    let mut raw = Vec::new();
-    file.take(LINE_MAX as u64 + 1).read_to_end(&mut raw).map_err(unreadable)?;
-    Ok(raw)
 }

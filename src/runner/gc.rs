@@ -9,11 +9,11 @@ use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
+use crate::store::beneath::Root;
 use crate::store::slots::modules;
 use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -376,7 +376,9 @@ fn newest_is_older(collector: &Collector<'_>, folder: &Path) -> bool {
 impl Runner<'_> {
     /// True where no process of this machine holds the run: its folder's lock can be taken, or is not there.
     pub fn is_dead(&self, run_id: &str) -> bool {
-        match File::open(self.run_dir(run_id).join("lock")) {
+        // What is no plain file there is not what its runner holds.
+        let lock = Path::new("runs").join(run_id).join("lock");
+        match Root::open(&self.repo.aynig_dir()).and_then(|root| root.file(&lock)) {
             Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
             Err(_) => true,
         }

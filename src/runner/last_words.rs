@@ -9,9 +9,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::secrets::Secrets;
 use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::store::RefName;
-use nix::fcntl::OFlag;
-use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use crate::store::beneath::apart;
 use std::path::Path;
 
 /// How much of each log goes into a `stalled` body, in bytes.
@@ -74,19 +72,7 @@ impl Runner<'_> {
     }
 }
 
+/// The end of a log. The command may have put anything there.
 fn last_bytes(path: &Path, limit: usize) -> Vec<u8> {
-    let mut raw = Vec::new();
-    // The command may have put anything there: a fifo is not waited for, a link not followed.
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let opened = std::fs::File::options().read(true).custom_flags(flags.bits()).open(path);
-    if let Ok(mut file) = opened
-        && let Ok(meta) = file.metadata()
-        && meta.is_file()
-    {
-        let length = meta.len();
-        if file.seek(SeekFrom::Start(length.saturating_sub(limit as u64))).is_ok() {
-            let _ = file.take(limit as u64).read_to_end(&mut raw);
-        }
-    }
-    raw
+    apart(path).and_then(|(folder, name)| folder.read_tail(name, limit as u64)).unwrap_or_default()
 }

@@ -5,6 +5,7 @@
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
+use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -94,31 +95,43 @@ pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
 pub fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
     let folders = [folder(repo).0, repo.aynig_dir().join("logs")];
     folders.iter().find_map(|folder| {
-        let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| logs.stdout.exists());
+        let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| is_there(&logs.stdout));
         all.last()
     })
 }
 
+/// True where a log has this name, whatever a command made of it since.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// A log to be read, as long as it is one: its command may have put a link, or a fifo, in its place.
+pub fn open(path: &Path) -> Result<File, BeneathError> {
+    let (folder, name) = apart(path)?;
+    folder.file(name)
+}
+
 /// Notes in a run's folder which logs are its own: two branches may have the same trigger.
-pub(super) fn note(run_dir: &Path, logs: &Logs) -> Result<(), RunnerError> {
+pub(super) fn note(run_dir: &Root, logs: &Logs) -> Result<(), BeneathError> {
     let name = logs.stdout.file_name().unwrap_or_default();
-    let path = run_dir.join("log");
-    std::fs::write(&path, name.as_encoded_bytes()).map_err(io("write", &path))
+    run_dir.replace(Path::new("log"), name.as_encoded_bytes(), 0o644)
 }
 
 /// The logs of this very run; `None` where they, or what is known of it, are gone.
 pub fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
     // An id from a commit may be anything; one that names a ref names a folder.
     super::slot::run_ref(run_id)?;
-    let note = repo.aynig_dir().join("runs").join(run_id).join("log");
-    let name = String::from_utf8(crate::store::read_plain(&note, 4096).ok()?).ok()?;
+    let note = Path::new("runs").join(run_id).join("log");
+    // It is in the command's folder: it names some log in the folder of logs, and no more is believed of it.
+    let note = Root::open(&repo.aynig_dir()).and_then(|root| root.read(&note, 4096)).ok()?;
+    let name = String::from_utf8(note).ok()?;
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
     // One that answered another trigger is another's.
     stem.split('.').next().filter(|id| *id == trigger.to_string())?;
     [folder(repo).0, repo.aynig_dir().join("logs")].into_iter().find_map(|folder| {
         let stdout = folder.join(&name);
         let stderr = folder.join(format!("{stem}.stderr.log"));
-        stdout.exists().then_some(Logs { stdout, stderr })
+        is_there(&stdout).then_some(Logs { stdout, stderr })
     })
 }
 

@@ -5,6 +5,7 @@
 //! between the two. A run notes what it set elsewhere in its private folder. Implements K14 (pending), K40.
 
 use super::{Runner, RunnerError, io};
+use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg};
@@ -94,7 +95,8 @@ impl Runner<'_> {
 
 /// True while a runner is at work on the run of this folder: what was left running may outlive it (K21).
 pub fn has_runner(run_dir: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(run_dir.join("lock")) else { return false };
+    let lock = run_dir.join("lock");
+    let Ok(file) = apart(&lock).and_then(|(folder, name)| folder.file(name)) else { return false };
     Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 

@@ -16,6 +16,7 @@ use crate::protocol::holding::{AfterLook, BeforeStart, Duty, NEVER, RENEW_AGAIN,
 use crate::protocol::message::Message;
 use crate::protocol::swap::{AfterRenewal, after_renewal};
 use crate::store::RefName;
+use crate::store::beneath::{BeneathError, Root};
 use crate::store::command_copy;
 use crate::store::command_tree::{Command, FOLDER};
 use crate::store::slots::{Occupant, Slot};
@@ -23,7 +24,7 @@ use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
@@ -90,17 +91,18 @@ impl Runner<'_> {
     ) -> Result<(PathBuf, Option<Flock<File>>, Logs), RunnerError> {
         slot.fill(self.repo, claimed.first, claimed.tree)?;
         let dir = self.run_dir(&claimed.run.id);
-        let mut builder = std::fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
-        builder.create(&dir).map_err(io("create", &dir))?;
-        let lock = dir.join("lock");
-        let file = File::create(&lock).map_err(io("create", &lock))?;
-        let alive = Flock::lock(file, FlockArg::LockExclusiveNonblock).ok();
-        let body = dir.join("body");
+        let failed = |error: BeneathError| io("prepare", &dir)(error.into());
+        // A run's id may be known before its folder is: to a pusher, and to other commands.
+        let root = Root::open(&self.repo.aynig_dir()).map_err(failed)?;
+        let name = Path::new("runs").join(&claimed.run.id);
+        root.create_dirs(&name, 0o700).map_err(failed)?;
+        let root = root.below(&name).map_err(failed)?;
+        let lock = root.lock_file(Path::new("lock"), 0o644).map_err(failed)?;
+        let alive = Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok();
         let message = Message::parse(&claimed.trigger.commit.message);
-        std::fs::write(&body, &message.body).map_err(io("write", &body))?;
+        root.replace(Path::new("body"), &message.body, 0o644).map_err(failed)?;
         let (logs, elsewhere) = self.create_logs(claimed.run.trigger)?;
-        super::logs::note(&dir, &logs)?;
+        super::logs::note(&root, &logs).map_err(failed)?;
         if elsewhere {
             report.notes.push(Note::LogsElsewhere(logs.stdout.clone()));
         }

@@ -4,6 +4,7 @@
 use super::{StoreError, beneath, io_error};
 use nix::fcntl::OFlag;
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,11 +12,22 @@ use std::path::Path;
 /// Copies an index with its time, by which Git knows whose content it must look at: a file that was changed, at its
 /// size, in the second in which the index was written looks like what the index says. In a younger copy, which
 /// seems to be of later than that change, Git would believe it.
-pub(super) fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
-    let written = std::fs::metadata(from)?.modified()?;
-    std::fs::copy(from, to)?;
-    // Its owner may do that, whatever its mode.
-    File::open(to)?.set_modified(written)
+pub(super) fn copy_index(mut from: &File, to: &Path) -> std::io::Result<()> {
+    let copy = copy_file(&mut from, to)?;
+    copy.set_modified(from.metadata()?.modified()?)
+}
+
+/// Copies a file as long as it is now to a new one, which takes the place of whatever has that name.
+pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
+    let meta = from.metadata()?;
+    match std::fs::remove_file(to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut copy = File::options().write(true).create_new(true).open(to)?;
+    std::io::copy(&mut from.take(meta.len()), &mut copy)?;
+    copy.set_permissions(meta.permissions())?;
+    Ok(copy)
 }
 
 /// Writes a file beside its place and renames it in, so that nobody reads half of it.

@@ -112,7 +112,12 @@ impl RepoGit {
 
     /// The branch that HEAD names; `None` where it is detached.
     pub fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
-        let output = self.git.command(git_dir).verb("symbolic-ref").args(["-q", "HEAD"]).output()?;
+        self.symbolic_ref(git_dir, "HEAD")
+    }
+
+    /// The ref that this one is another name for; `None` where it is none.
+    pub(super) fn symbolic_ref(&self, git_dir: &Path, name: &str) -> Result<Option<RefName>, StoreError> {
+        let output = self.git.command(git_dir).verb("symbolic-ref").args(["-q", name]).output()?;
         Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
     }
 
@@ -186,23 +191,55 @@ impl RepoGit {
     /// True where a submodule's repository has commits that neither these stand on nor a branch of its remotes, as
     /// last fetched or pushed.
     pub fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {
-        // The working tree that it names may be gone.
-        let command =
-            self.git.command(git_dir).global([with_value("--work-tree=", git_dir)]).verb("rev-list");
+        let command = self.of_a_command(git_dir).verb("rev-list");
         let all =
             ["--max-count=1", "--ignore-missing", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
         let known = known.iter().map(ObjectId::to_string);
         Ok(!command.args(all).args(known).within(ON_A_SUBMODULE).ok()?.is_empty())
     }
 
-    /// Makes a submodule's repository one that can be read without the working tree that it names, where that can
-    /// be.
-    pub fn forget_worktree(&self, git_dir: &Path) {
-        let files = [git_dir.join("config"), git_dir.join("config.worktree")];
-        for file in files.iter().filter(|file| super::is_plain(file)) {
-            let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
-            let _ = command.args(["--unset-all", "core.worktree"]).within(ON_A_SUBMODULE).ok();
+    /// The commit that is checked out in a submodule, which is all that its repository is asked.
+    pub(super) fn head_of_submodule(&self, git_dir: &Path) -> Result<ObjectId, StoreError> {
+        let command = self.of_a_command(git_dir).verb("rev-parse");
+        let printed = command.args(["--verify", "--quiet", "HEAD^{commit}"]).within(ON_A_SUBMODULE).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "rev-parse".into(),
+            message: "HEAD of a submodule is no commit".into(),
+        })
+    }
+
+    /// A child that reads a repository which a command made: its working tree, which may be gone, is not looked
+    /// for, and what it lacks is not asked for by a program that it names.
+    fn of_a_command(&self, git_dir: &Path) -> GitCommand {
+        let command =
+            self.git.command(git_dir).env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
+        command.global([with_value("--work-tree=", git_dir)])
+    }
+
+    /// Points submodules of an index file at commits.
+    pub(super) fn set_links(
+        &self,
+        git_dir: &Path,
+        index: &Path,
+        links: &[(BString, Option<ObjectId>)],
+    ) -> Result<(), StoreError> {
+        let mut input = Vec::new();
+        for (path, head) in links {
+            if let Some(head) = head {
+                input.extend_from_slice(format!("160000 {head}\t").as_bytes());
+                input.extend_from_slice(path);
+                input.push(0);
+            }
         }
+        let command = self.git.command(git_dir).env("GIT_INDEX_FILE", index);
+        let command = command.config("core.splitIndex=false").verb("update-index");
+        command.args(["-z", "--index-info"]).stdin(input).ok().map(drop)
+    }
+
+    /// What a configuration file says, without what it includes, for one that a command wrote.
+    pub(super) fn config_file(&self, file: &Path) -> Result<Vec<u8>, StoreError> {
+        let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
+        command.args(["--no-includes", "--list", "-z"]).within(ON_A_SUBMODULE).ok()
     }
 
     /// True where `git verify-commit` accepts the commit.

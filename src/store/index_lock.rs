@@ -45,7 +45,7 @@ impl Copy {
         let path = repo.aynig_dir().join(format!("merge-{}.index", uuid::Uuid::new_v4()));
         let copy = Self { path, of: identity(&index), index };
         fs::create_dir_all(repo.aynig_dir()).map_err(io_error("create", &repo.aynig_dir()))?;
-        match copy_index(&copy.index, &copy.path) {
+        match fs::File::open(&copy.index).and_then(|index| copy_index(&index, &copy.path)) {
             Ok(()) => Ok(copy),
             // An index that was never written is an empty one.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(copy),

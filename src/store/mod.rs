@@ -46,7 +46,7 @@ mod turn;
 mod unsynced;
 pub mod worktrees;
 
-use disk::{copy_index, make_readable, sync, sync_file_system, sync_tables};
+use disk::{copy_file, copy_index, make_readable, sync, sync_file_system, sync_tables};
 pub use disk::{is_plain, read_plain, remove_tree, write_aside};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError, Unread};

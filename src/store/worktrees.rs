@@ -3,9 +3,13 @@
 //! Reads only. Implements K28 (who has the branch), K45.
 
 use super::repository::Repository;
-use super::{RefName, StoreError};
+use super::{RefName, StoreError, read_plain};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Most that is believed of a file that holds one name.
+const LINE_MAX: u64 = 64 << 10;
 
 /// One working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,9 +64,13 @@ pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
         if super::slots::is_slot(&git_dir) {
             continue;
         }
-        let Ok(dot_git) = std::fs::read_to_string(git_dir.join("gitdir")) else { continue };
-        let dot_git = git_dir.join(dot_git.trim_end_matches('\n'));
+        let Ok(dot_git) = read_plain(&git_dir.join("gitdir"), LINE_MAX) else { continue };
+        let dot_git = git_dir.join(OsStr::from_bytes(dot_git.trim_ascii_end()));
         let away = !dot_git.exists();
+        // Its folder says so too: a registration alone, which a command may write, makes no folder a working tree.
+        if !away && !leads_to(&dot_git, &git_dir) {
+            continue;
+        }
         // One that is not locked was removed, and Git prunes it.
         let Some(dir) = dot_git.parent().filter(|_| !away || git_dir.join("locked").exists()) else {
             continue;
@@ -71,6 +79,14 @@ pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
         found.push(Worktree { away, ..worktree });
     }
     Ok(found)
+}
+
+/// True where the `.git` of a working tree names this Git directory.
+fn leads_to(dot_git: &Path, git_dir: &Path) -> bool {
+    let link = read_plain(dot_git, LINE_MAX).unwrap_or_default();
+    let Some(to) = link.strip_prefix(b"gitdir: ") else { return false };
+    let to = dot_git.with_file_name(OsStr::from_bytes(to.trim_ascii_end()));
+    std::fs::canonicalize(to).is_ok_and(|to| std::fs::canonicalize(git_dir).is_ok_and(|dir| dir == to))
 }
 
 fn inspect(repo: &Repository, dir: PathBuf, git_dir: PathBuf) -> Result<Worktree, StoreError> {
@@ -84,7 +100,7 @@ fn inspect(repo: &Repository, dir: PathBuf, git_dir: PathBuf) -> Result<Worktree
 fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
     let mut name = target(&git_dir.join("HEAD"))?;
     for _ in 0..5 {
-        let path = common_dir.join(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let path = common_dir.join(OsStr::from_bytes(name.as_bytes()));
         let Some(next) = target(&path).filter(|_| name.is_valid()) else { break };
         name = next;
     }
@@ -97,17 +113,17 @@ fn target(path: &Path) -> Option<RefName> {
         let name = link.as_os_str().as_bytes();
         return name.starts_with(b"refs/").then(|| RefName::new(name));
     }
-    let raw = std::fs::read(path).ok()?;
+    let raw = read_plain(path, LINE_MAX).ok()?;
     Some(RefName::new(raw.strip_prefix(b"ref:")?.trim_ascii()))
 }
 
 fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {
     for folder in ["rebase-merge/head-name", "rebase-apply/head-name"] {
-        if let Ok(name) = std::fs::read(git_dir.join(folder)) {
+        if let Ok(name) = read_plain(&git_dir.join(folder), LINE_MAX) {
             return Some((Busy::Rebase, RefName::new(name.trim_ascii_end().to_vec())));
         }
     }
-    let start = std::fs::read(git_dir.join("BISECT_START")).ok()?;
+    let start = read_plain(&git_dir.join("BISECT_START"), LINE_MAX).ok()?;
     let start = start.trim_ascii_end();
     let name =
         if start.starts_with(b"refs/") { RefName::new(start.to_vec()) } else { RefName::branch(start) };

@@ -4,6 +4,7 @@
 //! it a sample. Tests of a row that another file had long before are there, under the row's name.
 
 mod before_trust;
+mod believed;
 mod environment;
 mod escapes;
 mod files;

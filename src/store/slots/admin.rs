@@ -8,6 +8,7 @@ use super::super::repository::Repository;
 use super::super::{StoreError, is_plain, read_plain, write_aside};
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -23,11 +24,7 @@ impl Slot {
     /// Makes the slot's registration exactly what we want it to be, whatever a command did to it.
     pub(super) fn register(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         std::fs::create_dir_all(&self.dir).map_err(io("create", &self.dir))?;
-        if self.admin.exists() {
-            self.clean_admin(repo)?;
-        } else {
-            self.build_admin(repo, commit)?;
-        }
+        self.clean_admin(repo, commit)?;
         let link = self.dir.join(".git");
         let content = [b"gitdir: ", self.admin.as_os_str().as_bytes(), b"\n"].concat();
         if !is_content(&link, &content) {
@@ -85,13 +82,19 @@ impl Slot {
         std::fs::rename(aside, &self.admin).map_err(io("create", &self.admin))
     }
 
-    fn clean_admin(&self, repo: &Repository) -> Result<(), StoreError> {
+    /// Takes out of the registration what is not ours, and writes what is again; a registration that is gone, or
+    /// no folder any more, is built.
+    fn clean_admin(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
+        if self.opened_admin().is_err() {
+            super::super::remove_tree(&self.admin).map_err(io("remove", &self.admin))?;
+            return self.build_admin(repo, commit);
+        }
         let entries = std::fs::read_dir(&self.admin).map_err(io("read", &self.admin))?;
         for entry in entries {
             let entry = entry.map_err(io("read", &self.admin))?;
             let name = entry.file_name();
             let ours = name.to_str().is_some_and(|n| {
-                OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")) || n.starts_with(SHARED_INDEX)
+                OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")) || is_shared(&name)
             });
             if !ours {
                 super::super::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
@@ -109,15 +112,28 @@ impl Slot {
     /// Removes the rest of an index that is no longer there.
     pub(super) fn drop_shared_index(&self) {
         let entries = std::fs::read_dir(&self.admin).into_iter().flatten().flatten();
-        for entry in entries.filter(|e| e.file_name().as_encoded_bytes().starts_with(SHARED_INDEX.as_bytes()))
-        {
+        for entry in entries.filter(|e| is_shared(&e.file_name())) {
             let _ = super::super::remove_tree(&entry.path());
         }
     }
 
-    /// Takes what is no plain file out of the registration: Git opens these files without a look, and would wait
-    /// for a fifo for ever. What belongs there is written again, HEAD as this commit.
+    /// Takes out of the registration what would steer whoever's Git reads it: links and fifos, which Git opens
+    /// without a look and would wait for, a configuration, another repository. What belongs there is written
+    /// again, HEAD as this commit where it was no plain file.
     pub(super) fn disarm(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
+        if self.opened_admin().is_err() {
+            // Nobody knows what was committed there. The files are kept by whoever makes it anew.
+            let message = "its registration is no folder any more".into();
+            return Err(StoreError::Git { verb: "rev-parse".into(), message });
+        }
+        let _ = super::super::remove_tree(&self.admin.join("config.worktree"));
+        for (name, content) in self.files(repo) {
+            let path = self.admin.join(name);
+            if name != "HEAD" && !name.contains('/') && !is_content(&path, &content) {
+                super::super::remove_tree(&path).map_err(io("remove", &path))?;
+                write_aside(&path, &content)?;
+            }
+        }
         let Ok(entries) = std::fs::read_dir(&self.admin) else { return Ok(()) };
         for entry in entries.flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir()) {
@@ -149,7 +165,7 @@ impl Slot {
     pub fn move_head(&self, repo: &Repository, from: ObjectId, to: ObjectId) -> Result<(), StoreError> {
         let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         let detached = match repo.reftable {
-            true => repo.git.symbolic_head(&self.admin)?.is_none(),
+            true => repo.git.symbolic_ref(&repo.common_dir, &self.head_name())?.is_none(),
             false => ObjectId::from_hex(raw.trim_ascii_end()).is_ok(),
         };
         if detached && self.head(repo)? == from { self.detach(repo, to) } else { Ok(()) }
@@ -161,12 +177,17 @@ impl Slot {
         if !self.is_registered() {
             return Ok(());
         }
-        self.clean_admin(repo)?;
+        self.clean_admin(repo, lease)?;
         let head = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         if repo.reftable || ObjectId::from_hex(head.trim_ascii_end()).is_err() {
             self.detach(repo, self.head(repo).unwrap_or(lease))?;
         }
         self.drop_modules(repo)
+    }
+
+    /// The slot's HEAD as this repository calls it: asked for so, no configuration of the slot is read.
+    fn head_name(&self) -> String {
+        format!("worktrees/{}{}/HEAD", super::ADMIN_PREFIX, self.number)
     }
 
     /// The commit that the slot's HEAD names, through a branch if the command checked one out.
@@ -178,9 +199,14 @@ impl Slot {
             Err(_) if !is_plain(&self.admin.join("HEAD")) => {
                 Err(StoreError::Git { verb: "rev-parse".into(), message: "HEAD is no plain file".into() })
             }
-            Err(_) => repo.git.rev_parse(&self.admin, "HEAD^{commit}"),
+            Err(_) => repo.git.rev_parse(&repo.common_dir, &format!("{}^{{commit}}", self.head_name())),
         }
     }
+}
+
+/// True for the name of the rest of a split index.
+pub(super) fn is_shared(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(SHARED_INDEX.as_bytes())
 }
 
 fn is_content(path: &Path, content: &[u8]) -> bool {

@@ -8,10 +8,11 @@
 use super::super::gix_report::gix_write_error;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
-use super::super::{StoreError, copy_index};
+use super::super::{StoreError, copy_file, copy_index};
 use super::{FileId, Slot, attributes, io, scan};
 use crate::protocol::id::ObjectId;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -43,18 +44,18 @@ impl Slot {
         commit: ObjectId,
         tree: ObjectId,
     ) -> Result<Filled, StoreError> {
-        if self.admin.exists() && !self.is_registered() {
+        if self.admin.symlink_metadata().is_ok() && !self.is_registered() {
             let taken = std::io::ErrorKind::AlreadyExists.into();
             return Err(io("register the slot as", &self.admin)(taken));
         }
         self.go_home(repo);
         let known = self.record.tree.is_some() && self.is_folder();
-        if known && self.admin.exists() {
+        if known && self.opened_admin().is_ok() {
             match self.refill(repo, commit, tree) {
                 Ok(filled) => return Ok(filled),
                 Err(_) => self.retire(repo)?,
             }
-        } else if self.dir.symlink_metadata().is_ok() || self.admin.exists() {
+        } else if self.dir.symlink_metadata().is_ok() || self.admin.symlink_metadata().is_ok() {
             self.retire(repo)?;
         }
         if let Err(error) = self.fill_fresh(repo, commit, tree) {
@@ -71,7 +72,7 @@ impl Slot {
         self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
             // All of it was seen to be as the index says: of now on, which spares Git to look again.
-            self.restore_index(|copy, index| std::fs::copy(copy, index).map(drop))?;
+            self.restore_index(|mut copy, index| copy_file(&mut copy, index).map(drop))?;
             self.detach(repo, commit)?;
             return Ok(Filled::Reused);
         }
@@ -118,10 +119,10 @@ impl Slot {
         Ok(clean)
     }
 
-    fn restore_index(&mut self, put: fn(&Path, &Path) -> std::io::Result<()>) -> Result<(), StoreError> {
+    fn restore_index(&mut self, put: fn(&File, &Path) -> std::io::Result<()>) -> Result<(), StoreError> {
         let (copy, index) = (self.index_copy(), self.admin.join("index"));
         let aside = self.admin.join("index.aynig");
-        put(&copy, &aside).map_err(io("copy", &copy))?;
+        File::open(&copy).and_then(|copy| put(&copy, &aside)).map_err(io("copy", &copy))?;
         std::fs::rename(&aside, &index).map_err(io("write", &index))?;
         self.drop_shared_index();
         self.placed = FileId::of(&index);
@@ -133,7 +134,7 @@ impl Slot {
     fn note(&mut self, index: &Path, tree: ObjectId) -> Result<(), StoreError> {
         let copy = self.index_copy();
         let aside = copy.with_extension("index.new");
-        copy_index(index, &aside).map_err(io("copy", index))?;
+        File::open(index).and_then(|index| copy_index(&index, &aside)).map_err(io("copy", index))?;
         std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
         self.index = std::cell::OnceCell::new();
         self.placed = FileId::of(index);

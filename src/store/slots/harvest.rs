@@ -1,15 +1,18 @@
 //! What a command left in its slot, as a tree and a HEAD.
 //!
 //! Where nothing changed this costs one walk and no process. Otherwise the slot's index is copied, Git
-//! stages into the copy, and the slot itself is left as it is: a process may still be at work in it.
+//! stages into the copy through a view of our own, and the slot itself is left as it is: a process may still be
+//! at work in it.
 //! Implements K25.
 
 use super::super::repository::Repository;
-use super::super::{StoreError, copy_index, is_plain};
+use super::super::{StoreError, is_plain, read_plain};
+use super::view::View;
 use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
 use gix::bstr::BString;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// What of the slot's content becomes part of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +68,8 @@ impl Slot {
         }
         let hash = repo.hash;
         let untouched = self.index_is_ours();
-        if !untouched && self.has_unmerged(hash)? {
+        let view = View::new(self, repo, lease);
+        if !untouched && has_unmerged(&view, hash)? {
             return Err(HarvestError::Unmerged);
         }
         let mut nested = Vec::new();
@@ -74,11 +78,11 @@ impl Slot {
             if found.clean && untouched && head == lease {
                 return Ok(Harvest { tree, head, nested });
             }
-            nested = self.not_ignored(repo, found.nested)?;
+            nested = self.not_ignored(&view, repo, found.nested)?;
         } else if self.scan(hash).is_ok() && untouched && head == lease {
             return Ok(Harvest { tree, head, nested });
         }
-        let tree = self.stage(repo, stage, &nested)?;
+        let tree = self.stage(&view, repo, stage, &nested)?;
         Ok(Harvest { tree, head, nested })
     }
 
@@ -99,11 +103,12 @@ impl Slot {
             return Ok(found);
         }
         let nested = self.scan(repo.hash).map(|found| found.nested).unwrap_or_default();
-        let nested = self.not_ignored(repo, nested.clone()).unwrap_or(nested);
+        let view = View::new(self, repo, lease);
+        let nested = self.not_ignored(&view, repo, nested.clone()).unwrap_or(nested);
         let head = self.head(repo).unwrap_or(lease);
-        let tree = match self.stage(repo, stage, &nested) {
+        let tree = match self.stage(&view, repo, stage, &nested) {
             Ok(tree) => tree,
-            Err(_) => self.stage_anew(repo, &nested, head)?,
+            Err(_) => self.stage_anew(&view, repo, &nested, head)?,
         };
         Ok(Harvest { tree, head, nested })
     }
@@ -114,36 +119,51 @@ impl Slot {
     }
 
     /// Without those that are ignored anyway: Git refuses to be told to leave such a path out.
-    fn not_ignored(&self, repo: &Repository, nested: Vec<BString>) -> Result<Vec<BString>, StoreError> {
+    fn not_ignored(
+        &self,
+        view: &View<'_>,
+        repo: &Repository,
+        nested: Vec<BString>,
+    ) -> Result<Vec<BString>, StoreError> {
         if nested.is_empty() {
             return Ok(nested);
         }
-        let ignored = repo.git.ignored(&self.admin, &self.dir, &nested)?;
+        let ignored = repo.git.ignored(view.dir()?, &self.dir, &nested)?;
         Ok(nested.into_iter().filter(|path| !ignored.contains(path)).collect())
     }
 
-    fn stage(&self, repo: &Repository, stage: Stage, nested: &[BString]) -> Result<ObjectId, StoreError> {
-        let copy = self.staging();
-        self.free_staging();
-        let index = self.admin.join("index");
-        if is_plain(&index) {
-            copy_index(&index, &copy).map_err(io("copy", &index))?;
-        }
-        let (git, bare) = (&repo.git, repo.bare);
-        let unhide = || match !self.index_is_ours() && self.may_hide(repo.hash) {
-            true => git.unhide(&self.admin, &self.dir, &copy, bare),
+    fn stage(
+        &self,
+        view: &View<'_>,
+        repo: &Repository,
+        stage: Stage,
+        nested: &[BString],
+    ) -> Result<ObjectId, StoreError> {
+        let (git_dir, copy) = (view.dir()?, view.index()?);
+        let unhide = || match !self.index_is_ours() && may_hide(&copy, repo.hash) {
+            true => repo.git.unhide(git_dir, &self.dir, &copy, repo.bare),
             false => Ok(()),
         };
         let staged = match stage {
-            Stage::All => unhide().and_then(|()| git.add_all(&self.admin, &self.dir, &copy, nested, bare)),
+            Stage::All => unhide().and_then(|()| self.add(view, repo, nested)),
             Stage::Index => Ok(()),
         };
-        self.write_staged(repo, staged)
+        write_staged(view, repo, staged)
+    }
+
+    /// Stages what Git may look into: not the repositories of submodules, which are the command's own.
+    fn add(&self, view: &View<'_>, repo: &Repository, nested: &[BString]) -> Result<(), StoreError> {
+        let (git_dir, copy) = (view.dir()?, view.index()?);
+        let links = self.submodules(repo)?;
+        let out: Vec<BString> = nested.iter().cloned().chain(links.iter().map(|(p, _)| p.clone())).collect();
+        repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare)?;
+        if links.is_empty() { Ok(()) } else { repo.git.set_links(git_dir, &copy, &links) }
     }
 
     /// Stages the files of a slot whose index, registration or permissions a command broke.
     fn stage_anew(
         &self,
+        view: &View<'_>,
         repo: &Repository,
         nested: &[BString],
         head: ObjectId,
@@ -151,35 +171,12 @@ impl Slot {
         self.register(repo, head)?;
         self.detach(repo, head)?;
         super::super::make_readable(&self.dir);
-        self.free_staging();
-        let staged = repo.git.add_all(&self.admin, &self.dir, &self.staging(), nested, repo.bare);
-        self.write_staged(repo, staged)
-    }
-
-    fn staging(&self) -> std::path::PathBuf {
-        self.notes.join(format!("{}.staging-{}", self.number, std::process::id()))
-    }
-
-    /// The copy is this process's alone: a lock on it is that of a `git` child of ours that was killed.
-    fn free_staging(&self) {
-        let mut lock = self.staging().into_os_string();
-        lock.push(".lock");
-        let _ = std::fs::remove_file(lock);
-    }
-
-    fn write_staged(
-        &self,
-        repo: &Repository,
-        staged: Result<(), StoreError>,
-    ) -> Result<ObjectId, StoreError> {
-        let copy = self.staging();
-        let tree = staged.and_then(|()| repo.git.write_tree(&self.admin, &copy));
-        let _ = std::fs::remove_file(&copy);
-        self.free_staging();
-        if repo.durable {
-            super::super::sync_file_system(&repo.common_dir)?;
+        let (git_dir, copy) = (view.dir()?, view.index()?);
+        for broken in ["index", "index.lock"] {
+            let _ = std::fs::remove_file(git_dir.join(broken));
         }
-        tree
+        let staged = repo.git.add_all(git_dir, &self.dir, &copy, nested, repo.bare);
+        write_staged(view, repo, staged)
     }
 
     /// True where the index is still the one that the runner put there.
@@ -192,26 +189,37 @@ impl Slot {
         let (Ok(a), Ok(b)) = sizes else { return false };
         a.size() == b.size()
             && b.is_file()
-            && std::fs::read(&ours).ok().zip(std::fs::read(&theirs).ok()).is_some_and(|(a, b)| a == b)
+            && std::fs::read(&ours).ok().zip(read_plain(&theirs, a.size()).ok()).is_some_and(|(a, b)| a == b)
     }
+}
 
-    /// True where a change of some file may be hidden from Git by what the command told it.
-    fn may_hide(&self, hash: gix::hash::Kind) -> bool {
-        use gix::index::entry::{Flags, Mode};
-        let path = self.admin.join("index");
-        let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
-        is_plain(&path)
-            && scan::read_index(&path, hash).map_or(true, |index| {
-                index.entries().iter().any(|e| e.flags.intersects(hides) || e.mode == Mode::DIR)
-            })
+fn write_staged(
+    view: &View<'_>,
+    repo: &Repository,
+    staged: Result<(), StoreError>,
+) -> Result<ObjectId, StoreError> {
+    let tree = staged.and_then(|()| repo.git.write_tree(view.dir()?, &view.index()?));
+    if repo.durable {
+        super::super::sync_file_system(&repo.common_dir)?;
     }
+    tree
+}
 
-    fn has_unmerged(&self, hash: gix::hash::Kind) -> Result<bool, StoreError> {
-        let path = self.admin.join("index");
-        if !is_plain(&path) {
-            return Ok(false);
-        }
-        let index = scan::read_index(&path, hash)?;
-        Ok(index.entries().iter().any(|e| e.stage() != gix::index::entry::Stage::Unconflicted))
+/// True where a change of some file may be hidden from Git by what the command told it.
+fn may_hide(index: &Path, hash: gix::hash::Kind) -> bool {
+    use gix::index::entry::{Flags, Mode};
+    let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+    is_plain(index)
+        && scan::read_index(index, hash).map_or(true, |index| {
+            index.entries().iter().any(|e| e.flags.intersects(hides) || e.mode == Mode::DIR)
+        })
+}
+
+fn has_unmerged(view: &View<'_>, hash: gix::hash::Kind) -> Result<bool, StoreError> {
+    let path = view.index()?;
+    if !is_plain(&path) {
+        return Ok(false);
     }
+    let index = scan::read_index(&path, hash)?;
+    Ok(index.entries().iter().any(|e| e.stage() != gix::index::entry::Stage::Unconflicted))
 }

@@ -14,6 +14,8 @@ pub mod harvest;
 pub mod modules;
 pub mod place;
 pub mod scan;
+mod tame;
+mod view;
 
 use super::repository::Repository;
 use super::{RefName, StoreError};
@@ -262,7 +264,9 @@ impl Slot {
 
     /// True where anything of it is there, be it only its registration.
     pub fn exists(&self) -> bool {
-        self.is_registered() || self.dir.exists() || self.notes.join(format!("{}.json", self.number)).exists()
+        self.is_registered()
+            || self.dir.symlink_metadata().is_ok()
+            || self.notes.join(format!("{}.json", self.number)).exists()
     }
     /// The file that the guardian holds locked.
     pub fn hold_path(&self) -> PathBuf {
@@ -351,7 +355,8 @@ impl Slot {
             let _ = super::remove_tree(&aside);
         }
         if self.is_registered() {
-            let _ = std::fs::remove_dir_all(&self.admin);
+            // A link that a command put there goes itself, and not what it leads to.
+            let _ = super::remove_tree(&self.admin);
         }
         self.save()
     }

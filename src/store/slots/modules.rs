@@ -1,12 +1,16 @@
 //! The repositories of submodules that a command filled in its slot.
 //!
 //! Git keeps them in the slot's registration, and with it they would go. Those with commits that no remote of
-//! theirs is known to have are moved to `aynig/submodules/<run-id>/` first. Implements K14, K26.
+//! theirs is known to have are moved to `aynig/submodules/<run-id>/` first, without what starts programs. Implements K14, K26.
 
 use super::super::repository::Repository;
 use super::super::{StoreError, make_readable, remove_tree};
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
+use crate::supervisor::beneath::Root;
+use gix::bstr::BString;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// How deep a submodule's name, or submodules in submodules, are followed.
@@ -60,11 +64,10 @@ impl Slot {
                 continue;
             }
             answers = matches!(unpublished, Some(Ok(_)));
-            for inside in names(&module)?.into_iter().map(|name| module.join(name)).chain([module.clone()]) {
-                // Its working tree goes: with that in its configuration Git would refuse to read it.
-                if answers {
-                    repo.git.forget_worktree(&inside);
-                }
+            let of_its_own = module.join("modules");
+            let inside = names(&of_its_own)?.into_iter().map(|name| of_its_own.join(name));
+            for inside in inside.chain([module.clone()]) {
+                super::tame::tame(repo, &inside).map_err(io("write", &inside))?;
             }
             let mut to = place.join(&name);
             if to.symlink_metadata().is_ok() {
@@ -78,6 +81,27 @@ impl Slot {
         let aside = repo.aynig_dir().join(format!(".old-{}", uuid::Uuid::new_v4()));
         std::fs::rename(modules, &aside).map_err(io("move", modules))?;
         remove_tree(&aside).map_err(io("remove", &aside))
+    }
+
+    /// The submodules that have a repository in the slot, and the commit that is checked out in each; `None` where
+    /// that can't be read. It is asked for by itself: `git add` would ask such a repository for all its changes,
+    /// and so start what its configuration names.
+    pub(super) fn submodules(
+        &self,
+        repo: &Repository,
+    ) -> Result<Vec<(BString, Option<ObjectId>)>, StoreError> {
+        let index = self.index(repo.hash)?;
+        let links = index.entries().iter().filter(|e| e.mode == gix::index::entry::Mode::COMMIT);
+        let Ok(slot) = Root::open(&self.dir) else { return Ok(Vec::new()) };
+        let with = |entry: &gix::index::Entry| {
+            let path = entry.path(index).to_owned();
+            let dot_git = Path::new(OsStr::from_bytes(&path)).join(".git");
+            // Nothing is there, or no folder of the slot.
+            slot.kind(&dot_git).ok()??;
+            let head = repo.git.head_of_submodule(&self.dir.join(&dot_git)).ok();
+            Some((path, head))
+        };
+        Ok(links.filter_map(with).collect())
     }
 
     /// The commits of submodules that the slot was filled with.

@@ -62,13 +62,16 @@ pub(super) fn number_of(admin: &Path) -> Option<usize> {
 pub fn is_slot(admin: &Path) -> bool {
     let Some(number) = number_of(admin) else { return false };
     let Some(parent) = admin.parent().filter(|p| p.ends_with("worktrees")) else { return false };
+    let record = read_record(&parent.with_file_name("aynig").join("slots"), number);
+    if record.run.is_some() {
+        // While a run is in it, all that is said there may be its command's.
+        return true;
+    }
     let reason = read_plain(&admin.join("locked"), 64 << 10).unwrap_or_default();
     // Without its link it is nobody's worktree.
     let Ok(link) = read_plain(&admin.join("gitdir"), 64 << 10) else { return true };
     reason.starts_with(OURS) || {
-        let notes = parent.with_file_name("aynig").join("slots");
-        let place = read_record(&notes, number).place;
-        place.is_some_and(|place| [place.dir.as_bytes(), b"/.git"].concat() == link.trim_ascii_end())
+        record.place.is_some_and(|place| [place.dir.as_bytes(), b"/.git"].concat() == link.trim_ascii_end())
     }
 }
 
@@ -84,7 +87,7 @@ pub(super) fn is_foreign(admin: &Path, home: &Path) -> bool {
 impl Slot {
     /// True where its registration is there, and is its own.
     pub(super) fn is_registered(&self) -> bool {
-        self.admin.exists() && !is_foreign(&self.admin, &self.home)
+        self.admin.symlink_metadata().is_ok() && !is_foreign(&self.admin, &self.home)
     }
 
     /// Goes to where slots are now. What was in the old folder was kept.

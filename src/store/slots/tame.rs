@@ -1,0 +1,58 @@
+//! A repository that a command made, as one that a person may look into.
+//!
+//! Git starts what a repository's own configuration names, and its hooks. Of a kept one no more stays than what
+//! says how it is stored, and where its remotes are: no program, no hook, no working tree, which is gone.
+//! Implements K26.
+
+use super::super::repository::Repository;
+use super::super::{beneath::Root, is_plain, remove_tree};
+use std::path::Path;
+
+/// Keys of `extensions`, and of a remote, that stay.
+const EXTENSIONS: &[&str] = &["objectformat", "refstorage", "compatobjectformat"];
+const OF_A_REMOTE: &[&str] = &["url", "pushurl", "fetch"];
+
+/// Writes the configuration of the repository in this folder anew, and removes its hooks.
+pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
+    let config = git_dir.join("config");
+    let said = is_plain(&config).then(|| repo.git.config_file(&config).ok()).flatten().unwrap_or_default();
+    let entries = said.split(|byte| *byte == 0).filter_map(|entry| {
+        let text = std::str::from_utf8(entry).ok()?;
+        text.split_once('\n')
+    });
+    let mut content = String::from("[core]\n\tbare = true\n\thooksPath = /dev/null\n");
+    let mut version = "0";
+    for (key, value) in entries {
+        let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
+        let remote = section.strip_prefix("remote.").filter(|_| OF_A_REMOTE.contains(&name));
+        match (section, remote) {
+            ("core", _) if name == "repositoryformatversion" && value == "1" => version = "1",
+            ("extensions", _) if EXTENSIONS.contains(&name) => {
+                content += &format!("[extensions]\n\t{name} = {}\n", quoted(value));
+            }
+            (_, Some(remote)) => {
+                content += &format!("[remote {}]\n\t{name} = {}\n", quoted(remote), quoted(value));
+            }
+            _ => {}
+        }
+    }
+    content += &format!("[core]\n\trepositoryFormatVersion = {version}\n");
+    for gone in ["hooks", "config.worktree", "commondir"] {
+        remove_tree(&git_dir.join(gone))?;
+    }
+    Ok(Root::open(git_dir)?.replace(Path::new("config"), content.as_bytes(), 0o644)?)
+}
+
+/// A value, or the name of a subsection, as configuration has it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

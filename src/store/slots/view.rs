@@ -1,0 +1,106 @@
+//! A Git directory of the runner's own, through which a slot is read once a command has been in it.
+//!
+//! What stands in a slot's registration (its configuration, whose repository it belongs to) is the command's
+//! word, and Git would go by it: start the filters of a repository that the command made, or write there. So
+//! nothing is read through it. A view has none of that: it belongs to this repository, and holds no more than
+//! Git asks for, and a bounded copy of the command's index. Made when it is first asked for, gone when dropped.
+//! Implements K14, K25.
+
+use super::super::repository::Repository;
+use super::super::{StoreError, copy_index, remove_tree};
+use super::{Slot, admin, io};
+use crate::protocol::id::ObjectId;
+use crate::supervisor::beneath::{self, BeneathError, Kind, Root};
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+/// An index longer than this is nobody's: it would be some eight million files.
+const INDEX_MAX: u64 = 1 << 30;
+/// Most names of a registration that are looked through for the rest of a split index.
+const NAMES_MAX: usize = 10_000;
+/// Most such rests: Git keeps one, and those of before for a while.
+const SHARED_MAX: usize = 16;
+
+/// The view of one slot, for this process.
+pub(super) struct View<'a> {
+    slot: &'a Slot,
+    repo: &'a Repository,
+    commit: ObjectId,
+    dir: OnceCell<PathBuf>,
+}
+
+impl<'a> View<'a> {
+    /// A view whose HEAD is this commit; nothing is made yet.
+    pub(super) fn new(slot: &'a Slot, repo: &'a Repository, commit: ObjectId) -> Self {
+        Self { slot, repo, commit, dir: OnceCell::new() }
+    }
+
+    /// The Git directory.
+    pub(super) fn dir(&self) -> Result<&Path, StoreError> {
+        if let Some(dir) = self.dir.get() {
+            return Ok(dir);
+        }
+        let name = format!("{}.staging-{}", self.slot.number, std::process::id());
+        let dir = self.slot.notes.join(name);
+        // One that a process of this number left.
+        remove_tree(&dir).map_err(io("remove", &dir))?;
+        let dir = self.dir.get_or_init(|| dir);
+        self.fill(dir)?;
+        self.copy_index(dir)?;
+        Ok(dir)
+    }
+
+    /// The copy of the command's index; nothing where it left none that can be read.
+    pub(super) fn index(&self) -> Result<PathBuf, StoreError> {
+        Ok(self.dir()?.join("index"))
+    }
+
+    fn fill(&self, dir: &Path) -> Result<(), StoreError> {
+        let make = |path: &Path| std::fs::create_dir_all(path).map_err(io("create", path));
+        let write = |name: &str, content: &str| {
+            let path = dir.join(name);
+            std::fs::write(&path, content).map_err(io("write", &path))
+        };
+        make(&dir.join("refs"))?;
+        write("commondir", "../../..\n")?;
+        if !self.repo.reftable {
+            return write("HEAD", &format!("{}\n", self.commit));
+        }
+        make(&dir.join("reftable"))?;
+        write("reftable/tables.list", "")?;
+        write("refs/heads", "this repository uses the reftable format\n")?;
+        write("HEAD", "ref: refs/heads/.invalid\n")
+    }
+
+    fn copy_index(&self, dir: &Path) -> Result<(), StoreError> {
+        let Ok(admin) = self.slot.opened_admin() else { return Ok(()) };
+        let copy = |name: &Path| {
+            let Ok(from) = admin.file(name) else { return Ok(()) };
+            if from.metadata().map_or(true, |meta| meta.len() > INDEX_MAX) {
+                return Ok(());
+            }
+            let to = dir.join(name);
+            copy_index(&from, &to).map_err(io("copy", &self.slot.admin.join(name)))
+        };
+        copy(Path::new("index"))?;
+        let entries = admin.list(Path::new(""), NAMES_MAX).unwrap_or_default();
+        let rests = entries.iter().filter(|entry| entry.kind == Kind::File && admin::is_shared(&entry.name));
+        rests.take(SHARED_MAX).try_for_each(|entry| copy(Path::new(&entry.name)))
+    }
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        if let Some(dir) = self.dir.get() {
+            let _ = remove_tree(dir);
+        }
+    }
+}
+
+impl Slot {
+    /// The registration as a folder, no link.
+    pub(super) fn opened_admin(&self) -> Result<Root, BeneathError> {
+        let (worktrees, name) = beneath::apart(&self.admin)?;
+        worktrees.below(name)
+    }
+}
