@@ -488,11 +488,13 @@ fn a_push_of_many_branches_answers_each_once() {
         let mut args = vec!["origin"];
         args.extend(half.iter().map(String::as_str));
         let output = push(&server, &life, &args);
-        assert_eq!(said(&output).matches("dispatched on w").count(), half.len(), "{}", said(&output));
+        // There is one slot: at most one of them goes on at once.
+        let told = said(&output).replace("build queued on w", "build dispatched on w");
+        assert_eq!(told.matches("dispatched on w").count(), half.len(), "{told}");
+        assert!(said(&output).matches("build queued on w").count() >= half.len() - 1, "{}", said(&output));
         promised.extend(half.iter().map(|name| {
             let answer = format!("aynig: build dispatched on {name} (run ");
-            said(&output).split(&answer).nth(1).unwrap_or_else(|| panic!("{name}: {}", said(&output)))[..8]
-                .to_owned()
+            told.split(&answer).nth(1).unwrap_or_else(|| panic!("{name}: {told}"))[..8].to_owned()
         }));
     }
     for name in &names {

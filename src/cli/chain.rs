@@ -1,8 +1,8 @@
 //! Chains: a branch goes on until its head is not actionable, in the background of whoever started it.
 //!
-//! [`start`] lets go of everything: session, descriptors, environment of the hook. The process that goes on
-//! waits for no slot: what finds none is noted, and whoever frees one takes it on. It ends with one look at
-//! the other branches, only to recover what was abandoned. Implements K40, and K14 (pending).
+//! [`start`] lets go of everything: session, descriptors, environment of the hook. What finds no slot is noted, and
+//! whoever frees one takes it on; one process of a repository stays to watch while something waits. A chain ends
+//! with one look at the other branches, only to recover what was abandoned. Implements K40, and K14 (pending).
 
 use super::fail::Failure;
 use super::inner::Chain;
@@ -13,8 +13,9 @@ use super::{hints, output, render};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
-use crate::runner::pending::{self, Woken, note_wake};
-use crate::runner::report::{Report, Skip, Verdict};
+use crate::runner::pending::{self, Taken, Woken, note_wake};
+use crate::runner::queue::{Waiting, note_waiting, watch};
+use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
@@ -30,6 +31,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -148,13 +150,34 @@ pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
     if args.detached {
         leave_caller();
     }
-    let mut session = Session::open(global)?;
-    session.short_environment = args.pushed;
-    if args.after_rebase {
-        wait_for_rebase(&session.repo.git_dir);
+    let interrupt = Interrupt::by_signals()?;
+    let (mut names, mut run_ids, mut code) = (&*args.branches, &*args.run_ids, 0);
+    loop {
+        // Anew after each wait: what may run is what is said now.
+        let mut session = Session::open(global)?;
+        session.short_environment = args.pushed;
+        session.repo.ended_by(interrupt.insistence());
+        if args.after_rebase && !names.is_empty() {
+            wait_for_rebase(&session.repo.git_dir);
+        }
+        let branches = names.iter().map(|b| session.branch(b)).collect::<Result<Vec<_>, _>>()?;
+        let mut settings = session.settings(&Flags { jobs: jobs(&session), ..Flags::here() })?;
+        session.require_trust(&settings)?;
+        settings.wait_for_slot = false;
+        let chain =
+            Chaining { session: &session, settings: &settings, interrupt: &interrupt, more: &args.more() };
+        let (worst_of_it, again) = chain.go_on(branches, run_ids, Display::for_pusher(false))?;
+        code = worst(code, worst_of_it);
+        if !again {
+            return Ok(code);
+        }
+        (names, run_ids) = (&[], &[]);
     }
-    let branches = args.branches.iter().map(|b| session.branch(b)).collect::<Result<Vec<_>, _>>()?;
-    go_on(&mut session, branches, &args.run_ids, false)
+}
+
+/// How many commands a chain runs at a time, where nobody says: one.
+fn jobs(session: &Session) -> Option<usize> {
+    session.config.get("jobs").is_none().then_some(1)
 }
 
 fn wait_for_rebase(git_dir: &Path) {
@@ -169,62 +192,117 @@ pub fn is_rebasing(git_dir: &Path) -> bool {
     git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists()
 }
 
-/// Chains of these branches, then of those that wait; `stream` shows what commands print, and waits for slots.
-pub fn go_on(
-    session: &mut Session,
-    branches: Vec<RefName>,
-    run_ids: &[String],
-    stream: bool,
-) -> Result<i32, Failure> {
+/// Chains of these branches in the sight of who pushed them: what commands print is shown, and slots are waited
+/// for. Branches that wait for one go on in the background.
+pub fn stream(session: &mut Session, branches: Vec<RefName>, run_ids: &[String]) -> Result<i32, Failure> {
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.insistence());
     let session = &*session;
-    let jobs = session.config.get("jobs").is_none().then_some(1);
-    let mut settings = session.settings(&Flags { jobs, tee: stream, ..Flags::here() })?;
+    let mut settings = session.settings(&Flags { jobs: jobs(session), tee: true, ..Flags::here() })?;
     session.require_trust(&settings)?;
-    settings.wait_for_slot = stream;
-    if let Ok(mut promised) = settings.run_ids.lock() {
-        promised.extend(branches.iter().cloned().zip(run_ids.iter().cloned()));
+    settings.wait_for_slot = true;
+    let chain = Chaining { session, settings: &settings, interrupt: &interrupt, more: &[] };
+    chain.go_on(branches, run_ids, Display::for_pusher(true)).map(|(code, _)| code)
+}
+
+/// One chain, under what was said when it began.
+struct Chaining<'a> {
+    session: &'a Session,
+    settings: &'a Settings,
+    interrupt: &'a Interrupt,
+    /// What further chains of its kind are started with.
+    more: &'a [&'a str],
+}
+
+impl Chaining<'_> {
+    /// Chains of these branches, then of those that wait. True where it waited for these: they are to be judged
+    /// by what is said now.
+    fn go_on(
+        &self,
+        branches: Vec<RefName>,
+        run_ids: &[String],
+        display: Display,
+    ) -> Result<(i32, bool), Failure> {
+        if let Ok(mut promised) = self.settings.run_ids.lock() {
+            promised.extend(branches.iter().cloned().zip(run_ids.iter().cloned()));
+        }
+        let runner = self.session.runner(self.settings, self.interrupt, &display)?;
+        // Where hooks are all there is, nobody else does.
+        runner.remove_dead_locks();
+        finish_checkouts(self.session, &runner)?;
+        let pass = Mutex::new(Pass::default());
+        let code = || pass.lock().unwrap_or_else(PoisonError::into_inner).code;
+        let mut stuck = !self.evaluate(branches, Vec::new(), &display, &pass)?;
+        while self.interrupt.signal().is_none() {
+            if self.settings.wait_for_slot {
+                self.leave_watcher(runner.is_to_be_watched(true)?)?;
+                break;
+            }
+            match runner.next_waiting(stuck)? {
+                Waiting::Run(taken, more) => {
+                    self.leave_watcher(more)?;
+                    let branches = taken.iter().map(|one| one.branch.clone()).collect();
+                    stuck = !self.evaluate(branches, taken, &display, &pass)?;
+                }
+                Waiting::Later => return Ok((code(), true)),
+                Waiting::Nobody => break,
+            }
+        }
+        if self.interrupt.signal().is_none() {
+            recover_others(&runner)?;
+        }
+        Ok((code(), false))
     }
-    let display = Display::for_pusher(stream);
-    let make = || session.runner(&settings, &interrupt, &display);
-    let runner = make()?;
-    // Where hooks are all there is, nobody else does.
-    runner.remove_dead_locks();
-    finish_checkouts(session, &runner)?;
-    let (mut queue, pass) = (branches, Mutex::new(Pass::default()));
-    let code = || pass.lock().unwrap_or_else(PoisonError::into_inner).code;
-    loop {
-        let waits = Mutex::new(Vec::new());
+
+    /// One pass over branches, some of which are in hand; false where none found a slot.
+    fn evaluate(
+        &self,
+        branches: Vec<RefName>,
+        taken: Vec<Taken>,
+        display: &Display,
+        pass: &Mutex<Pass>,
+    ) -> Result<bool, Failure> {
+        let make = || self.session.runner(self.settings, self.interrupt, display);
+        let in_hand: Mutex<Vec<Taken>> = Mutex::new(taken);
+        let (many, any) = (branches.len() > 1, AtomicBool::new(branches.is_empty()));
         let told = |report: &Report| {
+            let mut in_hand = in_hand.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = in_hand.iter().position(|one| one.branch == report.branch);
+            let note = at.map(|at| in_hand.swap_remove(at));
             // Who ends us early leaves them to whoever comes next.
             if matches!(report.verdict, Verdict::NoSlot | Verdict::Skipped(Skip::Interrupted)) {
-                waits.lock().unwrap_or_else(PoisonError::into_inner).push(report.branch.clone());
+                let noted = self.note(&report.branch);
+                // While others run nobody here looks.
+                if let Err(failure) = noted.and_then(|()| self.leave_watcher(many)) {
+                    output::error(&failure.render());
+                }
             } else {
+                any.store(true, Ordering::Relaxed);
+                note.into_iter().for_each(Taken::done);
                 show(report);
             }
-            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
-            pass.count(report, false);
+            pass.lock().unwrap_or_else(PoisonError::into_inner).count(report, false);
         };
-        if let Err(error) = evaluate(queue.clone(), settings.jobs, false, true, make, told) {
-            for branch in &queue {
-                runner.note_pending(branch)?;
+        if let Err(error) = evaluate(branches.clone(), self.settings.jobs, false, true, make, told) {
+            for branch in &branches {
+                self.note(branch)?;
             }
             return Err(error.into());
         }
-        for branch in waits.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            runner.note_pending(&branch)?;
-        }
-        if interrupt.signal().is_some() {
-            return Ok(code());
-        }
-        queue = runner.take_pending()?;
-        if queue.is_empty() {
-            break;
-        }
+        Ok(any.into_inner())
     }
-    recover_others(&runner)?;
-    Ok(code())
+
+    fn note(&self, branch: &RefName) -> Result<(), Failure> {
+        Ok(note_waiting(&self.session.repo, self.settings, branch)?)
+    }
+
+    /// Has somebody look after what waits, where nobody does yet.
+    fn leave_watcher(&self, needed: bool) -> Result<(), Failure> {
+        if needed && self.interrupt.signal().is_none() && watch(&self.session.repo)?.is_some() {
+            start(self.session, &[], self.more)?;
+        }
+        Ok(())
+    }
 }
 
 /// Finishes checkouts that an earlier tick or chain noted and did not do.

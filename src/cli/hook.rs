@@ -69,7 +69,7 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     }
     match mode {
         HookMode::Off => Ok(()),
-        HookMode::Wait if !rebased => chain::go_on(&mut session, vec![branch], &[], true).map(drop),
+        HookMode::Wait if !rebased => chain::stream(&mut session, vec![branch], &[]).map(drop),
         HookMode::Wait | HookMode::Detach => {
             chain::start(&session, &[branch], if rebased { &["--after-rebase"] } else { &[] })
         }
@@ -102,14 +102,18 @@ fn pushed(global: &Global) -> Result<(), Failure> {
         return Ok(());
     }
     let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
+    // As many as there are slots; the others wait for one, noted or in the chain's own hand.
+    let interrupt = Interrupt::never()?;
+    let free = session.reader(&settings, &interrupt)?.free_slots(settings.chain_jobs)?;
     let mut told = Vec::new();
-    for (branch, id) in ready.iter().zip(&ids) {
+    for (at, (branch, id)) in ready.iter().zip(&ids).enumerate() {
         let state = state_of(&session, branch)?;
-        told.push(format!("aynig: {state} dispatched on {} (run {})", escape(branch.short()), &id[..8]));
+        let (what, why) = if at < free { ("dispatched", "") } else { ("queued", ": no worktree is free") };
+        told.push(format!("aynig: {state} {what} on {} (run {}){why}", escape(branch.short()), &id[..8]));
     }
     if mode == HookMode::Wait || is_option("aynig.wait") {
         told.iter().for_each(|line| output::note(line));
-        return chain::go_on(&mut session, ready, &ids, true).map(drop);
+        return chain::stream(&mut session, ready, &ids).map(drop);
     }
     let ids = ids.join(",");
     let pushed: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };

@@ -52,6 +52,13 @@ pub struct Chain {
     pub detached: bool,
 }
 
+impl Chain {
+    /// What further chains of this kind are started with.
+    pub fn more(&self) -> Vec<&str> {
+        if self.pushed { vec!["--pushed"] } else { Vec::new() }
+    }
+}
+
 /// The exit code, where the arguments are of this kind.
 pub fn run(argv: &[OsString]) -> Option<i32> {
     let verb = match argv.get(1)?.to_str()? {

@@ -178,6 +178,7 @@ impl Config {
             timeout: self.duration("timeout", flags.timeout.as_deref())?.filter(|t| !t.is_zero()),
             kill_grace: self.duration("killGrace", None)?.unwrap_or(Duration::from_secs(10)),
             jobs: usize::try_from(jobs).unwrap_or(usize::MAX),
+            chain_jobs: self.get("jobs").map_or(1, |_| usize::try_from(jobs).unwrap_or(usize::MAX)),
             role: self.role(flags.role.as_deref())?,
             role_use: if self.bool("roleOnly", false)? { RoleUse::Only } else { RoleUse::First },
             max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),

@@ -179,6 +179,9 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
             format!("{}, expired {} ago{}", holder(event), span(ago), unbelieved(*malformed))
         }
     };
+    if let Some(seconds) = waits(status) {
+        words += &format!("; waits for a worktree since {}", span(seconds));
+    }
     if let Some(attempt) = &status.attempt {
         words += &format!("; work kept in {}", escape(attempt.as_bytes()));
     }
@@ -186,6 +189,12 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
         words += &format!("; being {busy} in '{}'", escape(dir.as_os_str().as_encoded_bytes()));
     }
     words
+}
+
+/// How long it waits for a slot, in seconds.
+fn waits(status: &BranchStatus) -> Option<i64> {
+    let since = std::time::SystemTime::now().duration_since(status.pending?).unwrap_or_default();
+    i64::try_from(since.as_secs()).ok()
 }
 
 fn holder(event: Option<&Event>) -> String {
@@ -254,6 +263,7 @@ fn porcelain(status: &BranchStatus, now: i64) -> String {
         or_dash(left(&status.standing, now).map(|(left, _)| left.to_string())),
         or_dash(status.attempt.as_ref().map(|name| escape(name.as_bytes()))),
         or_dash(event.map(|e| e.hop().to_string())),
+        or_dash(waits(status).map(|seconds| seconds.to_string())),
     ]
     .join("\t")
 }
@@ -300,6 +310,7 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
         "dialect": event.map(|e| e.dialect.name()),
         "max_hops": settings.max_hops,
         "trusted": settings.commands_from != CommandsFrom::Nowhere,
+        "pending_seconds": waits(status),
         "busy": status.busy.as_ref().map(|(busy, _)| busy.to_string()),
     })
 }

@@ -12,10 +12,12 @@ use crate::protocol::text::escape;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
+use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 impl Ticking {
@@ -213,9 +215,10 @@ impl Calling<'_> {
             output::note("HEAD is detached: no branch is the current one");
             output::note("hint: git switch <branch>");
         }
-        let pass = Mutex::new(Pass::default());
+        let (pass, kept) = (Mutex::new(Pass::default()), AtomicBool::new(false));
         let told = |report: &Report| {
             self.show(report);
+            kept.fetch_or(report.kept_lease(), Ordering::Relaxed);
             let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
             pass.count(report, self.selection.names(&report.branch));
         };
@@ -227,7 +230,7 @@ impl Calling<'_> {
             drop(runner);
             evaluate(branches, jobs, self.dry, chain, make, told)?;
         }
-        self.take_on_pending()?;
+        self.take_on_pending(kept.into_inner())?;
         Ok(pass.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -238,10 +241,13 @@ impl Calling<'_> {
         failure
     }
 
-    /// A slot is free again: branches that hooks left waiting for one go on in the background (K14).
-    fn take_on_pending(&self) -> Result<(), Failure> {
-        let waits = self.settings.remote.is_none() && !self.dry && self.session.repo.has_pending();
-        if waits { chain::start(self.session, &[], &[]) } else { Ok(()) }
+    /// A slot is free again: branches that hooks left waiting for one go on in the background (K14). So does what
+    /// a process will set that a command left behind, where hooks answer what is set.
+    fn take_on_pending(&self, kept: bool) -> Result<(), Failure> {
+        let repo = &self.session.repo;
+        let waits = repo.has_pending() || kept && Hooks::any_installed(repo);
+        let here = self.settings.remote.is_none() && !self.dry;
+        if here && waits { chain::start(self.session, &[], &[]) } else { Ok(()) }
     }
 
     fn show(&self, report: &Report) {

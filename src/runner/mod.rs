@@ -24,6 +24,7 @@ pub mod logs;
 mod moments;
 mod named;
 pub mod pending;
+pub mod queue;
 pub mod recover;
 mod relate;
 pub mod report;

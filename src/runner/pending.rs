@@ -1,19 +1,23 @@
 //! Branches that wait for a slot, and those that a run asked to have looked at.
 //!
-//! A hook's chain waits for nobody: with no slot free it notes its branch and ends, and whoever frees a slot
-//! takes the noted ones on. Whoever notes looks once more for a free slot afterwards, so that none is left
-//! between the two. A run notes what it set elsewhere in its private folder. Implements K14 (pending), K40.
+//! A chain that finds no slot for a branch notes it ([`note`]), and whoever finds a free one takes it in hand
+//! ([`Note::take`]); the note goes once the branch was looked at ([`Taken::done`]), so that nobody's death loses
+//! it. Who looks, and when, is `queue`'s. A run notes what it set elsewhere in its private folder. Implements K14
+//! (pending), K40.
 
-use super::{Runner, RunnerError, io};
+use super::{RunnerError, io};
 use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, read_plain, write_aside};
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::ffi::OsString;
+use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A branch of a repository that is to be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,14 +30,26 @@ pub struct Woken {
 
 /// Most that is believed of what a run noted, in bytes.
 const WAKE_MAX: u64 = 1 << 20;
+/// No note is longer, in bytes.
+const NOTE_MAX: u64 = 64 << 10;
 /// How much of a name is in its note's: file names end at 255 bytes, and each byte is two there.
 const NAME_MAX: usize = 100;
 
 /// Notes that a branch waits for a slot, or for whoever looks next; `run_id` is what its pusher was told that
 /// the run would be.
 pub fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
-    let folder = repo.aynig_dir().join("pending");
+    let folder = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    let told = run_id.map(|id| [b"\0", id.as_bytes()].concat()).unwrap_or_default();
+    Ok(write_aside(&folder.join(name_of(branch)), &[branch.as_bytes(), &told].concat())?)
+}
+
+fn folder(repo: &Repository) -> PathBuf {
+    repo.aynig_dir().join("pending")
+}
+
+/// How the note of a branch is called.
+fn name_of(branch: &RefName) -> String {
     let mut name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
     if let Some(rest) = branch.as_bytes().get(NAME_MAX..).filter(|rest| !rest.is_empty()) {
         // Names may differ in their ends alone.
@@ -41,56 +57,97 @@ pub fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result
         rest.hash(&mut hasher);
         name += &format!("-{:016x}", hasher.finish());
     }
-    let told = run_id.map(|id| [b"\0", id.as_bytes()].concat()).unwrap_or_default();
-    Ok(write_aside(&folder.join(name), &[branch.as_bytes(), &told].concat())?)
+    name
 }
 
-impl Runner<'_> {
-    /// Notes a branch that this runner has no slot for, and the id that its run was promised.
-    pub fn note_pending(&self, branch: &RefName) -> Result<(), RunnerError> {
-        let promised = self.settings.run_ids.lock().ok().and_then(|ids| ids.get(branch).cloned());
-        note(self.repo, branch, promised.as_deref())
+/// A branch that is noted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The branch.
+    pub branch: RefName,
+    /// When it was noted.
+    pub since: SystemTime,
+    path: PathBuf,
+}
+
+/// A note that this process has in hand: no other takes it, and it is there again where this process dies.
+#[derive(Debug)]
+pub struct Taken {
+    /// The branch.
+    pub branch: RefName,
+    /// The id that its run was promised.
+    pub run_id: Option<String>,
+    path: PathBuf,
+    file: Flock<File>,
+}
+
+/// What is noted, the oldest first, whether somebody has it in hand or not.
+pub fn notes(repo: &Repository) -> Vec<Note> {
+    let Ok(entries) = std::fs::read_dir(folder(repo)) else { return Vec::new() };
+    let read = |entry: std::fs::DirEntry| {
+        let path = entry.path();
+        let (branch, _) = parse(&path, &read_plain(&path, NOTE_MAX).ok()?)?;
+        Some(Note { branch, since: entry.metadata().and_then(|m| m.modified()).ok()?, path })
+    };
+    let mut all: Vec<Note> = entries.flatten().filter_map(read).collect();
+    all.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
+    all
+}
+
+/// Branch and promised id; `None` for what is half a note. Whoever was killed may have left a whole one under
+/// its name with something after it.
+fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
+    let mut fields = content.splitn(2, |byte| *byte == 0);
+    let branch = RefName::new(fields.next()?);
+    let id = fields.next().and_then(|id| std::str::from_utf8(id).ok());
+    let id = id.filter(|id| uuid::Uuid::parse_str(id).is_ok()).map(str::to_owned);
+    let name = path.file_name()?.to_str()?.split('.').next()?;
+    (branch.is_valid() && name == name_of(&branch)).then_some((branch, id))
+}
+
+impl Note {
+    fn lock(&self) -> Option<Flock<File>> {
+        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let file = File::options().read(true).write(true).custom_flags(flags).open(&self.path).ok()?;
+        Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
     }
 
-    /// Takes the waiting branches on, where a slot is free for them.
-    pub fn take_pending(&self) -> Result<Vec<RefName>, RunnerError> {
-        let folder = self.repo.aynig_dir().join("pending");
-        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
-        let paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-        if paths.is_empty() || !self.slot_is_free()? {
-            return Ok(Vec::new());
-        }
-        let mut taken = Vec::new();
-        for path in paths {
-            let Ok(noted) = read_plain(&path, 64 << 10) else { continue };
-            let mut fields = noted.splitn(2, |byte| *byte == 0);
-            // Whoever removes the note has the branch; a half-written note is not one of ours.
-            let name = RefName::new(fields.next().unwrap_or_default());
-            let promised = fields.next().and_then(|id| std::str::from_utf8(id).ok());
-            if name.is_valid() && std::fs::remove_file(&path).is_ok() {
-                if let (Some(id), Ok(mut ids)) = (promised, self.settings.run_ids.lock())
-                    && uuid::Uuid::parse_str(id).is_ok()
-                {
-                    ids.entry(name.clone()).or_insert_with(|| id.to_owned());
-                }
-                taken.push(name);
-            }
-        }
-        taken.sort();
-        Ok(taken)
+    /// True where it can be taken in hand. For those who may take it: it is locked for a moment.
+    pub fn is_in_nobodys_hand(&self) -> bool {
+        self.lock().is_some()
     }
 
-    fn slot_is_free(&self) -> Result<bool, RunnerError> {
-        let pool = self.pool()?;
-        for number in 0..self.settings.jobs {
-            if let Some(slot) = pool.lock(number)?
-                && self.is_taken(&slot).is_ok_and(|taken| !taken)
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    /// Takes it in hand; `None` where somebody has it, or it is gone.
+    pub fn take(&self) -> Option<Taken> {
+        let file = self.lock()?;
+        let content = read_plain(&self.path, NOTE_MAX).ok()?;
+        let (branch, run_id) = parse(&self.path, &content).filter(|_| is_at(&file, &self.path))?;
+        // An id is given out once: with whoever dies now it is gone.
+        let _ = file.set_len(branch.as_bytes().len() as u64);
+        Some(Taken { branch, run_id, path: self.path.clone(), file })
     }
+}
+
+impl Taken {
+    /// The branch waits no more. What was noted since stays.
+    pub fn done(self) {
+        let mut aside = self.path.clone().into_os_string();
+        aside.push(format!(".done{}", nix::unistd::getpid()));
+        let aside = PathBuf::from(aside);
+        if is_at(&self.file, &self.path) && std::fs::rename(&self.path, &aside).is_ok() {
+            if !is_at(&self.file, &aside) {
+                // A younger one came between look and rename; where there is a still younger one, that is enough.
+                let _ = std::fs::hard_link(&aside, &self.path);
+            }
+            let _ = std::fs::remove_file(&aside);
+        }
+    }
+}
+
+/// True where a file is what is at this path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |meta: std::io::Result<std::fs::Metadata>| meta.ok().map(|m| (m.dev(), m.ino()));
+    id(file.metadata()).is_some_and(|own| id(path.symlink_metadata()) == Some(own))
 }
 
 /// True while a runner is at work on the run of this folder: what was left running may outlive it (K21).

@@ -303,6 +303,11 @@ impl Report {
         }
     }
 
+    /// True where a lease lives on whose command is over (K21).
+    pub fn kept_lease(&self) -> bool {
+        matches!(&self.verdict, Verdict::Ran(ran) if matches!(ran.outcome, Outcome::KeptLease { .. }))
+    }
+
     /// The process's exit code for this branch; `named` where the user asked for it by name.
     pub fn exit_code(&self, named: bool) -> i32 {
         let recovered = if self.recovered.is_empty() { 0 } else { 1 };

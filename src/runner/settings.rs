@@ -58,6 +58,8 @@ pub struct Settings {
     pub kill_grace: Duration,
     /// Commands at a time, and slots.
     pub jobs: usize,
+    /// The same of a chain that a hook starts: one, unless somebody says.
+    pub chain_jobs: usize,
     /// The role whose commands go first.
     pub role: Option<RoleName>,
     /// Which commands that makes it take.

@@ -12,6 +12,7 @@ use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
+use crate::store::hooks::Hooks;
 use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::slots::{Occupant, Pool, Slot, modules};
 use crate::store::{NewCommit, RefName, StoreError, Swap, swap};
@@ -131,6 +132,10 @@ impl Runner<'_> {
         if slot.is_inhabited()? && !self.evict(slot, &occupant)? {
             return Ok(false);
         }
+        if occupant.lingering && occupant.remote.is_none() && Hooks::any_installed(self.repo) {
+            // What set its outcome may have been ended before it told anybody.
+            super::pending::note(self.repo, &occupant.branch_name(), None)?;
+        }
         // It is dead: its number may be somebody else's, while a child of ours has the hold.
         if occupant.guardian.take().is_some() {
             slot.occupy(Some(occupant.clone()))?;
@@ -169,7 +174,7 @@ impl Runner<'_> {
     }
 
     /// True while the occupant's lease is its branch's head and has not expired.
-    fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
+    pub(super) fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
         if occupant.remote != self.settings.remote {
             return self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
         }

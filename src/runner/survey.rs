@@ -6,7 +6,7 @@
 
 use super::settings::CommandsFrom;
 use super::slot::{Abandoned, attempt_ref};
-use super::{Runner, RunnerError, Tip};
+use super::{Runner, RunnerError, Tip, pending};
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
@@ -18,6 +18,7 @@ use crate::store::{Commit, RefName, StoreError};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// How one branch stands.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct BranchStatus {
     pub attempt: Option<RefName>,
     /// A working tree that is in the middle of something with it.
     pub busy: Option<(Busy, PathBuf)>,
+    /// Since when it waits for a slot.
+    pub pending: Option<SystemTime>,
 }
 
 /// What a tick would make of a branch.
@@ -94,6 +97,7 @@ pub struct Survey<'a> {
     runner: &'a Runner<'a>,
     attempts: HashSet<RefName>,
     busy: Vec<(RefName, Busy, PathBuf)>,
+    pending: HashMap<RefName, SystemTime>,
     /// The `.aynig` tree of the ref that commands come from, where it is one.
     shared: Option<Option<ObjectId>>,
     absent: Option<RefName>,
@@ -107,6 +111,8 @@ impl<'a> Survey<'a> {
         let attempts = runner.store.scan("refs/aynig/attempts/")?.into_iter().map(|(name, _)| name).collect();
         let busy = if runner.settings.remote.is_none() { worktrees::list(runner.repo)? } else { Vec::new() };
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
+        let notes = if runner.settings.remote.is_none() { pending::notes(runner.repo) } else { Vec::new() };
+        let pending = notes.into_iter().map(|note| (note.branch, note.since)).collect();
         let mut absent = None;
         let shared = match &runner.settings.commands_from {
             CommandsFrom::Nowhere | CommandsFrom::Branch => None,
@@ -122,6 +128,7 @@ impl<'a> Survey<'a> {
             runner,
             attempts,
             busy,
+            pending,
             shared,
             absent,
             trees: RefCell::default(),
@@ -179,7 +186,9 @@ impl<'a> Survey<'a> {
         let attempt = self.attempt(&tip)?;
         let busy =
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
-        Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, busy })
+        // What runs is in somebody's hand, and what has no command waits for nothing.
+        let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
+        Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, busy, pending })
     }
 
     fn standing(

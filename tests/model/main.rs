@@ -13,6 +13,7 @@ mod faults;
 mod progress;
 mod properties;
 mod pushes;
+mod queue;
 mod runs;
 mod steps;
 mod texts;

@@ -10,6 +10,7 @@ mod durability;
 mod history;
 mod hooks;
 mod places;
+mod queue;
 mod remotes;
 
 use super::{Runner, RunnerError, finish};
@@ -89,12 +90,13 @@ impl Runner<'_> {
     /// a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 11] = [
+        let checks: [(&str, Check<'_, '_>); 12] = [
             ("repository", Self::check_backend),
             ("trust", Self::check_trust),
             ("signing", Self::check_signing),
             ("hooks", Self::check_hooks),
             ("worktrees", Self::check_worktrees),
+            ("pending", Self::check_queue),
             ("disk", Self::check_disks),
             ("durability", Self::check_durability),
             ("locks", Self::check_locks),

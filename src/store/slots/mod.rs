@@ -151,8 +151,21 @@ impl<'r> Pool<'r> {
 
     /// The numbers of the slots, those already filled with `tree` first, those that are the user's left out.
     pub fn order(&self, tree: ObjectId) -> Vec<usize> {
-        let ours = (0..).filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))).take(self.size).collect();
-        ordered(ours, &tree.to_string(), |n| read_record(&self.notes, n))
+        ordered(self.numbers(), &tree.to_string(), |n| read_record(&self.notes, n))
+    }
+
+    /// The same numbers as they come.
+    pub fn numbers(&self) -> Vec<usize> {
+        (0..).filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))).take(self.size).collect()
+    }
+
+    /// True where a process ever took the slot of this number.
+    pub fn was_used(&self, number: usize) -> bool {
+        self.lock_path(number).symlink_metadata().is_ok()
+    }
+
+    fn lock_path(&self, number: usize) -> PathBuf {
+        self.notes.join(format!("{number}.lock"))
     }
 
     fn admin(&self, number: usize) -> PathBuf {
@@ -187,7 +200,7 @@ impl<'r> Pool<'r> {
 
     /// Takes the slot of this number; `None` where another process has it.
     pub fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
-        let path = self.notes.join(format!("{number}.lock"));
+        let path = self.lock_path(number);
         let lock = match Flock::lock(open_lock(&path)?, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => lock,
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),

@@ -1,0 +1,58 @@
+//! What a chain with nothing left to run does about branches that wait for a slot.
+//!
+//! A branch that finds no slot is noted, and whoever noted it goes on from there: [`next`] says what to do about
+//! what was seen, until it says to leave. One process is the watcher: it looks again and again while a branch
+//! waits, or while a slot is kept for a run whose command is over. Three orders close the gaps between
+//! processes: a note is written before the slots are looked at; kept slots are looked at before the notes, and free
+//! ones after them; and the watcher gives its watch up before it looks for the last time. Whoever leaves because another watches may rely on that last look. The promise: nobody waits
+//! while a slot is free and somebody could wake them. Implements K14, K40.
+
+/// What a look at the notes and at the slots says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Seen {
+    /// A branch is noted that nobody has in hand.
+    pub waiting: bool,
+    /// A slot is free.
+    pub free: bool,
+    /// A slot is kept for a run whose command is over and whose lease lives on (K21).
+    pub kept: bool,
+}
+
+/// Who watches, as far as the one who looks knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Watch {
+    /// Not asked yet.
+    Unknown,
+    /// The one who looks.
+    Mine,
+    /// Somebody else.
+    Others,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Next {
+    /// Take branches on, no more than slots are free; the watch is given up before.
+    TakeOn,
+    /// Take the watch, or learn that another has it; then look again.
+    AskForWatch,
+    /// Look again later.
+    Wait,
+    /// Give the watch up, and look once more.
+    EndWatch,
+    /// Nothing is to be done here.
+    Leave,
+}
+
+/// What follows from what was seen after the last step.
+pub fn next(seen: Seen, watch: Watch) -> Next {
+    if seen.waiting && seen.free {
+        return Next::TakeOn;
+    }
+    match (seen.waiting || seen.kept, watch) {
+        (true, Watch::Unknown) => Next::AskForWatch,
+        (true, Watch::Mine) => Next::Wait,
+        (false, Watch::Mine) => Next::EndWatch,
+        (_, Watch::Others) | (false, Watch::Unknown) => Next::Leave,
+    }
+}

@@ -1,0 +1,53 @@
+//! Branches that wait for a worktree, and why.
+
+use super::Level::{Ok as Fine, Warning};
+use super::{Finding, Findings, name};
+use crate::protocol::event::Event;
+use crate::protocol::text::{escape, shell_word};
+use crate::runner::pending;
+use crate::runner::{Runner, RunnerError};
+use std::time::{Duration, SystemTime};
+
+/// A branch that waits this long while a worktree is free has nobody who takes it on.
+const FORGOTTEN: Duration = Duration::from_secs(10);
+
+impl Runner<'_> {
+    pub(super) fn check_queue(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let notes = pending::notes(self.repo);
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let size = self.settings.chain_jobs;
+        let free = self.free_slots(size)?;
+        for note in notes {
+            let tip = self.read_tip(&note.branch)?;
+            // One that runs is in somebody's hand.
+            if tip.is_none_or(|tip| tip.event.as_ref().is_none_or(Event::is_working)) {
+                continue;
+            }
+            let age = SystemTime::now().duration_since(note.since).unwrap_or_default();
+            let waits = format!("{} waits for a worktree since {}s", name(&note.branch), age.as_secs());
+            found.push(match free {
+                0 => Finding::new(Fine, "pending", format!("{waits}: {}", self.who_has_them(size)?)),
+                _ if age < FORGOTTEN => Finding::new(Fine, "pending", format!("{waits}: one is free now")),
+                _ => {
+                    Finding::new(Warning, "pending", format!("{waits}: one is free, and nobody takes it on"))
+                        .hint(format!("git aynig tick {}", shell_word(note.branch.short())))
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Which runs have the first `size` slots.
+    fn who_has_them(&self, size: usize) -> Result<String, RunnerError> {
+        let pool = self.pool()?;
+        let runs = pool.numbers().into_iter().take(size).filter_map(|number| pool.peek(number).run);
+        let each = runs.map(|run| {
+            let over = if run.lingering { ", whose command has ended" } else { "" };
+            format!("run {} on {}{over}", escape(run.run_id.as_bytes()), name(&run.branch_name()))
+        });
+        let all = each.collect::<Vec<_>>().join("; ");
+        Ok(if all.is_empty() { "none is free".to_owned() } else { format!("none is free: {all}") })
+    }
+}

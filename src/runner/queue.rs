@@ -1,0 +1,170 @@
+//! Who looks after branches that wait for a slot: one watcher, and whoever has just done something else.
+//!
+//! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or nothing to
+//! do here. The watch is a lock that dies with its holder. Implements K14 (pending), K40.
+
+use super::pending::{self, Note, Taken};
+use super::settings::Settings;
+use super::{Runner, RunnerError, io};
+use crate::protocol::queue::{Next, Seen, Watch, next};
+use crate::store::RefName;
+use crate::store::repository::Repository;
+use crate::store::slots::{Occupant, Pool};
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+/// How often the watcher looks, and how often where that asks a remote.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOK_FAR: Duration = Duration::from_secs(30);
+
+/// The watch over what waits in a repository: one process has it.
+#[derive(Debug)]
+pub struct Watching(#[allow(dead_code, reason = "held, not read")] Flock<File>);
+
+/// What is to be done about branches that wait.
+#[derive(Debug)]
+pub enum Waiting {
+    /// These are in hand now: each has a slot, if nobody is quicker. True where more are to be watched.
+    Run(Vec<Taken>, bool),
+    /// Something may be free that was not, after a while: what was read before then may be out of date.
+    Later,
+    /// Nothing: there is nobody, or another one watches.
+    Nobody,
+}
+
+/// Takes the watch; `None` where another process has it.
+pub fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
+    let path = repo.aynig_dir().join("pending.lock");
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let file = options.open(&path).map_err(io("open", &path))?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(Some(Watching(lock))),
+        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
+        Err((_, errno)) => Err(io("lock", &path)(errno.into())),
+    }
+}
+
+/// Notes a branch that found no slot, and the id that its run was promised: whoever takes it on has that.
+pub fn note_waiting(repo: &Repository, settings: &Settings, branch: &RefName) -> Result<(), RunnerError> {
+    let promised = settings.run_ids.lock().ok().and_then(|mut ids| ids.remove(branch));
+    pending::note(repo, branch, promised.as_deref())
+}
+
+impl Runner<'_> {
+    /// Goes on until something can be run, or nothing is to be done here. `stuck`: slots that look free were of no
+    /// use a moment ago.
+    pub fn next_waiting(&self, mut stuck: bool) -> Result<Waiting, RunnerError> {
+        let (mut whose, mut held, mut waited) = (Watch::Unknown, None, false);
+        // Who removes a repository removes what waits in it.
+        while self.interrupt.signal().is_none()
+            && self.repo.common_dir.join("HEAD").symlink_metadata().is_ok()
+        {
+            let (seen, free) = self.look_at_queue(stuck)?;
+            match next(seen, whose) {
+                Next::TakeOn if waited => return Ok(Waiting::Later),
+                Next::TakeOn => {
+                    drop(held.take());
+                    whose = Watch::Unknown;
+                    let taken = self.take_on(free);
+                    if !taken.is_empty() {
+                        let more = seen.kept || pending::notes(self.repo).len() > taken.len();
+                        return Ok(Waiting::Run(taken, more));
+                    }
+                }
+                Next::AskForWatch => {
+                    held = watch(self.repo)?;
+                    whose = if held.is_some() { Watch::Mine } else { Watch::Others };
+                }
+                Next::Wait => {
+                    self.wait_for_slots();
+                    (waited, stuck) = (true, false);
+                }
+                Next::EndWatch => (held, whose) = (None, Watch::Unknown),
+                Next::Leave => return Ok(Waiting::Nobody),
+            }
+        }
+        Ok(Waiting::Nobody)
+    }
+
+    /// What is seen now, and how many slots are free.
+    fn look_at_queue(&self, stuck: bool) -> Result<(Seen, usize), RunnerError> {
+        // In this order: what a process that was left behind set is noted before it is gone, and what is noted
+        // before a slot was freed is seen by whoever freed it.
+        let mut kept = false;
+        for (number, run) in self.keepers()? {
+            kept |= run.remote.is_none() && self.may_still_set(number, &run)?;
+        }
+        let waiting = pending::notes(self.repo).iter().any(Note::is_in_nobodys_hand);
+        // A slot is looked at only where somebody waits for it.
+        let free = if waiting && !stuck { self.free_slots(self.settings.jobs)? } else { 0 };
+        Ok((Seen { waiting, free: free > 0, kept }, free))
+    }
+
+    /// True while a run whose command is over may still write its outcome, or tell somebody that it has.
+    fn may_still_set(&self, number: usize, run: &Occupant) -> Result<bool, RunnerError> {
+        if self.lease_lives(run)? {
+            return Ok(true);
+        }
+        let head = self.read_tip(&run.branch_name())?.and_then(|tip| tip.event);
+        if head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)) {
+            // Its lease is over, and whoever looks at the branch says so.
+            return Ok(false);
+        }
+        let Some(slot) = self.pool()?.lock(number)? else { return Ok(true) };
+        let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
+        Ok(same && slot.is_inhabited()?)
+    }
+
+    fn take_on(&self, most: usize) -> Vec<Taken> {
+        let mut taken: Vec<Taken> =
+            pending::notes(self.repo).iter().filter_map(Note::take).take(most).collect();
+        for one in &mut taken {
+            if let (Some(id), Ok(mut ids)) = (one.run_id.take(), self.settings.run_ids.lock()) {
+                ids.insert(one.branch.clone(), id);
+            }
+        }
+        taken
+    }
+
+    fn wait_for_slots(&self) {
+        let remote = self.keepers().is_ok_and(|runs| runs.iter().any(|(_, run)| run.remote.is_some()));
+        let until = Instant::now() + if remote { LOOK_FAR } else { LOOK };
+        while Instant::now() < until && self.interrupt.signal().is_none() {
+            self.interrupt.wait(until.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// True where somebody should watch: a branch is noted, or a run whose command is over may set something.
+    pub fn is_to_be_watched(&self, hooks: bool) -> Result<bool, RunnerError> {
+        let kept = || Ok(hooks && self.keepers()?.iter().any(|(_, run)| run.remote.is_none()));
+        if self.repo.has_pending() { Ok(true) } else { kept() }
+    }
+
+    /// Runs whose commands are over, and that keep their slots.
+    fn keepers(&self) -> Result<Vec<(usize, Occupant)>, RunnerError> {
+        let pool = self.pool()?;
+        let runs = pool.known().into_iter().filter_map(|number| Some((number, pool.peek(number).run?)));
+        Ok(runs.filter(|(_, run)| run.lingering).collect())
+    }
+
+    /// How many of the first `size` slots are free. Nothing is made for it.
+    pub fn free_slots(&self, size: usize) -> Result<usize, RunnerError> {
+        if !self.repo.aynig_dir().join("slots").is_dir() {
+            return Ok(size);
+        }
+        let pool = Pool::new(self.repo, self.settings.worktree_dir.clone(), size)?;
+        let mut free = 0;
+        for number in pool.numbers() {
+            let is_free = !pool.was_used(number)
+                || match pool.lock(number)? {
+                    Some(slot) => self.is_taken(&slot).is_ok_and(|taken| !taken),
+                    None => false,
+                };
+            free += usize::from(is_free);
+        }
+        Ok(free)
+    }
+}
