@@ -7,7 +7,7 @@ use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
 use super::written;
-use crate::protocol::declaration::{Declaration, LINE_PREFIX, parse_trailer};
+use crate::protocol::declaration::{Declaration, LINE_PREFIX, Take, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
@@ -51,7 +51,8 @@ fn declaration(args: &SetState) -> Result<Declaration, Failure> {
     };
     let trailers = args.trailer.iter().map(|t| parse_trailer(t)).collect::<Result<_, _>>().map_err(usage)?;
     let body = body.trim_matches('\n').to_owned();
-    let declaration = Declaration { state, subject, body, keep_trailers: args.keep_trailers, trailers };
+    let (keep_trailers, take) = (args.keep_trailers, Take::default());
+    let declaration = Declaration { state, subject, body, keep_trailers, trailers, take };
     declaration
         .message(Dialect::Dwp, &[])
         .render()

@@ -36,6 +36,7 @@ mod notify;
 mod observe;
 mod ops;
 pub(crate) mod outcome;
+mod own;
 mod policy;
 mod prompt;
 mod redo;
@@ -60,8 +61,9 @@ pub use ops::block::{Block, Blocked, Escalated, Escalation, escalate, mark_run_b
 pub use ops::init::{Initialized, Reactivated, Reactivation, init_run, reactivate_run};
 pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};
+pub(crate) use own::own_paths;
 pub use root::Root;
-pub(crate) use staging::{make_staging, stage_result};
+pub(crate) use staging::{make_staging, set_aside_result, stage_result};
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
     get_turn_staging_result_path, load_state,

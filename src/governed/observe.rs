@@ -3,10 +3,15 @@
 //! One `git status` a look; where the root is in no repository, nothing is known and nothing compared. The
 //! orchestrator's own files are no changes of anybody's.
 
-use super::GovernedError;
+use super::journal::HISTORY;
 use super::json::{self, Object};
 use super::root::Root;
+use super::state::{State, Turn};
+use super::{GovernedError, lines};
+use crate::store::StoreError;
 use crate::store::git_command::Git;
+use crate::store::repository::OpenError;
+use crate::store::workspace::Workspace;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -54,28 +59,33 @@ fn failed(source: crate::store::StoreError) -> GovernedError {
     GovernedError::Workspace { source: Box::new(source) }
 }
 
-/// The repository's top folder, and the root's place below it.
-fn repository(root: &Root) -> Option<String> {
-    let folder = std::fs::canonicalize(root.folder()).ok()?;
-    let top = folder.ancestors().find(|folder| folder.join(".git").exists())?;
-    let below = folder.strip_prefix(top).ok()?.to_string_lossy().into_owned();
-    Some(if below.is_empty() { below } else { format!("{below}/") })
+/// The working tree that the root lies in; `None` where Git sees none.
+fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
+    let git = root.environment().map(|all| Git::find(all.iter().cloned())).transpose().map_err(failed)?;
+    // Whoever looks holds the lock.
+    let aside = root.join(format!(".agentxchain/locks/index-{}.aside", std::process::id()));
+    Workspace::find(root.folder(), git, &aside).map_err(|error| {
+        failed(match error {
+            OpenError::Store(error) => error,
+            OpenError::NotFound { .. } | OpenError::Refused { .. } => {
+                StoreError::Git { verb: "status".to_owned(), message: error.to_string() }
+            }
+        })
+    })
 }
 
-fn git(root: &Root) -> Result<Git, GovernedError> {
-    match root.environment() {
-        Some(environment) => Git::find(environment.iter().cloned()),
-        None => Git::find_here(),
-    }
-    .map_err(failed)
+/// The root's place below the top of its working tree, as Git names what is there.
+fn below(root: &Root, workspace: &Workspace) -> String {
+    let folder = std::fs::canonicalize(root.folder()).unwrap_or_else(|_| root.folder().to_owned());
+    let below = folder.strip_prefix(workspace.top()).unwrap_or(Path::new("")).to_string_lossy().into_owned();
+    if below.is_empty() { below } else { format!("{below}/") }
 }
 
 /// Looks at the workspace.
 pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
-    let Some(below) = repository(root) else { return Ok(Sight::NoGit) };
-    let command = git(root)?.plain(None).in_dir(root.folder()).env("GIT_OPTIONAL_LOCKS", "0").verb("status");
-    let args = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--", "."];
-    let output = command.args(args).ok().map_err(failed)?;
+    let Some(workspace) = workspace(root)? else { return Ok(Sight::NoGit) };
+    let below = below(root, &workspace);
+    let output = workspace.status(root.folder()).map_err(failed)?;
     let text = String::from_utf8_lossy(&output);
     let (mut head, mut dirty, mut untracked) = (None, Vec::new(), Vec::new());
     for entry in text.split('\0').filter(|entry| !entry.is_empty()) {
@@ -139,6 +149,33 @@ pub(super) fn baseline(root: &Root, sight: &Sight) -> Value {
     }
 }
 
+/// The baseline of a turn's next attempt: the turn's own, so that what a rejected attempt left is still its
+/// change; what others had accepted since is theirs.
+pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Option<Value>, GovernedError> {
+    let Some(mut baseline) = turn.get("baseline").and_then(Value::as_object).cloned() else {
+        return Ok(None);
+    };
+    let mut accepted = Object::new();
+    lines::backwards(&root.join(HISTORY), |entry| {
+        let sequence = json::count(&entry, "accepted_sequence").unwrap_or(0);
+        let is_since = json::text(&entry, "run_id") == state.run_id() && sequence > turn.assigned_sequence();
+        let markers = json::object(&entry, "observed_artifact").and_then(|o| json::object(o, "file_markers"));
+        for file in json::texts(&entry, "files_changed").into_iter().filter(|_| is_since) {
+            if let Some(marker) = markers.and_then(|markers| markers.get(file)) {
+                // The newest counts.
+                accepted.entry(file).or_insert_with(|| marker.clone());
+            }
+        }
+        is_since
+    })?;
+    if !accepted.is_empty() {
+        let mut snapshot = json::object(&baseline, "dirty_snapshot").cloned().unwrap_or_default();
+        snapshot.extend(accepted);
+        baseline.insert("dirty_snapshot".to_owned(), Value::Object(snapshot));
+    }
+    Ok(Some(Value::Object(baseline)))
+}
+
 /// What makes the workspace unclean for a role that writes.
 pub(super) fn unclean(sight: &Sight) -> Vec<String> {
     match sight {
@@ -188,8 +225,11 @@ pub(super) fn changes(
     if let (Some(before), Some(now)) = (before, head)
         && before != now
         && before.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && let Some(changed) = changed_since(root, before)?
     {
-        files.extend(committed(root, before, now)?);
+        // What was committed and undone again is no change.
+        files = changed;
+        files.extend(untracked.iter().cloned());
     }
     let snapshot = json::object(baseline, "dirty_snapshot").cloned().unwrap_or_default();
     files.retain(|file| snapshot.get(file).and_then(Value::as_str) != Some(marker(root, file).as_str()));
@@ -199,15 +239,13 @@ pub(super) fn changes(
     Ok(Changes { available: true, files, markers, untracked: untracked.clone() })
 }
 
-/// The files that differ between two commits, below the root.
-fn committed(root: &Root, before: &str, now: &str) -> Result<Vec<String>, GovernedError> {
-    let command = git(root)?.plain(None).in_dir(root.folder()).verb("diff");
-    let args = ["--name-only", "--no-renames", "--no-ext-diff", "--relative", "-z", before, now, "--", "."];
-    // A baseline that is gone (pruned, rewritten) tells nothing.
-    let Ok(output) = command.args(args).ok() else { return Ok(Vec::new()) };
+/// The files below the root that differ from a commit. `None`: it is gone (pruned, rewritten), and tells nothing.
+fn changed_since(root: &Root, before: &str) -> Result<Option<Vec<String>>, GovernedError> {
+    let Some(workspace) = workspace(root)? else { return Ok(None) };
+    let Ok(output) = workspace.changed_since(root.folder(), before) else { return Ok(None) };
     let text = String::from_utf8_lossy(&output);
     let files = text.split('\0').filter(|file| !file.is_empty() && !is_operational(file));
-    Ok(files.map(str::to_owned).collect())
+    Ok(Some(files.map(str::to_owned).collect()))
 }
 
 /// What the workspace is at, once a turn's artifact is accepted.

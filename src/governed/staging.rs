@@ -3,8 +3,11 @@
 use super::GovernedError;
 use super::disk;
 use super::root::Root;
-use super::state::{get_turn_staging_result_path, is_safe_id};
+use super::state::{Turn, get_turn_staging_result_path, is_safe_id};
 use std::path::PathBuf;
+
+/// Where results go that were not accepted.
+pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
 
 /// Makes the folder for a turn's result, without a result of an earlier attempt; returns the result's path.
 ///
@@ -25,6 +28,18 @@ pub fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError
 /// As [`make_staging`].
 pub fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), GovernedError> {
     disk::write_whole(root, &place(root, turn_id)?, result)
+}
+
+/// Moves a result that is still staged to those that were rejected: nobody may accept it without the files that
+/// it was made with.
+///
+/// # Errors
+/// As [`make_staging`].
+pub fn set_aside_result(root: &Root, turn: &Turn) -> Result<(), GovernedError> {
+    let from = place(root, turn.id())?;
+    let stamp = root.now().replace([':', '.'], "-");
+    let to = format!("{REJECTED}/{}-attempt-{}-{stamp}.json", turn.id(), turn.attempt());
+    disk::rename(root, &from, &root.join(to))
 }
 
 fn place(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError> {

@@ -4,6 +4,10 @@
 //! Memory is bounded: only the winner, a count and the first few invalid lines are held.
 //! Implements K19.
 
+mod take;
+
+pub use take::{Rest, Take};
+
 use super::dialect::{Dialect, STATE};
 use super::message::{Message, RenderError, Trailer, is_managed_key};
 use super::name::{BadName, StateName};
@@ -30,6 +34,8 @@ pub struct Declaration {
     pub keep_trailers: bool,
     /// Further trailers, in order.
     pub trailers: Vec<Trailer>,
+    /// What of the slot the outcome takes.
+    pub take: Take,
 }
 
 /// Why a declaration is none.
@@ -107,7 +113,8 @@ impl Declaration {
             Some(_) => return Err(Invalid::Type { field: "keep_trailers", want: "true or false" }),
         };
         let trailers = trailers_of(fields.get("trailers"))?;
-        let this = Self { state, subject, body, keep_trailers, trailers };
+        let take = Take::of(fields.get("take"))?;
+        let this = Self { state, subject, body, keep_trailers, trailers, take };
         this.message(Dialect::Dwp, &[]).render().map_err(Invalid::Unrenderable)?;
         Ok(this)
     }
@@ -143,6 +150,7 @@ impl Declaration {
                 .map(|t| Value::String(format!("{}: {}", t.key, String::from_utf8_lossy(&t.value))));
             fields.insert("trailers".into(), list.collect());
         }
+        self.take.put(&mut fields);
         Value::Object(fields).to_string()
     }
 }

@@ -4,6 +4,7 @@
 //! keeps its dates. An attempt is therefore no older than any commit that it stands on, back to its run's lease,
 //! whose date is a runner's. A date that is still to come says nothing. Implements K26 (its end).
 
+use super::slot::LEFT_OUT;
 use super::{Runner, Tip};
 use crate::protocol::event::Event;
 use crate::store::{Commit, RefName, StoreError};
@@ -40,7 +41,7 @@ impl Runner<'_> {
 /// The run whose work an attempt is.
 pub(super) fn run_of(name: &RefName) -> String {
     let id = name.as_bytes().strip_prefix(b"refs/aynig/attempts/").unwrap_or_default();
-    String::from_utf8_lossy(id).into_owned()
+    String::from_utf8_lossy(id.strip_suffix(LEFT_OUT.as_bytes()).unwrap_or(id)).into_owned()
 }
 
 /// True for the lease that a run began with: a heartbeat says the same, but stands on no trigger.

@@ -147,10 +147,11 @@ impl Runner<'_> {
         head: HeadIs,
         report: &mut Report,
     ) -> Result<Option<Ran>, RunnerError> {
-        let found = match self.harvest(live, report)? {
+        let found = match self.harvest(live, &next, head, report)? {
             Ok(found) => found,
             Err(why) => return self.try_stall(branch, live, Some(exit), why, None, report),
         };
+        let left_out = self.keep_left_out(live, &next, &found, report)?;
         let base = if head == HeadIs::SlotHead { found.head } else { live.claimed.lease.id };
         let commit = match self.outcome_commit(branch, live, &next, &found, base) {
             Ok(commit) => commit,
@@ -179,7 +180,7 @@ impl Runner<'_> {
                     report.notes.push(Note::SlotLeft(dir, with_causes(&error)));
                 }
                 let outcome = Outcome::Advanced { state: next.state, commit };
-                Ok(Some(ran(live, Some(exit), outcome, None)))
+                Ok(Some(ran(live, Some(exit), outcome, left_out)))
             }
             Landed::Lost => Ok(None),
             Landed::Blocked(commit, by) => {
@@ -189,9 +190,14 @@ impl Runner<'_> {
         }
     }
 
-    fn harvest(&self, live: &Live, report: &mut Report) -> Result<Result<Harvest, Stall>, RunnerError> {
-        let claimed = &live.claimed;
-        match live.slot.harvest(self.repo, self.settings.stage, claimed.first, claimed.tree) {
+    fn harvest(
+        &self,
+        live: &Live,
+        next: &Declaration,
+        head: HeadIs,
+        report: &mut Report,
+    ) -> Result<Result<Harvest, Stall>, RunnerError> {
+        match self.taken(live, next, head) {
             Ok(found) => {
                 if !found.nested.is_empty() {
                     let names = found.nested.iter().map(|n| escape(n)).collect();
@@ -269,7 +275,7 @@ impl Runner<'_> {
         let claimed = &live.claimed;
         let mut attempt = None;
         if let Kept::Outcome(next) = kept_of_fenced(exit, declared)
-            && let Ok(found) = live.slot.harvest(self.repo, self.settings.stage, claimed.first, claimed.tree)
+            && let Ok(found) = self.taken(live, next, HeadIs::Lease)
             && let Ok(commit) = self.outcome_commit(branch, live, next, &found, claimed.lease.id)
             && let Some(name) = attempt_ref(&claimed.run.id)
         {

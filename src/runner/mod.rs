@@ -34,6 +34,7 @@ mod signed;
 pub mod slot;
 pub mod supervise;
 pub mod survey;
+mod taken;
 pub mod tick;
 mod told;
 mod unsent;

@@ -34,6 +34,14 @@ pub fn attempt_ref(run_id: &str) -> Option<RefName> {
     name.is_own().then_some(name)
 }
 
+/// How the name ends of the ref that keeps what a run left out of its own outcome.
+pub(super) const LEFT_OUT: &str = "-rejected";
+
+/// The ref that keeps what a run's command had left out of its outcome.
+pub fn left_out_ref(run_id: &str) -> Option<RefName> {
+    attempt_ref(&format!("{run_id}{LEFT_OUT}"))
+}
+
 /// The ref that follows a living run's lease.
 pub fn run_ref(run_id: &str) -> Option<RefName> {
     let name = RefName::new(format!("refs/aynig/run/{run_id}"));

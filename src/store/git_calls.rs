@@ -61,7 +61,12 @@ impl RepoGit {
     }
 
     /// A child that works on a working tree, whatever its configuration says about sparseness.
-    fn tree_command(&self, git_dir: &Path, dir: &Path, no_filters: bool) -> Result<GitCommand, StoreError> {
+    pub(super) fn tree_command(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        no_filters: bool,
+    ) -> Result<GitCommand, StoreError> {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
         // An index of ours is copied: it has to be whole.
         command = command.config("core.splitIndex=false");
@@ -377,6 +382,45 @@ impl RepoGit {
             }
             _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
         }
+    }
+
+    /// Writes files as blobs, as they are; their names have no line breaks.
+    pub(super) fn hash_files(&self, files: &[PathBuf]) -> Result<Vec<ObjectId>, StoreError> {
+        let names: Vec<&[u8]> = files.iter().map(|file| file.as_os_str().as_bytes()).collect();
+        let command = self.here().durable(self.durable).verb("hash-object");
+        let printed = command.args(["-w", "--no-filters", "--stdin-paths"]).stdin(names.join(&b'\n')).ok()?;
+        let ids = printed.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(ObjectId::from_hex);
+        let ids: Vec<ObjectId> = ids.filter_map(Result::ok).collect();
+        if ids.len() == files.len() {
+            return Ok(ids);
+        }
+        Err(StoreError::Git { verb: "hash-object".into(), message: "it printed no object id".into() })
+    }
+
+    /// A tree with nothing at these paths but these files, by way of an index file of the caller's.
+    pub(super) fn tree_with(
+        &self,
+        index: &Path,
+        base: ObjectId,
+        paths: &[String],
+        put: &[(&Path, &str, ObjectId)],
+    ) -> Result<ObjectId, StoreError> {
+        let on = |verb: &str| self.here().verb(verb).env("GIT_INDEX_FILE", index);
+        on("read-tree").args([&base.to_string()]).ok()?;
+        let literal = paths.iter().map(|path| format!(":(top,literal){path}"));
+        let listed = on("ls-files").args(["-z", "--"]).args(literal).ok()?;
+        let nothing = base.to_string().replace(|_: char| true, "0");
+        let mut lines = Vec::new();
+        // What goes, first: a folder may stand where a file was.
+        for path in listed.split(|b| *b == 0).filter(|path| !path.is_empty()) {
+            lines.extend_from_slice(&[format!("0 {nothing}\t").as_bytes(), path, b"\0"].concat());
+        }
+        for (path, mode, id) in put {
+            let path = path.as_os_str().as_bytes();
+            lines.extend_from_slice(&[format!("{mode} {id}\t").as_bytes(), path, b"\0"].concat());
+        }
+        on("update-index").args(["-z", "--replace", "--index-info"]).stdin(lines).ok()?;
+        self.write_tree(&self.common_dir, index)
     }
 
     /// Writes an index file's tree.

@@ -44,6 +44,7 @@ pub mod slots;
 pub mod swap;
 mod turn;
 mod unsynced;
+pub mod workspace;
 pub mod worktrees;
 
 use disk::{copy_file, copy_index, make_readable, sync, sync_file_system, sync_tables};

@@ -103,3 +103,44 @@ fn a_project_in_a_folder_of_a_repository_sees_that_folder() {
     assert_eq!(turn.get("baseline").unwrap()["clean"], true);
     assert!(turn.get("baseline").unwrap()["head_ref"].is_null());
 }
+
+/// G12: what a rejected attempt changed is still the turn's own.
+#[test]
+fn the_next_attempt_answers_for_what_the_last_one_left() {
+    let project = repository();
+    let review = project.assign("pm");
+    project.write("src/smuggled.rs", "x");
+    commit(&project);
+    project.stage(&review, json!({}));
+    let refused = project.accept(&review);
+    assert!(matches!(refused, Err(GovernedError::InvalidResult(_))), "{refused:?}");
+    let rejection = Rejection { turn_id: Some(review.id().to_owned()), ..Rejection::default() };
+    reject_turn(&project.root(), &project.config, &rejection, "no").unwrap();
+    project.stage(&review, json!({}));
+    let GovernedError::InvalidResult(validation) = project.accept(&review).unwrap_err() else { panic!() };
+    assert!(validation.errors[0].contains("src/smuggled.rs"), "{validation:?}");
+    git(&project, &["rm", "-q", "src/smuggled.rs"]);
+    project.accept(&review).unwrap();
+}
+
+/// G12: what others had accepted since is not the turn's.
+#[test]
+fn the_next_attempt_does_not_answer_for_others() {
+    let mut config = config();
+    config["routing"]["plan"]["max_concurrent_turns"] = json!(2);
+    config["routing"]["plan"]["allowed_next_roles"] = json!(["pm", "dev", "ops", "human"]);
+    let project = Project::with(config);
+    git(&project, &["init", "-q"]);
+    commit(&project);
+    init_run(&project.root(), &project.config).unwrap();
+    let (dev, ops) = (project.assign("dev"), project.assign("ops"));
+    project.write("ops.txt", "x");
+    project.stage(&ops, json!({ "files_changed": ["ops.txt"] }));
+    project.accept(&ops).unwrap();
+    let rejection = Rejection { turn_id: Some(dev.id().to_owned()), ..Rejection::default() };
+    reject_turn(&project.root(), &project.config, &rejection, "no").unwrap();
+    project.write("dev.txt", "x");
+    project.stage(&dev, json!({ "files_changed": ["dev.txt"] }));
+    let accepted = project.accept(&dev).unwrap().accepted;
+    assert_eq!(accepted["observed_artifact"]["files_changed"], json!(["dev.txt"]));
+}

@@ -3,8 +3,9 @@
 //! `turn/<role>` is answered by that role's command; `waiting` (a worker of somebody's own has the turn),
 //! `gate` (a person's approval is pending), `blocked` and `done` have no command. Implements G7.
 
+use super::place::Done;
 use crate::governed::{Config, RunStatus, State, Turn, TurnStatus, get_active_turns};
-use crate::protocol::declaration::Declaration;
+use crate::protocol::declaration::{Declaration, Take};
 use crate::protocol::message::Trailer;
 use crate::protocol::name::{BadName, StateName};
 
@@ -66,7 +67,8 @@ impl Next {
     }
 
     /// The commit that says so: what happened as its subject, the run's place as trailers.
-    pub fn declaration(&self, state: &State, happened: &str, body: String) -> Result<Declaration, BadName> {
+    pub fn declaration(&self, done: &Done, take: Take) -> Result<Declaration, BadName> {
+        let state = &done.state;
         let mut trailers = Vec::new();
         let mut say = |key: &str, value: Option<&str>| {
             let line: String = value.unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
@@ -79,9 +81,9 @@ impl Next {
         say("govern-status", state.status().map(RunStatus::name));
         say("govern-waits-for", state.blocked_on());
         let subject: String =
-            happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
-        let body = body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-        Ok(Declaration { state: self.state()?, subject, body, keep_trailers: false, trailers })
+            done.happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
+        let body = done.body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+        Ok(Declaration { state: self.state()?, subject, body, keep_trailers: false, trailers, take })
     }
 }
 

@@ -12,8 +12,9 @@ use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::Where;
 use super::next::Next;
-use crate::governed::{Config, Context, GovernedError, Root, State, context_of, load_context};
-use crate::protocol::declaration::Declaration;
+use crate::governed::{Config, Context, GovernedError, Root, State, context_of, load_context, own_paths};
+use crate::protocol::declaration::{Declaration, Rest, Take};
+use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Written;
 use crate::runner::settings::CommandsFrom;
@@ -45,13 +46,18 @@ pub struct Done {
     pub next: Option<Next>,
     /// Why it is no success, where it is none although something was written.
     pub failure: Option<Failure>,
+    /// What becomes of what is in the worktree besides the run's own files.
+    pub rest: Rest,
+    /// Paths that are committed besides the run's own, whatever rules for ignoring say.
+    pub paths: Vec<String>,
 }
 
 impl Done {
     /// An act that did what it was to do.
     pub fn new(state: State, happened: impl Into<String>) -> Self {
         let (happened, body) = (happened.into(), String::new());
-        Self { state, happened, body, facts: json!({}), next: None, failure: None }
+        let (rest, paths) = (Rest::AsConfigured, Vec::new());
+        Self { state, happened, body, facts: json!({}), next: None, failure: None, rest, paths }
     }
 
     /// What comes next.
@@ -153,7 +159,7 @@ fn acted(
         let (root, config) = project(&runner, &branch, dir)?;
         let done = settled(act(&root, &config))?;
         let next = done.next(&config);
-        let declared = declare(&next, &done);
+        let declared = declare(&root, &next, &done);
         kept = Some((done, next));
         declared
     })??;
@@ -161,8 +167,30 @@ fn acted(
         chain::as_the_hook_would(&session, &settings, &branch)?;
     }
     let Some((done, next)) = kept else { return Ok(0) };
+    read_back(&runner, &written, &done)?;
     show(global, place.json, &done, &next, Some(&written));
     done.failure.map_or(Ok(0), Err)
+}
+
+/// Makes sure that what was written is what a reader finds.
+fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), Failure> {
+    let tree = runner.store.read_commit(written.commit)?.tree;
+    let entries = |tree, name: &str| -> Result<Option<ObjectId>, Failure> {
+        let entry = runner.store.read_tree(tree)?.into_iter().find(|entry| entry.name == name.as_bytes());
+        Ok(entry.map(|entry| entry.id))
+    };
+    let state = match entries(tree, ".agentxchain")? {
+        Some(folder) => entries(folder, "state.json")?,
+        None => None,
+    };
+    let found = state.map(|id| runner.store.read_blob(id)).transpose()?;
+    let found = found.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value);
+    if found.as_ref() == Some(&done.state) {
+        return Ok(());
+    }
+    let branch = escape(written.branch.short());
+    Err(Failure::fatal(format!("the commit on '{branch}' does not hold the run's state"))
+        .hint("git log -1 --stat -- .agentxchain"))
 }
 
 /// The project in a checkout of a branch, with the configuration that may be acted on.
@@ -210,10 +238,12 @@ pub fn settled(acted: Result<Done, GovernedError>) -> Act {
     })
 }
 
-/// The commit that an act is written as.
-pub fn declare(next: &Next, done: &Done) -> Result<Declaration, Failure> {
-    next.declaration(&done.state, &done.happened, done.body.clone())
-        .map_err(|why| Failure::fatal(format!("cannot name what comes next: {why}")))
+/// The commit that an act is written as. The run's own files are in it whatever rules for ignoring say.
+pub fn declare(root: &Root, next: &Next, done: &Done) -> Result<Declaration, Failure> {
+    let mut paths = own_paths(root).map_err(|e| failure(&e))?;
+    paths.extend_from_slice(&done.paths);
+    let take = Take { paths, rest: done.rest };
+    next.declaration(done, take).map_err(|why| Failure::fatal(format!("cannot name what comes next: {why}")))
 }
 
 fn show(global: &Global, as_json: bool, done: &Done, next: &Next, written: Option<&Written>) {

@@ -40,7 +40,9 @@ pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     prepare(global, &args.place).map_err(|failed| args.place.there(failed))?;
     place::change_or_begin(global, &args.place, true, |root, config| {
         scaffold(root.folder(), config)?;
-        begin(root, config, args.role.as_deref())
+        let mut begun = begin(root, config, args.role.as_deref())?;
+        begun.paths.push(".aynig/command/turn".to_owned());
+        Ok(begun)
     })
 }
 

@@ -17,34 +17,52 @@ use super::people::accepted_as;
 use super::place::{self, Act, Done, failure, settled};
 use super::worker::{self, Worker};
 use crate::governed::{
-    self, AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Rejection, Root, State, Turn,
-    accept_turn, assign_turn, get_active_turns, init_run, load_state, make_staging, mark_run_blocked,
-    reject_turn, write_dispatch_bundle,
+    AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Rejection, Root, RunStatus, State, Turn,
+    accept_turn, assign_turn, get_active_turns, init_run, load_state, make_staging, reject_turn,
+    set_aside_result, write_dispatch_bundle,
 };
-use crate::protocol::declaration::LINE_PREFIX;
+use crate::protocol::declaration::{LINE_PREFIX, Rest};
 use crate::runner::Silent;
+use crate::runner::slot::left_out_ref;
+use crate::store::beneath;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitStatus;
 
 /// `git aynig govern turn`.
 pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
-    let (root, config) = scene(global, args)?;
+    let (root, config, run_id) = scene(global, args)?;
     let role = match &args.role {
         Some(role) => role.clone(),
         None => answered_role()?,
     };
-    let done = Turning { root: &root, config: &config, role: &role, worker: &args.worker }.run()?;
-    let declared = place::declare(&done.next(&config), &done)?;
-    output::line(&format!("{LINE_PREFIX}{}", declared.to_json()));
+    let turning = Turning {
+        root: &root,
+        config: &config,
+        role: &role,
+        worker: &args.worker,
+        run_id: run_id.as_deref(),
+    };
+    let done = turning.run()?;
+    let declared = place::declare(&root, &done.next(&config), &done)?.to_json();
+    declare_over(&declared)?;
+    output::line(&format!("{LINE_PREFIX}{declared}"));
     Ok(0)
 }
 
+/// A worker that knows where a declaration may be written instead of printed has not made this one.
+fn declare_over(declared: &str) -> Result<(), Failure> {
+    let Some(path) = std::env::var_os("AYNIG_RESULT").filter(|path| !path.is_empty()) else { return Ok(()) };
+    let (folder, name) = beneath::apart(Path::new(&path)).map_err(|e| Failure::caused(&e))?;
+    folder.replace(name, declared.as_bytes(), 0o600).map_err(|e| Failure::caused(&e))
+}
+
 /// The project, and the configuration that may be acted on.
-fn scene(global: &Global, args: &Args) -> Result<(Root, Config), Failure> {
+fn scene(global: &Global, args: &Args) -> Result<(Root, Config, Option<String>), Failure> {
     if let Some(folder) = &args.root {
         let context = super::place::folder(folder)?;
-        return Ok((context.root, context.config));
+        return Ok((context.root, context.config, None));
     }
     let session = Session::open(global)?;
     let inside = session.inside().ok_or_else(|| {
@@ -59,7 +77,8 @@ fn scene(global: &Global, args: &Args) -> Result<(Root, Config), Failure> {
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let here = std::env::current_dir()
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
-    place::project(&runner, &inside.branch, &here)
+    let (root, config) = place::project(&runner, &inside.branch, &here)?;
+    Ok((root, config, Some(inside.run_id)))
 }
 
 /// The role whose turn the run's state asks for.
@@ -76,6 +95,8 @@ struct Turning<'a> {
     config: &'a Config,
     role: &'a str,
     worker: &'a [OsString],
+    /// The kernel's run that we are the command of.
+    run_id: Option<&'a str>,
 }
 
 impl Turning<'_> {
@@ -110,7 +131,15 @@ impl Turning<'_> {
         };
         let staged = make_staging(self.root, turn.id()).map_err(|e| failure(&e))?;
         let ended = worker.run(self.root, &state, &bundle.turn, &prompt)?;
-        settled(self.judge(&turn, ended, staged.exists()))
+        let mut done = settled(self.judge(&turn, ended, staged.exists()))?;
+        if self.is_accepted(&turn)? {
+            done.rest = Rest::All;
+        } else {
+            done.rest = Rest::Kept;
+            set_aside_result(self.root, &turn).map_err(|e| failure(&e))?;
+            self.name_attempt(&mut done);
+        }
+        Ok(done)
     }
 
     /// A hook that said no to the assignment leaves the run as it was, and would be asked again at once.
@@ -127,10 +156,26 @@ impl Turning<'_> {
         }
     }
 
+    /// True once the turn is over.
+    fn is_accepted(&self, turn: &Turn) -> Result<bool, Failure> {
+        let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
+        Ok(state.turn(turn.id()).is_none())
+    }
+
+    /// Says where what the worker did is found: the branch has none of it.
+    fn name_attempt(&self, done: &mut Done) {
+        let Some(name) = self.run_id.and_then(left_out_ref) else { return };
+        let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+        if !done.body.is_empty() {
+            done.body.push_str("\n\n");
+        }
+        done.body.push_str(&format!("What it changed is not on the branch; {name} keeps it."));
+    }
+
     /// What becomes of the turn whose worker has ended.
     fn judge(&self, turn: &Turn, ended: ExitStatus, staged: bool) -> Result<Done, GovernedError> {
         if !ended.success() {
-            return self.blocked(turn, &format!("its worker failed ({ended})"));
+            return self.rejected(turn, "dispatch", vec![format!("its worker failed ({ended})")]);
         }
         if !staged {
             return self.rejected(turn, "dispatch", vec!["the worker left no result".to_owned()]);
@@ -141,6 +186,11 @@ impl Turning<'_> {
             Err(GovernedError::InvalidResult(validation)) => {
                 let stage = validation.stage.map_or("schema", |stage| stage.name());
                 self.rejected(turn, stage, validation.errors.clone())
+            }
+            // It begins again, from the worktree as it is with what was accepted since.
+            Err(GovernedError::Conflict { state, .. }) if state.status() != Some(RunStatus::Blocked) => {
+                let why = "it conflicts with what was accepted since it was assigned";
+                self.rejected(turn, "conflict", vec![why.to_owned()])
             }
             Err(error @ (GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. })) => {
                 self.rejected(turn, "protocol", vec![error.to_string()])
@@ -159,19 +209,6 @@ impl Turning<'_> {
         let mut done = Done::new(rejected.state, format!("{}: turn {} {what}", self.role, turn.id()));
         done.body = body;
         Ok(done)
-    }
-
-    fn blocked(&self, turn: &Turn, why: &str) -> Result<Done, GovernedError> {
-        let on = format!("dispatch:{why}");
-        let details = governed::Block {
-            blocked_on: &on,
-            category: "dispatch_error",
-            turn_id: Some(turn.id()),
-            config: Some(self.config),
-            ..governed::Block::default()
-        };
-        let blocked = mark_run_blocked(self.root, &details)?;
-        Ok(Done::new(blocked.state, format!("{}: turn {} stopped: {why}", self.role, turn.id())))
     }
 }
 

@@ -81,7 +81,7 @@ Files:
   .aynig/logs/                         what commands printed; a folder that ignores itself
   $GIT_COMMON_DIR/aynig/               what the runner remembers
   refs/aynig/run/<run-id>              the lease of a living run
-  refs/aynig/attempts/<run-id>         work that is not on its branch
+  refs/aynig/attempts/<run-id>         work that is not on its branch; '<run-id>-rejected': what an outcome left out
 
 See also:
   git-aynig-init(1), git-aynig-tick(1), git-aynig-run(1), git-aynig-set-state(1), git-aynig-set-working(1), \

@@ -15,7 +15,7 @@ pub(crate) struct Rejection {
     /// How many attempts a turn has.
     pub attempts: u64,
     pub deadline_at: String,
-    /// The workspace as the next attempt finds it.
+    /// What the next attempt's changes are counted from.
     pub baseline: Value,
 }
 

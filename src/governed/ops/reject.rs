@@ -36,7 +36,8 @@ pub struct Rejected {
 
 /// Rejects a turn's result. What was staged is kept below `.agentxchain/dispatch/rejected/`.
 ///
-/// The turn keeps its id and gets one attempt more, until `rules.max_turn_retries` attempts were made.
+/// The turn keeps its id and its baseline, and gets one attempt more, until `rules.max_turn_retries` attempts were
+/// made: what a rejected attempt changed in the workspace is the next one's to declare, or to undo.
 ///
 /// # Errors
 /// [`Refusal`](super::super::Refusal) where no such turn is active, several are and none is named, or the run
@@ -58,6 +59,10 @@ pub fn reject_turn(
             return Err(GovernedError::UnsafeTurnId { turn_id: turn.id().to_owned() });
         }
         let at = root.now();
+        let baseline = match observe::own_baseline(root, &state, &turn)? {
+            Some(own) => own,
+            None => observe::baseline(root, &observe::look(root)?),
+        };
         let event = Event::Reject(Box::new(next::Rejection {
             turn_id: turn.id().to_owned(),
             reason: reason.to_owned(),
@@ -66,7 +71,7 @@ pub fn reject_turn(
             at: at.clone(),
             attempts: config.attempts(),
             deadline_at: deadline(root, config),
-            baseline: observe::baseline(root, &observe::look(root)?),
+            baseline,
         }));
         let after = next_state(&state, &event)?;
         let escalated = after.status() == Some(RunStatus::Blocked)

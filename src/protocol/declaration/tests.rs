@@ -13,6 +13,7 @@ fn review() -> Declaration {
         body: String::new(),
         keep_trailers: false,
         trailers: Vec::new(),
+        take: Take::default(),
     }
 }
 
@@ -190,4 +191,28 @@ fn invalid_lines_are_counted_and_the_first_few_are_kept_cut_short() {
     assert_eq!((kept.len(), count), (16, 20));
     assert_eq!([&kept[0].0, &kept[1].0], [&"ü".repeat(80), &format!("{}...", "ü".repeat(80))]);
     assert_eq!(kept[15], ("SET_STATE 15".to_owned(), Invalid::NoObject));
+}
+
+/// K19, K25.
+#[test]
+fn what_is_taken_is_named_by_paths_in_the_worktree() {
+    let taken = |take: &str| parse(&format!(r#"{{"state":"review","take":{take}}}"#)).map(|d| d.take);
+    let take = Take { paths: vec!["a/.b".into(), "c".into()], rest: Rest::Kept };
+    assert_eq!(taken(r#"{"paths":["a/.b","c"],"rest":"kept"}"#), Ok(take.clone()));
+    assert_eq!(taken("null"), Ok(Take::default()));
+    let declared = Declaration { take, ..review() };
+    assert_eq!(parse(&declared.to_json()), Ok(declared));
+    for wrong in [
+        "1",
+        "[]",
+        r#"{"rest":"none"}"#,
+        r#"{"paths":"a"}"#,
+        r#"{"paths":["../a"]}"#,
+        r#"{"paths":["/a"]}"#,
+        r#"{"paths":["a//b"]}"#,
+        r#"{"paths":[".git/config"]}"#,
+        r#"{"paths":[""]}"#,
+    ] {
+        assert!(matches!(taken(wrong), Err(Invalid::Type { field: "take", .. })), "{wrong}");
+    }
 }

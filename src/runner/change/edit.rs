@@ -49,10 +49,11 @@ impl Runner<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let found = slot.harvest(self.repo, Stage::All, tip.id(), tip.commit.tree);
-        let found = found.map_err(|error| match error {
+        let mut found = found.map_err(|error| match error {
             HarvestError::Store(error) => ChangeError::from(error),
             HarvestError::ForeignHead(_) | HarvestError::Unmerged => ChangeError::Slot(error.to_string()),
         })?;
+        found.tree = slot.with_paths(self.repo, found.tree, &next.take.paths)?;
         let dialect = Dialect::Dwp;
         // Two who make the same change in the same second don't write the same commit.
         let own = [dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4())];

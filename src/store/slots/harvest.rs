@@ -207,12 +207,7 @@ fn write_staged(
 
 /// True where a change of some file may be hidden from Git by what the command told it.
 fn may_hide(index: &Path, hash: gix::hash::Kind) -> bool {
-    use gix::index::entry::{Flags, Mode};
-    let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
-    is_plain(index)
-        && scan::read_index(index, hash).map_or(true, |index| {
-            index.entries().iter().any(|e| e.flags.intersects(hides) || e.mode == Mode::DIR)
-        })
+    is_plain(index) && scan::hides(index, hash)
 }
 
 fn has_unmerged(view: &View<'_>, hash: gix::hash::Kind) -> Result<bool, StoreError> {

@@ -12,6 +12,7 @@ pub mod attributes;
 pub mod fill;
 pub mod harvest;
 pub mod modules;
+pub mod paths;
 pub mod place;
 pub mod scan;
 mod tame;

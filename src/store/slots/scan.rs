@@ -61,6 +61,15 @@ pub fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File
         .map_err(|e| StoreError::Gix { what: "read the index", message: e.to_string() })
 }
 
+/// True where an index may hide a change of some file from Git: one that can't be read may.
+pub fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
+    use gix::index::entry::{Flags, Mode};
+    let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+    read_index(path, hash).map_or(true, |index| {
+        index.entries().iter().any(|e| e.flags.intersects(hides) || e.mode == Mode::DIR)
+    })
+}
+
 /// Compares `dir` with `index`, whose entries were true at `verified_at` (nanoseconds since 1970).
 /// `folder_mode` is what every folder had then, where that is known.
 pub fn scan(

@@ -1,59 +1,11 @@
 //! Governed runs on branches, by the real binary: turns by ticks, acts of people as commits.
 
-mod support;
-
+use crate::rig::*;
+use crate::support::life::Life;
+use crate::support::net::Net;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use support::life::{Done, Life};
-use support::net::Net;
-
-const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/govern/.aynig");
-
-/// Puts the pack into the working tree, with its configuration where it counts.
-fn put_pack(life: &Life, edit: impl FnOnce(&mut Value)) {
-    let pack = Path::new(PACK);
-    let mut config: Value =
-        serde_json::from_slice(&std::fs::read(pack.join("govern/agentxchain.json")).unwrap()).unwrap();
-    edit(&mut config);
-    life.write("agentxchain.json", &format!("{config:#}\n"));
-    for file in ["command/turn/pm", "command/turn/dev", "command/turn/qa", "govern/worker"] {
-        let path = format!(".aynig/{file}");
-        life.write(&path, &std::fs::read_to_string(pack.join(file)).unwrap());
-        std::fs::set_permissions(life.path(&path), PermissionsExt::from_mode(0o755)).unwrap();
-    }
-    life.git(&["add", "-A"]);
-    life.git(&["commit", "-qm", "govern"]);
-}
-
-fn life(edit: impl FnOnce(&mut Value)) -> Life {
-    let life = Life::new(&[]);
-    life.config("aynig.commandsFrom", "refs/heads/main");
-    put_pack(&life, edit);
-    life
-}
-
-/// Replaces the worker, on main.
-fn worker(life: &Life, script: &str) {
-    life.write(".aynig/govern/worker", &format!("#!/bin/sh\n{script}\n"));
-    life.git(&["commit", "-qam", "worker"]);
-}
-
-fn govern(life: &Life, args: &[&str]) -> Done {
-    life.run(&[&["govern"], args].concat())
-}
-
-fn show(life: &Life, path: &str) -> String {
-    life.git(&["show", &format!("work:{path}")])
-}
-
-fn state(life: &Life) -> Value {
-    serde_json::from_str(&show(life, ".agentxchain/state.json")).unwrap()
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 /// Other tools of the format check events so: the public corpus has these two questions.
 fn are_sound(events: &[Value]) {
@@ -144,15 +96,16 @@ fn two_machines_accept_no_turn_twice() {
 
 /// G7: a worker that fails, and one that leaves nothing.
 #[test]
-fn a_worker_that_fails_blocks_the_run_until_somebody_unblocks_it() {
+fn a_worker_that_fails_each_time_blocks_the_run_until_somebody_unblocks_it() {
     let life = life(|_| {});
     worker(&life, "echo broken >&2; echo 'SET_STATE {\"state\":\"done\"}'; exit 3");
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["run", "work"]).expect(0);
     assert_eq!(life.state("work"), "blocked");
     let blocked = state(&life);
-    assert_eq!(blocked["blocked_reason"]["category"], "dispatch_error");
-    assert!(blocked["blocked_on"].as_str().unwrap().contains("its worker failed (exit status: 3)"));
+    assert_eq!(blocked["blocked_reason"]["category"], "retries_exhausted");
+    let detail = blocked["blocked_reason"]["recovery"]["detail"].as_str().unwrap();
+    assert!(detail.contains("its worker failed (exit status: 3)"), "{detail}");
     let status = govern(&life, &["status", "-b", "work"]).expect(0);
     assert!(status.stdout.contains("govern unblock -b work"), "{status:?}");
     worker(&life, "exit 0");

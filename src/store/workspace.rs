@@ -1,0 +1,102 @@
+//! A working tree that somebody works in, as Git sees it: for whoever judges what was done there.
+//!
+//! [`Workspace::find`], then [`Workspace::status`] and [`Workspace::changed_since`]. What Git was told to
+//! overlook there (assumed unchanged, left out of a sparse checkout) is looked at all the same. No hook and no
+//! monitor runs, nothing of a repository inside, and on a server nothing that pushed attributes name.
+//! Implements K14, K25 (for whoever judges a turn).
+
+use super::git_calls::RepoGit;
+use super::git_command::{Git, GitCommand};
+use super::protected::standing_in;
+use super::repository::{OpenError, Repository};
+use super::slots::scan;
+use super::{StoreError, beneath, copy_index, io_error, is_plain};
+use std::path::{Path, PathBuf};
+
+/// The working tree that a folder lies in.
+#[derive(Debug)]
+pub struct Workspace {
+    git: RepoGit,
+    git_dir: PathBuf,
+    top: PathBuf,
+    bare: bool,
+    /// The index to go by.
+    index: PathBuf,
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        if self.index != self.git_dir.join("index") {
+            let _ = std::fs::remove_file(&self.index);
+        }
+    }
+}
+
+impl Workspace {
+    /// The working tree that a folder lies in; `None` where Git sees none. `aside` is where a copy of its index may
+    /// be while this value lives.
+    ///
+    /// # Errors
+    /// A repository that Git refuses, or that is broken.
+    pub fn find(folder: &Path, git: Option<Git>, aside: &Path) -> Result<Option<Self>, OpenError> {
+        let repo = match Repository::discover(folder, None) {
+            Ok(repo) => repo,
+            Err(error) if error.is_nowhere() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let folder = std::fs::canonicalize(folder).map_err(io_error("find", folder))?;
+        // By where it is: what the repository's own configuration calls its working tree may be elsewhere.
+        let Some(top) = standing_in(&folder, &repo.git_dir) else { return Ok(None) };
+        let git = match git {
+            Some(git) => RepoGit::new(git, repo.common_dir.clone(), repo.durable),
+            None => repo.git.clone(),
+        };
+        let index = repo.git_dir.join("index");
+        let mut found = Self { git, git_dir: repo.git_dir, top, bare: repo.bare, index };
+        if is_plain(&found.index) && scan::hides(&found.index, repo.hash) {
+            found.unhide(aside)?;
+        }
+        Ok(Some(found))
+    }
+
+    /// Goes by a copy of the index, put there, which hides nothing.
+    fn unhide(&mut self, aside: &Path) -> Result<(), StoreError> {
+        let opened = beneath::apart(&self.index).and_then(|(folder, name)| folder.file(name));
+        let copied = opened.map_err(std::io::Error::from).and_then(|index| copy_index(&index, aside));
+        copied.map_err(io_error("copy", &self.index))?;
+        self.index = aside.to_owned();
+        self.git.unhide(&self.git_dir, &self.top, aside, self.bare)
+    }
+
+    /// Its top folder.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    fn command(&self) -> Result<GitCommand, StoreError> {
+        let command = self.git.tree_command(&self.git_dir, &self.top, self.bare)?;
+        Ok(command.env("GIT_INDEX_FILE", &self.index).in_dir(&self.top))
+    }
+
+    /// `git status` of a folder in it, NUL-separated.
+    ///
+    /// # Errors
+    /// What Git says.
+    pub fn status(&self, folder: &Path) -> Result<Vec<u8>, StoreError> {
+        let args = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
+        // What a repository inside is configured to run is nobody's business here.
+        let args = args.into_iter().chain(["--ignore-submodules=dirty", "--", "."]);
+        self.command()?.in_dir(folder).verb("status").args(args).ok()
+    }
+
+    /// The tracked files below a folder in it that are not as in a commit, named from that folder, NUL-separated.
+    ///
+    /// # Errors
+    /// What Git says, also of a commit that is gone.
+    pub fn changed_since(&self, folder: &Path, commit: &str) -> Result<Vec<u8>, StoreError> {
+        let args =
+            ["--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "--relative"];
+        let args = args.into_iter().chain(["-z", commit, "--", "."]);
+        self.command()?.in_dir(folder).verb("diff").args(args).ok()
+    }
+}
