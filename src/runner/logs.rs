@@ -9,7 +9,6 @@ use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
-use crate::supervisor::beneath::Root;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
