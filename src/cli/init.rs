@@ -1,10 +1,10 @@
-//! `init`: scaffolds `.aynig/` in the working tree; overwrites nothing, and writes through no link.
+//! `init`: scaffolds `.aynig/` in the working tree; overwrites nothing.
 
 use super::args::Init;
 use super::fail::Failure;
 use super::session::{Global, Session};
 use super::{output, trust};
-use crate::supervisor::beneath::{BeneathError, Root};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const HELLO: &str = r#"#!/bin/sh
@@ -36,10 +36,10 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
         return Err(Failure::fatal("a bare repository has no files: commands come with a push")
             .hint("git aynig trust --ref <branch>"));
     };
-    let root = Root::open(dir).map_err(|e| not_written(&e))?;
+    let aynig = dir.join(".aynig");
     let made = [
-        write_new(&root, ".aynig/command/hello", HELLO, 0o777)?,
-        write_new(&root, ".aynig/COMMANDS.md", COMMANDS, 0o666)?,
+        write_new(&aynig.join("command/hello"), HELLO, 0o777)?,
+        write_new(&aynig.join("COMMANDS.md"), COMMANDS, 0o666)?,
     ];
     if !global.quiet {
         let what = if made.contains(&true) { "Wrote" } else { "Nothing to do:" };
@@ -61,24 +61,17 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     Ok(0)
 }
 
-fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, Failure> {
-    let path = Path::new(name);
+fn write_new(path: &Path, content: &str, mode: u32) -> Result<bool, Failure> {
+    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write '{}': {e}", path.display()));
     if let Some(folder) = path.parent() {
-        root.create_dirs(folder, 0o777).map_err(|e| not_written(&e))?;
+        std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    match root.create_new(path, mode) {
+    match std::fs::File::options().write(true).create_new(true).mode(mode).open(path) {
         Ok(mut file) => {
-            let written = std::io::Write::write_all(&mut file, content.as_bytes());
-            written.map_err(|e| Failure::fatal(format!("cannot write '{name}': {e}")))?;
+            std::io::Write::write_all(&mut file, content.as_bytes()).map_err(failed)?;
             Ok(true)
         }
-        Err(e) if e.is_there() => Ok(false),
-        Err(e) => Err(not_written(&e)),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(failed(e)),
     }
-}
-
-/// Whoever wrote the branch may have put a link there: what it leads to is nobody's commands.
-fn not_written(error: &BeneathError) -> Failure {
-    let causes = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    Failure::fatal(format!("{error}{}", causes.unwrap_or_default()))
 }

@@ -75,13 +75,13 @@ pub(super) fn accept(fixture: &Fixture) -> Actual {
     let (root, before) = (fixture.root(), fixture.state_bytes());
     let id = fixture.arg("turn_id").unwrap_or_default().to_owned();
     let history = root.folder().join(".agentxchain/history.jsonl");
-    let known = lines::all(&history)?;
+    let known = lines::all(&root, &history)?;
     let is_known = known.iter().any(|entry| json::text(entry, "turn_id") == Some(id.as_str()));
     let refused = |error_type: &str| -> Actual {
         Ok(json!({
             "result": "error",
             "error_type": error_type,
-            "history_length": lines::all(&history)?.len(),
+            "history_length": lines::all(&root, &history)?.len(),
             "state_unchanged": fixture.state_bytes() == before,
         }))
     };
@@ -93,7 +93,7 @@ pub(super) fn accept(fixture: &Fixture) -> Actual {
             Ok(json!({
                 "result": "success",
                 "state": state,
-                "history_length": lines::all(&history)?.len(),
+                "history_length": lines::all(&root, &history)?.len(),
                 "history_last_entry": accepted.accepted,
             }))
         }
@@ -104,7 +104,7 @@ pub(super) fn accept(fixture: &Fixture) -> Actual {
         Err(GovernedError::Refused(_)) => refused("turn_not_active"),
         Err(GovernedError::InvalidResult(validation)) => {
             let mut actual = shown(&validation);
-            actual["history_length"] = json!(lines::all(&history)?.len());
+            actual["history_length"] = json!(lines::all(&root, &history)?.len());
             actual["state_unchanged"] = json!(fixture.state_bytes() == before);
             Ok(actual)
         }

@@ -196,7 +196,7 @@ pub(super) fn phase_exit(fixture: &Fixture) -> Actual {
         (state.phase().unwrap_or_default(), fixture.arg("requested_phase").unwrap_or_default());
     let verification = verification(fixture);
     let asked = Asked { phase, by: "turn", verification: verification.as_deref() };
-    let gate = gate::phase_exit(&fixture.config, fixture.folder(), asked, target);
+    let gate = gate::phase_exit(&fixture.config, &fixture.root(), asked, target);
     let name = gate.action.name();
     Ok(match gate.action {
         GateAction::Advance => json!({ "result": "success", "action": name, "new_phase": gate.next_phase }),
@@ -235,7 +235,7 @@ pub(super) fn run_completion(fixture: &Fixture) -> Actual {
     }
     let verification = verification(fixture);
     let asked = Asked { phase, by: "turn", verification: verification.as_deref() };
-    let gate = gate::run_completion(&fixture.config, fixture.folder(), asked);
+    let gate = gate::run_completion(&fixture.config, &fixture.root(), asked);
     let name = gate.action.name();
     Ok(match gate.action {
         GateAction::Complete => json!({ "result": "success", "action": name, "new_status": "completed" }),

@@ -66,7 +66,7 @@ pub fn write_dispatch_bundle(
     let assignment = assignment(&state, config, &turn, &options.warnings);
     let files = [
         ("ASSIGNMENT.json", json::page(&assignment)),
-        ("PROMPT.md", prompt::prompt(&state, config, &turn)),
+        ("PROMPT.md", prompt::prompt(root, &state, config, &turn)?),
         ("CONTEXT.md", prompt::context(root, &state, config)?),
     ];
     for (name, text) in files {

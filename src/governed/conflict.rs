@@ -32,7 +32,7 @@ pub(super) fn find(
         return Ok(None);
     }
     let (mut since, mut conflicting) = (Vec::new(), Vec::new());
-    lines::backwards(&root.join(HISTORY), |entry| {
+    lines::backwards(root, &root.join(HISTORY), |entry| {
         let is_of_run = json::text(&entry, "run_id") == state.run_id();
         let sequence = json::count(&entry, "accepted_sequence").unwrap_or(0);
         if is_of_run && sequence <= turn.assigned_sequence() {

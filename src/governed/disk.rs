@@ -1,20 +1,28 @@
 //! The file operations of this room: each is whole or not there, and synced where the root says so.
 //!
-//! Every operation that changes a file goes through here, one system call a step, so that a test can end the
-//! process between any two of them. A file that is written whole is written aside below
+//! Whoever pushes a branch, or works on a turn, decides what its files are and where its links lead. So every
+//! file below the root is opened here, through the one opener that follows no link, waits for no fifo and reads
+//! no more than it is told ([`beneath`]). Every operation that changes a file is one system call a step, so that a
+//! test can end the process between any two of them. A file that is written whole is written aside below
 //! `.agentxchain/transactions/` and renamed in; what a killed process left aside is removed by the next
-//! operation. Implements G1.
+//! operation. Implements G1, G13.
 
 use super::root::Root;
 use super::{GovernedError, io};
-use std::fs::{self, File, OpenOptions};
+use crate::supervisor::beneath::{self, BeneathError, Kind, Refusal, found};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Component, Path};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 /// Where journals are, and what is being written.
 pub(super) const TRANSACTIONS: &str = ".agentxchain/transactions";
 /// How the name of a file that is being written ends.
 const ASIDE: &str = ".aside";
+/// Most bytes of a file that is read whole.
+const FILE_MAX: u64 = 256 << 20;
+/// Most entries of a folder.
+const ENTRIES_MAX: usize = 100_000;
 
 /// The next file operation: a test may end the process here.
 #[inline]
@@ -23,49 +31,52 @@ fn step() {
     super::crash::step();
 }
 
-/// Refuses a path that is not below the root or leads through a symbolic link. Who pushes a branch decides
-/// what its files hold and where its links lead: nothing else of the account is theirs to write.
-pub(super) fn within(root: &Root, path: &Path) -> Result<(), GovernedError> {
-    let outside = || GovernedError::Outside { path: path.to_owned() };
-    let below = path.strip_prefix(root.folder()).map_err(|_| outside())?;
-    let mut place = root.folder().to_owned();
-    for part in below.components() {
-        let Component::Normal(name) = part else { return Err(outside()) };
-        place.push(name);
-        if place.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
-            return Err(outside());
-        }
-    }
-    Ok(())
+/// The root, opened, and a path's place below it.
+fn below<'p>(root: &Root, path: &'p Path) -> Result<(beneath::Root, &'p Path), GovernedError> {
+    let outside = |_| GovernedError::Outside { path: path.to_owned() };
+    let relative = path.strip_prefix(root.folder()).map_err(outside)?;
+    Ok((beneath::Root::open(root.folder()).map_err(cannot)?, relative))
 }
 
-/// The same for what is replaced or removed as a whole: it may be a link itself.
-fn within_folder(root: &Root, path: &Path) -> Result<(), GovernedError> {
-    match path.parent() {
-        Some(folder) if path.file_name().is_some() => within(root, folder),
-        Some(_) | None => Err(GovernedError::Outside { path: path.to_owned() }),
+fn cannot(error: BeneathError) -> GovernedError {
+    match error {
+        BeneathError::Refused { why: Refusal::Outside | Refusal::Link, path, .. } => {
+            GovernedError::Outside { path }
+        }
+        BeneathError::Refused { what, ref path, .. } | BeneathError::Io { what, ref path, .. } => {
+            io(what, &path.clone())(error.into())
+        }
     }
+}
+
+/// `None` for what is not there, be it that a folder on the way is none.
+fn there<T>(result: Result<T, BeneathError>) -> Result<Option<T>, GovernedError> {
+    match result {
+        Err(error) if error.refusal() == Some(Refusal::NotFolder) => Ok(None),
+        result => found(result).map_err(cannot),
+    }
+}
+
+/// What stands at a path, a link itself where it is one; `None` where nothing does.
+pub(super) fn kind(root: &Root, path: &Path) -> Result<Option<Kind>, GovernedError> {
+    let (open, path) = below(root, path)?;
+    Ok(there(open.kind(path))?.flatten())
 }
 
 /// Creates the folders of a path, and syncs them into their parents.
 pub(super) fn make_dirs(root: &Root, folder: &Path) -> Result<(), GovernedError> {
-    within(root, folder)?;
-    make_all(root, folder)
-}
-
-fn make_all(root: &Root, folder: &Path) -> Result<(), GovernedError> {
-    if folder.is_dir() {
-        return Ok(());
+    let (open, path) = below(root, folder)?;
+    let mut made = PathBuf::new();
+    for part in path.components() {
+        made.push(part);
+        if open.kind(&made).map_err(cannot)?.is_none() {
+            step();
+            open.create_dirs(&made, 0o777).map_err(cannot)?;
+            sync_parent(root, &root.join(&made))?;
+        }
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_all(root, parent)?;
-    }
-    step();
-    match fs::create_dir(folder) {
-        Ok(()) => sync_parent(root, folder),
-        Err(e) if e.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        Err(e) => Err(io("create", folder)(e)),
-    }
+    // Also of those that were there: each is a folder.
+    open.create_dirs(path, 0o777).map_err(cannot)
 }
 
 /// Syncs the folder that holds this path.
@@ -74,7 +85,9 @@ pub(super) fn sync_parent(root: &Root, path: &Path) -> Result<(), GovernedError>
         Some(folder) if root.syncs() => {
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             step();
-            File::open(folder).and_then(|f| f.sync_all()).map_err(io("sync", folder))
+            let flags = nix::fcntl::OFlag::O_DIRECTORY | nix::fcntl::OFlag::O_NONBLOCK;
+            let opened = File::options().read(true).custom_flags(flags.bits()).open(folder);
+            opened.and_then(|f| f.sync_all()).map_err(io("sync", folder))
         }
         Some(_) | None => Ok(()),
     }
@@ -111,29 +124,41 @@ pub(super) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), 
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(ASIDE);
     let aside = transactions.join(name);
-    within(root, &aside)?;
+    write_new(root, &aside, bytes)?;
     step();
-    let mut file = File::create(&aside).map_err(io("create", &aside))?;
-    write(&mut file, &aside, bytes)?;
-    sync(root, &file, &aside)?;
-    step();
-    fs::rename(&aside, path).map_err(io("write", path))?;
+    let (open, to) = below(root, path)?;
+    let (_, from) = below(root, &aside)?;
+    open.rename(from, to).map_err(cannot)?;
     sync_parent(root, path)
 }
 
 /// Writes a whole file that needs no renaming: nobody reads it before its folder is complete.
 pub(super) fn write_new(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
-    within(root, path)?;
+    let (open, name) = below(root, path)?;
+    there(open.remove(name))?;
     step();
-    let mut file = File::create(path).map_err(io("create", path))?;
+    let mut file = open.create_new(name, 0o666).map_err(cannot)?;
     write(&mut file, path, bytes)?;
     sync(root, &file, path)
+}
+
+/// Writes a file of this mode that is not there, its folders too; leaves what is.
+pub(crate) fn scaffold(root: &Root, path: &Path, content: &str, mode: u32) -> Result<(), GovernedError> {
+    if let Some(folder) = path.parent() {
+        make_dirs(root, folder)?;
+    }
+    let (open, name) = below(root, path)?;
+    match open.create_new(name, mode) {
+        Ok(mut file) => write(&mut file, path, content.as_bytes()),
+        Err(error) if error.is_there() => Ok(()),
+        Err(error) => Err(cannot(error)),
+    }
 }
 
 /// Removes what a killed process was writing.
 pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
     let folder = root.join(TRANSACTIONS);
-    for name in names(&folder)? {
+    for name in names(root, &folder)? {
         if name.ends_with(ASIDE) {
             remove_tree(root, &folder.join(name))?;
         }
@@ -143,13 +168,13 @@ pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
 
 /// Appends to a file, creating it where there is none.
 pub(super) fn append(root: &Root, path: &Path, text: &str) -> Result<(), GovernedError> {
-    within(root, path)?;
-    let is_new = !path.exists();
+    let is_new = kind(root, path)?.is_none();
     if is_new && let Some(folder) = path.parent() {
         make_dirs(root, folder)?;
     }
     step();
-    let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(io("open", path))?;
+    let (open, name) = below(root, path)?;
+    let mut file = open.append(name, 0o666).map_err(cannot)?;
     write(&mut file, path, text.as_bytes())?;
     sync(root, &file, path)?;
     if is_new { sync_parent(root, path) } else { Ok(()) }
@@ -157,20 +182,27 @@ pub(super) fn append(root: &Root, path: &Path, text: &str) -> Result<(), Governe
 
 /// Cuts a file to a length.
 pub(super) fn cut(root: &Root, path: &Path, length: u64) -> Result<(), GovernedError> {
-    within(root, path)?;
-    let file = OpenOptions::new().write(true).open(path).map_err(io("open", path))?;
+    let file = open_lock(root, path)?;
     step();
     file.set_len(length).map_err(io("cut", path))?;
     sync(root, &file, path)
 }
 
+/// Opens a file to read and write it, made where there is none.
+pub(super) fn open_lock(root: &Root, path: &Path) -> Result<File, GovernedError> {
+    let (open, name) = below(root, path)?;
+    open.lock_file(name, 0o666).map_err(cannot)
+}
+
+/// A file, to be read; `None` where there is none.
+pub(super) fn open(root: &Root, path: &Path) -> Result<Option<File>, GovernedError> {
+    let (open, name) = below(root, path)?;
+    there(open.file(name))
+}
+
 /// A file's length, 0 where there is none, and whether what is appended must begin a new line.
-pub(super) fn end(path: &Path) -> Result<(u64, bool), GovernedError> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok((0, false)),
-        Err(e) => return Err(io("read", path)(e)),
-    };
+pub(super) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError> {
+    let Some(mut file) = open(root, path)? else { return Ok((0, false)) };
     let length = file.metadata().map_err(io("read", path))?.len();
     if length == 0 {
         return Ok((0, false));
@@ -180,105 +212,75 @@ pub(super) fn end(path: &Path) -> Result<(u64, bool), GovernedError> {
     Ok((length, last != *b"\n"))
 }
 
-/// A file's bytes from an offset on; empty where there is none.
-pub(super) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, GovernedError> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(io("read", path)(e)),
-    };
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(offset))
-        .and_then(|_| file.read_to_end(&mut bytes))
-        .map_err(io("read", path))?;
-    Ok(bytes)
+/// A file's bytes; `None` where there is none.
+pub(super) fn read(root: &Root, path: &Path) -> Result<Option<Vec<u8>>, GovernedError> {
+    read_within(root, path, FILE_MAX)
 }
 
-/// A file's bytes; `None` where there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, GovernedError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(e) => Err(io("read", path)(e)),
-    }
+/// The bytes of a file of no more than that.
+pub(super) fn read_within(root: &Root, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, GovernedError> {
+    let (open, name) = below(root, path)?;
+    there(open.read(name, limit))
 }
 
 /// The names in a folder, sorted; none where there is no folder.
-pub(super) fn names(folder: &Path) -> Result<Vec<String>, GovernedError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
-        Err(e) => return Err(io("list", folder)(e)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.push(entry.map_err(io("list", folder))?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
+pub(super) fn names(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
+    let (open, path) = below(root, folder)?;
+    let entries = there(open.list(path, ENTRIES_MAX))?.unwrap_or_default();
+    Ok(entries.into_iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect())
 }
 
 /// Moves a file; done already where the source is gone.
 pub(super) fn rename(root: &Root, from: &Path, to: &Path) -> Result<(), GovernedError> {
-    within_folder(root, from)?;
+    if kind(root, from)?.is_none() {
+        return Ok(());
+    }
     if let Some(folder) = to.parent() {
         make_dirs(root, folder)?;
     }
     step();
-    match fs::rename(from, to) {
-        Ok(()) => sync_parent(root, to).and_then(|()| sync_parent(root, from)),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
-        Err(e) => Err(io("move", from)(e)),
+    let (open, old) = below(root, from)?;
+    let (_, new) = below(root, to)?;
+    match there(open.rename(old, new))? {
+        Some(()) => sync_parent(root, to).and_then(|()| sync_parent(root, from)),
+        None => Ok(()),
     }
 }
 
 /// Removes a file; done already where there is none.
 pub(super) fn remove_file(root: &Root, path: &Path) -> Result<(), GovernedError> {
-    within_folder(root, path)?;
-    unlink(path)
-}
-
-fn unlink(path: &Path) -> Result<(), GovernedError> {
+    let (open, name) = below(root, path)?;
     step();
-    match fs::remove_file(path) {
-        Ok(()) => Ok(()),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
-        Err(e) => Err(io("remove", path)(e)),
-    }
+    there(open.remove(name)).map(drop)
 }
 
 /// Removes a file, or a folder with everything in it; a symbolic link itself, never what it names.
 pub(super) fn remove_tree(root: &Root, path: &Path) -> Result<(), GovernedError> {
-    let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
-    within_folder(root, path)?;
-    remove_below(path, meta.is_dir())?;
+    let (open, name) = below(root, path)?;
+    let Some(kind) = there(open.kind(name))?.flatten() else { return Ok(()) };
+    remove_below(&open, name, kind)?;
     sync_parent(root, path)
 }
 
 /// How often a folder is emptied that somebody, such as a worker, writes into at that moment.
 const TRIES: usize = 20;
 
-fn remove_below(path: &Path, is_dir: bool) -> Result<(), GovernedError> {
-    if !is_dir {
-        return unlink(path);
+fn remove_below(open: &beneath::Root, path: &Path, kind: Kind) -> Result<(), GovernedError> {
+    if kind != Kind::Folder {
+        step();
+        return there(open.remove(path)).map(drop);
     }
     let mut left = TRIES;
     loop {
-        let entries = match fs::read_dir(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(io("list", path))?,
-        };
+        let Some(entries) = there(open.list(path, ENTRIES_MAX))? else { return Ok(()) };
         for entry in entries {
-            let entry = entry.map_err(io("list", path))?;
-            let is_dir = entry.file_type().map_err(io("read", path))?.is_dir();
-            remove_below(&entry.path(), is_dir)?;
+            remove_below(open, &path.join(entry.name), entry.kind)?;
         }
         step();
         left -= 1;
-        match fs::remove_dir(path) {
-            Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty && left > 0 => {}
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            removed => return removed.map_err(io("remove", path)),
+        match open.remove_dir(path) {
+            Err(error) if error.io_kind() == Some(ErrorKind::DirectoryNotEmpty) && left > 0 => {}
+            removed => return there(removed).map(drop),
         }
     }
 }

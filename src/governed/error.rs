@@ -19,6 +19,12 @@ pub enum GovernedError {
         /// Where the search began.
         folder: PathBuf,
     },
+    /// Somebody else may write the configuration.
+    #[error("cannot use '{}': it is owned by someone else", folder.display())]
+    ForeignOwner {
+        /// The folder that holds it.
+        folder: PathBuf,
+    },
     /// The configuration is no JSON.
     #[error("cannot read '{}'", path.display())]
     UnreadableConfig {
@@ -162,8 +168,8 @@ pub enum GovernedError {
         /// The name.
         event: String,
     },
-    /// What is to be written is not the project's own.
-    #[error("cannot change '{}': it is not in the project, or a symbolic link leads there", path.display())]
+    /// What is to be read or written is not the project's own.
+    #[error("cannot use '{}': it is not in the project, or a symbolic link is on the way", path.display())]
     Outside {
         /// Where it would be.
         path: PathBuf,
@@ -199,6 +205,7 @@ impl GovernedError {
             Self::Conflict { .. } => Some("conflict"),
             Self::Hook { code, .. } => Some(code),
             Self::NoProject { .. }
+            | Self::ForeignOwner { .. }
             | Self::UnreadableConfig { .. }
             | Self::InvalidConfig { .. }
             | Self::NoState { .. }

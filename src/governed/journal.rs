@@ -148,7 +148,7 @@ impl Change {
         let appends = |all: &[(&'static str, String)]| -> Result<Vec<Value>, GovernedError> {
             let mut appends = Vec::new();
             for (file, text) in all {
-                let (at, torn) = disk::end(&root.join(file))?;
+                let (at, torn) = disk::end(root, &root.join(file))?;
                 let text = if torn { format!("\n{text}") } else { text.clone() };
                 appends.push(json!({ "file": file, "at": at, "text": text }));
             }

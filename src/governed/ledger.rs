@@ -34,7 +34,7 @@ pub(crate) fn append_decision(
 ) -> Result<Result<Vec<Object>, (NoDecision, usize)>, GovernedError> {
     let _lock = lock::enter(root)?;
     let path = root.join(LEDGER);
-    let mut all = lines::all(&path)?;
+    let mut all = lines::all(root, &path)?;
     let empty = Object::new();
     let decision = entry.as_object().unwrap_or(&empty);
     let id = json::text(decision, "id").unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) fn append_decision(
     if let Some(wrong) = wrong {
         return Ok(Err((wrong, all.len())));
     }
-    let (_, torn) = disk::end(&path)?;
+    let (_, torn) = disk::end(root, &path)?;
     let line = json::line(entry);
     disk::append(root, &path, &if torn { format!("\n{line}") } else { line })?;
     all.push(decision.clone());

@@ -3,22 +3,22 @@
 //! What an acceptance asks of the history is in its last lines, however long the file is.
 
 use super::json::Object;
-use super::{GovernedError, io};
+use super::root::Root;
+use super::{GovernedError, disk, io};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much is read at once, in bytes.
 const CHUNK: u64 = 16 << 10;
 
 /// Gives records to `take`, the last first, until it says that it has enough.
-pub(crate) fn backwards(path: &Path, mut take: impl FnMut(Object) -> bool) -> Result<(), GovernedError> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(io("read", path)(e)),
-    };
+pub(crate) fn backwards(
+    root: &Root,
+    path: &Path,
+    mut take: impl FnMut(Object) -> bool,
+) -> Result<(), GovernedError> {
+    let Some(mut file) = disk::open(root, path)? else { return Ok(()) };
     let mut start = file.metadata().map_err(io("read", path))?.len();
     // What is known of the file from `start` on and not given yet: a line's end.
     let mut rest: Vec<u8> = Vec::new();
@@ -49,9 +49,9 @@ pub(crate) fn backwards(path: &Path, mut take: impl FnMut(Object) -> bool) -> Re
 }
 
 /// All records, the first first.
-pub(crate) fn all(path: &Path) -> Result<Vec<Object>, GovernedError> {
+pub(crate) fn all(root: &Root, path: &Path) -> Result<Vec<Object>, GovernedError> {
     let mut found = Vec::new();
-    backwards(path, |record| {
+    backwards(root, path, |record| {
         found.push(record);
         true
     })?;
@@ -60,8 +60,8 @@ pub(crate) fn all(path: &Path) -> Result<Vec<Object>, GovernedError> {
 }
 
 /// How many lines that are not blank a file has.
-pub(crate) fn count(path: &Path) -> Result<usize, GovernedError> {
-    let bytes = super::disk::read(path)?.unwrap_or_default();
+pub(crate) fn count(root: &Root, path: &Path) -> Result<usize, GovernedError> {
+    let bytes = disk::read(root, path)?.unwrap_or_default();
     Ok(bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count())
 }
 
@@ -80,18 +80,19 @@ mod tests {
     fn records_come_from_the_end_whatever_their_size() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.jsonl");
+        let root = Root::new(folder.path());
         let long = "x".repeat(40 << 10);
         let text = format!("{{\"n\":1}}\nnot json\n{{\"n\":2,\"long\":\"{long}\"}}\n\n{{\"n\":3}}");
         std::fs::write(&path, text).unwrap();
-        let numbers: Vec<u64> = all(&path).unwrap().iter().map(|r| r["n"].as_u64().unwrap()).collect();
+        let numbers: Vec<u64> = all(&root, &path).unwrap().iter().map(|r| r["n"].as_u64().unwrap()).collect();
         assert_eq!(numbers, [1, 2, 3]);
         let mut first = None;
-        backwards(&path, |record| {
+        backwards(&root, &path, |record| {
             first = record["n"].as_u64();
             false
         })
         .unwrap();
         assert_eq!(first, Some(3));
-        assert_eq!(count(&path).unwrap(), 4);
+        assert_eq!(count(&root, &path).unwrap(), 4);
     }
 }

@@ -14,16 +14,18 @@ use nix::sys::signal::kill;
 use nix::unistd::{Pid, getpid};
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-const LOCK: &str = ".agentxchain/locks/accept-turn.lock";
+pub(super) const LOCK: &str = ".agentxchain/locks/accept-turn.lock";
 /// How long a lock by content alone holds.
 const FOREIGN_MAX: Duration = Duration::from_secs(30);
+/// Most bytes of what a lock says.
+const OWNER_MAX: u64 = 64 << 10;
 /// Between two looks at a lock that somebody else holds.
 const LOOK: Duration = Duration::from_millis(3);
 
@@ -81,8 +83,9 @@ pub(super) fn enter(root: &Root) -> Result<LockGuard, GovernedError> {
 }
 
 fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError> {
+    // However the folder is called, it is one lock.
     let folder = fs::canonicalize(root.folder()).map_err(io("find", root.folder()))?;
-    let path = folder.join(LOCK);
+    let (path, root) = (folder.join(LOCK), &root.at(folder));
     let held = HELD.with_borrow_mut(|all| {
         all.retain(|(_, held)| held.strong_count() > 0);
         all.iter().find(|(of, _)| *of == path).and_then(|(_, held)| held.upgrade())
@@ -96,7 +99,7 @@ fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError>
             break file;
         }
         if started.elapsed() >= wait {
-            return Err(GovernedError::Locked { owner: owner(&path), path });
+            return Err(GovernedError::Locked { owner: owner(root, &path), path });
         }
         std::thread::sleep(LOOK);
     };
@@ -113,9 +116,7 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
         if let Some(folder) = path.parent() {
             disk::make_dirs(root, folder)?;
         }
-        disk::within(root, path)?;
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = opened.map_err(io("open", path))?;
+        let file = disk::open_lock(root, path)?;
         let mut file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(file) => file,
             Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
@@ -127,7 +128,7 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
         }
         let mut text = String::new();
         // What is not text is no lock of anybody's.
-        let _ = file.read_to_string(&mut text);
+        let _ = (&mut *file).take(OWNER_MAX).read_to_string(&mut text);
         return Ok((!is_foreign(root, &text)).then_some(file));
     }
 }
@@ -160,7 +161,8 @@ fn write_owner(root: &Root, held: &Held) -> Result<(), GovernedError> {
 }
 
 /// Who says to hold it.
-fn owner(path: &Path) -> Option<u64> {
-    let Ok(Value::Object(content)) = serde_json::from_slice(&fs::read(path).ok()?) else { return None };
+fn owner(root: &Root, path: &Path) -> Option<u64> {
+    let bytes = disk::read_within(root, path, OWNER_MAX).ok()??;
+    let Ok(Value::Object(content)) = serde_json::from_slice(&bytes) else { return None };
     json::count(&content, "owner_pid")
 }

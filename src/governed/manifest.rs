@@ -8,8 +8,8 @@ use super::observe::digest;
 use super::root::Root;
 use super::state::dispatch_folder;
 use super::{GovernedError, disk, io, lock};
+use crate::supervisor::beneath::Kind;
 use serde_json::{Value, json};
-use std::fs;
 use std::path::Path;
 
 const FILE: &str = "MANIFEST.json";
@@ -23,14 +23,14 @@ pub(crate) struct Identity<'a> {
 }
 
 /// The files below a folder, sorted by path.
-fn files(folder: &Path) -> Result<Vec<String>, GovernedError> {
+fn files(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
     while let Some(below) = folders.pop() {
-        for name in disk::names(&folder.join(&below))? {
+        for name in disk::names(root, &folder.join(&below))? {
             let path = if below.is_empty() { name } else { format!("{below}/{name}") };
             let full = folder.join(&path);
-            if full.symlink_metadata().map_err(io("read", &full))?.is_dir() {
+            if disk::kind(root, &full)? == Some(Kind::Folder) {
                 folders.push(path);
             } else if path != FILE {
                 found.push(path);
@@ -48,7 +48,7 @@ fn files(folder: &Path) -> Result<Vec<String>, GovernedError> {
 pub(crate) fn finalize(root: &Root, of: Identity<'_>) -> Result<Value, GovernedError> {
     let _lock = lock::enter(root)?;
     let folder = root.join(dispatch_folder(of.turn_id));
-    let names = files(&folder)?;
+    let names = files(root, &folder)?;
     if names.is_empty() {
         let nothing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no bundle");
         return Err(io("read", &folder)(nothing));
@@ -56,7 +56,7 @@ pub(crate) fn finalize(root: &Root, of: Identity<'_>) -> Result<Value, GovernedE
     let mut entries = Vec::new();
     for path in names {
         let full = folder.join(&path);
-        let bytes = fs::read(&full).map_err(io("read", &full))?;
+        let bytes = disk::read(root, &full)?.unwrap_or_default();
         entries.push(json!({ "path": path, "sha256": digest(&bytes), "size": bytes.len() }));
     }
     let manifest = json!({
@@ -83,7 +83,7 @@ fn error(kind: &str, path: Option<&str>, detail: String) -> Value {
 pub(crate) fn verify(root: &Root, turn_id: &str) -> Result<(Option<Value>, Vec<Value>), GovernedError> {
     let folder = root.join(dispatch_folder(turn_id));
     let path = folder.join(FILE);
-    let Some(bytes) = disk::read(&path)? else {
+    let Some(bytes) = disk::read(root, &path)? else {
         let detail = format!("'{}' is not there", path.display());
         return Ok((None, vec![error("missing_manifest", None, detail)]));
     };
@@ -98,7 +98,7 @@ pub(crate) fn verify(root: &Root, turn_id: &str) -> Result<(Option<Value>, Vec<V
     };
     let declared = manifest.get("files").and_then(Value::as_array).cloned().unwrap_or_default();
     let declared: Vec<&Object> = declared.iter().filter_map(Value::as_object).collect();
-    let present = files(&folder)?;
+    let present = files(root, &folder)?;
     let mut errors = Vec::new();
     for entry in &declared {
         let name = json::text(entry, "path").unwrap_or_default();
@@ -113,7 +113,7 @@ pub(crate) fn verify(root: &Root, turn_id: &str) -> Result<(Option<Value>, Vec<V
             continue;
         }
         let full = folder.join(name);
-        let bytes = fs::read(&full).map_err(io("read", &full))?;
+        let bytes = disk::read(root, &full)?.unwrap_or_default();
         if json::count(entry, "size") != Some(bytes.len() as u64) {
             let detail = format!("'{name}' has {} bytes, not as many as declared", bytes.len());
             errors.push(error("size_mismatch", Some(name), detail));

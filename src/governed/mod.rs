@@ -18,7 +18,7 @@ mod conflict;
 pub(crate) mod coordinator;
 #[cfg(test)]
 mod crash;
-mod disk;
+pub(crate) mod disk;
 mod error;
 pub(crate) mod events;
 pub(crate) mod gate;
@@ -46,8 +46,8 @@ pub(crate) mod state;
 mod time;
 
 pub use bundle::{Bundle, BundleOptions, write_dispatch_bundle};
-pub(crate) use config::context_of;
 pub use config::{Config, Context, get_max_concurrent_turns, load_context};
+pub(crate) use config::{context_here, context_of};
 pub use error::GovernedError;
 pub use gate::{GateAction, GateKind, GateResult};
 pub use hooks::{HookOptions, HookPhase, HookReport, HookStop, run_hooks};
@@ -61,9 +61,9 @@ pub use ops::block::{Block, Blocked, Escalated, Escalation, escalate, mark_run_b
 pub use ops::init::{Initialized, Reactivated, Reactivation, init_run, reactivate_run};
 pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};
-pub(crate) use own::own_paths;
+pub(crate) use own::{Own, own_paths};
 pub use root::Root;
-pub(crate) use staging::{make_staging, set_aside_result, stage_result};
+pub(crate) use staging::{is_staged, make_staging, read_prompt, set_aside_result, stage_result};
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
     get_turn_staging_result_path, load_state,

@@ -78,7 +78,7 @@ pub fn emit_notifications(
         let entry = deliver(root, webhook, &envelope);
         // The audit is as much a notice as the notification.
         let path = root.join(AUDIT);
-        let torn = disk::end(&path).is_ok_and(|(_, torn)| torn);
+        let torn = disk::end(root, &path).is_ok_and(|(_, torn)| torn);
         let line = json::line(&entry);
         let _ = disk::append(root, &path, &if torn { format!("\n{line}") } else { line });
         results.push(entry);

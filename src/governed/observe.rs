@@ -7,14 +7,17 @@ use super::journal::HISTORY;
 use super::json::{self, Object};
 use super::root::Root;
 use super::state::{State, Turn};
-use super::{GovernedError, lines};
+use super::{GovernedError, disk, lines};
 use crate::store::StoreError;
 use crate::store::git_command::Git;
 use crate::store::repository::OpenError;
 use crate::store::workspace::Workspace;
+use crate::supervisor::beneath::Kind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 /// Folders and files that are the orchestrator's.
 const OPERATIONAL: [&str; 11] = [
@@ -81,6 +84,12 @@ fn below(root: &Root, workspace: &Workspace) -> String {
     if below.is_empty() { below } else { format!("{below}/") }
 }
 
+/// True for a folder and a file in it that Git would take for the account's own.
+pub(super) fn is_safe(root: &Root, folder: &Path, file: &Path) -> Result<bool, GovernedError> {
+    let git = root.environment().map(|all| Git::find(all.iter().cloned()));
+    crate::store::workspace::is_safe(|| git.unwrap_or_else(Git::find_here), folder, file).map_err(failed)
+}
+
 /// Looks at the workspace.
 pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
     let Some(workspace) = workspace(root)? else { return Ok(Sight::NoGit) };
@@ -110,19 +119,39 @@ pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
     Ok(Sight::Git { head, dirty, untracked })
 }
 
-/// A file's content in a word.
+/// A file's content in a word; a link's is where it leads.
 pub(super) fn marker(root: &Root, path: &str) -> String {
-    let path = root.join(path);
-    match std::fs::read(&path) {
-        Ok(bytes) => format!("sha256:{}", digest(&bytes)),
-        Err(_) if path.symlink_metadata().is_err() => "deleted".to_owned(),
-        Err(_) => "unreadable".to_owned(),
+    let full = root.join(path);
+    let digest = match disk::kind(root, &full) {
+        Ok(None) => return "deleted".to_owned(),
+        Ok(Some(Kind::Link)) => {
+            std::fs::read_link(&full).ok().map(|target| digest(target.as_os_str().as_encoded_bytes()))
+        }
+        Ok(Some(Kind::File | Kind::Folder | Kind::Other)) | Err(_) => {
+            disk::open(root, &full).ok().flatten().and_then(|file| digest_of(file).ok())
+        }
+    };
+    digest.map_or_else(|| "unreadable".to_owned(), |hex| format!("sha256:{hex}"))
+}
+
+/// The same of a whole file, however long it is.
+fn digest_of(mut file: File) -> std::io::Result<String> {
+    let (mut hash, mut piece) = (Sha256::new(), [0; 64 << 10]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hex(&hash.finalize())),
+            read => hash.update(&piece[..read]),
+        }
     }
 }
 
 /// The SHA-256 of bytes, in lower-case hex.
 pub(super) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 fn markers(root: &Root, files: &[String]) -> Object {
@@ -156,7 +185,7 @@ pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Op
         return Ok(None);
     };
     let mut accepted = Object::new();
-    lines::backwards(&root.join(HISTORY), |entry| {
+    lines::backwards(root, &root.join(HISTORY), |entry| {
         let sequence = json::count(&entry, "accepted_sequence").unwrap_or(0);
         let is_since = json::text(&entry, "run_id") == state.run_id() && sequence > turn.assigned_sequence();
         let markers = json::object(&entry, "observed_artifact").and_then(|o| json::object(o, "file_markers"));
@@ -260,10 +289,4 @@ pub(super) fn integration_ref(sight: &Sight, kind: &str, previous: Option<&str>)
             _ => previous.unwrap_or("unknown").to_owned(),
         },
     }
-}
-
-/// True where a path, however written, is below the root and there.
-pub(super) fn existing(root: &Root, path: &str) -> Option<PathBuf> {
-    let is_local = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    Some(root.join(path)).filter(|full| is_local && full.exists())
 }

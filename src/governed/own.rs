@@ -1,11 +1,17 @@
 //! The files that are a run's own: the orchestrator writes them, and no turn does.
 //!
 //! Everything below `.agentxchain/` but what reviews and proposals are kept in, and the talk. A lock and what is
-//! being written are a process's at work, and in no commit. Implements G6, G12.
+//! being written are a process's at work, and in no commit. What a worker changes of them is put back ([`Own`]).
+//! Implements G6, G12, G13.
 
 use super::journal::TALK;
+use super::lock::LOCK;
 use super::root::Root;
+use super::state::get_turn_staging_result_path;
 use super::{GovernedError, disk};
+use crate::supervisor::beneath::Kind;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// The folder of a run's own files.
 const FOLDER: &str = ".agentxchain";
@@ -21,7 +27,7 @@ const KNOWN: [&str; 3] = ["dispatch", "staging", "state.json"];
 /// # Errors
 /// A folder that can't be listed.
 pub fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
-    let mut names = disk::names(&root.join(FOLDER))?;
+    let mut names = disk::names(root, &root.join(FOLDER))?;
     names.extend(KNOWN.map(str::to_owned));
     names.sort();
     names.dedup();
@@ -29,4 +35,98 @@ pub fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
     let mut paths: Vec<String> = names.into_iter().map(|name| format!("{FOLDER}/{name}")).collect();
     paths.push(TALK.to_owned());
     Ok(paths)
+}
+
+/// A run's own files as they were before a worker began, to be put back.
+#[derive(Debug)]
+pub struct Own {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Where the turn's result is to be.
+    staging: PathBuf,
+}
+
+/// Files beside the folder that are the orchestrator's too.
+const BESIDE: [&str; 2] = [TALK, "HUMAN_TASKS.md"];
+
+impl Own {
+    /// Takes them. Nobody else changes them while this value counts: the caller sees to that.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn take(root: &Root, turn_id: &str) -> Result<Self, GovernedError> {
+        let staging = get_turn_staging_result_path(turn_id);
+        let staging = staging.parent().unwrap_or(&staging).to_owned();
+        let mut own = Self { files: BTreeMap::new(), staging };
+        for path in own.found(root)? {
+            let bytes = disk::read(root, &root.join(&path))?.unwrap_or_default();
+            own.files.insert(path, bytes);
+        }
+        Ok(own)
+    }
+
+    /// Puts back what is not as it was; which files that were.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn put_back(&self, root: &Root) -> Result<Vec<String>, GovernedError> {
+        let folder = root.join(FOLDER);
+        let mut changed = Vec::new();
+        if disk::kind(root, &folder)?.is_some_and(|kind| kind != Kind::Folder) {
+            disk::remove_tree(root, &folder)?;
+            changed.push(FOLDER.to_owned());
+        }
+        for path in self.found(root)? {
+            let full = root.join(&path);
+            let is_same = match disk::kind(root, &full)? {
+                Some(Kind::File) => self.files.get(&path) == disk::read(root, &full)?.as_ref(),
+                Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
+            };
+            if !is_same {
+                changed.push(path.to_string_lossy().into_owned());
+                disk::remove_tree(root, &full)?;
+            }
+        }
+        for (path, bytes) in &self.files {
+            let full = root.join(path);
+            if disk::kind(root, &full)?.is_none() {
+                let name = path.to_string_lossy().into_owned();
+                if !changed.contains(&name) {
+                    changed.push(name);
+                }
+                disk::write_whole(root, &full, bytes)?;
+            }
+        }
+        changed.sort();
+        Ok(changed)
+    }
+
+    /// Every file of the run's own that is there now, links and what else stands there included.
+    fn found(&self, root: &Root) -> Result<Vec<PathBuf>, GovernedError> {
+        let mut found = Vec::new();
+        let mut folders = vec![PathBuf::from(FOLDER)];
+        for name in BESIDE {
+            if disk::kind(root, &root.join(name))?.is_some() {
+                found.push(PathBuf::from(name));
+            }
+        }
+        while let Some(folder) = folders.pop() {
+            if disk::kind(root, &root.join(&folder))? != Some(Kind::Folder) {
+                continue;
+            }
+            for name in disk::names(root, &root.join(&folder))? {
+                let path = folder.join(&name);
+                let is_of_turns = folder == Path::new(FOLDER) && OF_TURNS.contains(&name.as_str());
+                let is_lock = path == Path::new(LOCK);
+                if is_of_turns || is_lock || path == self.staging {
+                    continue;
+                }
+                match disk::kind(root, &root.join(&path))? {
+                    Some(Kind::Folder) => folders.push(path),
+                    Some(Kind::File | Kind::Link | Kind::Other) => found.push(path),
+                    None => {}
+                }
+            }
+        }
+        Ok(found)
+    }
 }

@@ -99,7 +99,7 @@ pub(super) fn broken(root: &Root, config: &Config, facts: &Facts<'_>) -> Result<
         let rule = json::text(policy, "rule").unwrap_or_default();
         if rule.starts_with("max_") && rule != "max_cost_per_turn" && history.is_none() {
             let run = facts.state.run_id();
-            let all = lines::all(&root.join(HISTORY))?;
+            let all = lines::all(root, &root.join(HISTORY))?;
             history = Some(all.into_iter().filter(|entry| json::text(entry, "run_id") == run).collect());
         }
         if let Some(why) = breach(rule, policy, facts, history.as_deref().unwrap_or_default()) {

@@ -1,13 +1,14 @@
 //! What a worker reads: who it is, what it may do, where the run stands, and what its result must look like.
 //!
-//! Plain Markdown made of the state and the configuration. The wording is nobody's contract.
+//! Plain Markdown made of the state and the configuration. The wording is nobody's contract, but who does what it
+//! says, and takes names and values from nowhere else, is accepted. Implements G14.
 
 use super::config::Authority;
 use super::journal::{HISTORY, LEDGER};
 use super::json::{self, Object};
 use super::root::Root;
 use super::state::{State, Turn, get_turn_staging_result_path};
-use super::{Config, GovernedError, lines, observe};
+use super::{Config, GovernedError, gate, lines, observe};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -17,27 +18,44 @@ const DECISIONS_MAX: usize = 50;
 const GATE_LINES_MAX: usize = 60;
 
 /// `PROMPT.md`.
-pub(super) fn prompt(state: &State, config: &Config, turn: &Turn) -> String {
+pub(super) fn prompt(
+    root: &Root,
+    state: &State,
+    config: &Config,
+    turn: &Turn,
+) -> Result<String, GovernedError> {
     let role = config.role(turn.role());
     let said = |key: &str| role.and_then(|role| json::filled(role, key)).unwrap_or(turn.role());
     let phase = state.phase().unwrap_or("none");
     let mut text = format!("# {} ({})\n\n{}\n\n", said("title"), turn.role(), said("mandate"));
     let _ = writeln!(text, "- run: {}", state.run_id().unwrap_or("none"));
     let _ = writeln!(text, "- turn: {}, attempt {}", turn.id(), turn.attempt());
-    let _ = writeln!(text, "- phase: {phase}\n");
+    let _ = writeln!(text, "- phase: {phase}");
+    if let Some(until) = turn.get("deadline_at").and_then(Value::as_str) {
+        let _ = writeln!(text, "- until: {until}");
+    }
+    text.push('\n');
     text.push_str("## What you may change\n\n");
     text.push_str(match config.authority(turn.role()) {
         Authority::Authoritative => {
-            "You change the workspace yourself. List every file that you changed in `files_changed`.\n"
+            "You change the workspace yourself. List every file that you changed, made or removed in `files_changed`; \
+             `artifact.type` is `workspace` then. Where you changed none, it is `review`.\n"
         }
-        Authority::Proposed => "You propose changes; `artifact.type` is `patch`, `commit` or `review`.\n",
+        Authority::Proposed => {
+            "You propose changes, and change nothing yourself. `artifact.type` is `patch`, or `commit` or `review`.\n"
+        }
         Authority::ReviewOnly => {
-            "You review. Write below `.planning/` or `.agentxchain/reviews/` only, `artifact.type` is `review`, and raise at least one objection.\n"
+            "You review. Write below `.planning/` or `.agentxchain/reviews/` only, and list those files in \
+             `files_changed`. `artifact.type` is `review`.\n"
         }
     });
-    text.push_str("Never change the orchestrator's files (`reserved_paths` in ASSIGNMENT.json).\n\n");
+    text.push_str(
+        "Never change the run's own files: what is below `.agentxchain/` (but for `reviews/`, `reports/`, `proposed/` \
+         and your result), and `TALK.md`.\n\n",
+    );
     gate(&mut text, config, phase);
     rejection(&mut text, turn);
+    changed(&mut text, root, turn)?;
     for (key, title) in [
         ("conflict_context", "What your last attempt conflicted with"),
         ("delegation_context", "What was delegated to you"),
@@ -49,9 +67,11 @@ pub(super) fn prompt(state: &State, config: &Config, turn: &Turn) -> String {
     }
     let path = get_turn_staging_result_path(turn.id());
     let _ = writeln!(text, "## Your result\n\nWrite one JSON object to `{}`:\n", path.display());
-    let _ = writeln!(text, "```json\n{:#}\n```\n", template(state, turn));
+    let _ = writeln!(text, "```json\n{:#}\n```\n", template(state, config, turn));
+    text.push_str("Put words of yours into the place of what stands in angle brackets.\n\n");
     text.push_str(FIELDS);
-    text
+    next(&mut text, config, turn, phase);
+    Ok(text)
 }
 
 const FIELDS: &str = "\
@@ -59,11 +79,47 @@ const FIELDS: &str = "\
 - `decisions[]`: `id` (`DEC-001`), `category` (implementation, architecture, scope, process, quality, release), `statement`, `rationale`.
 - `objections[]`: `id` (`OBJ-001`), `severity` (low, medium, high, blocking), `statement`.
 - `verification.status`: `pass`, `fail` or `skipped`; put what you ran into `machine_evidence` (`command`, `exit_code`).
-- `phase_transition_request`: the next phase, when this one is done; `run_completion_request`: true, when all is. Never both.
-- `proposed_next_role`: one of `allowed_next_roles` of ASSIGNMENT.json, or `human`.
 ";
 
-fn template(state: &State, turn: &Turn) -> Value {
+/// What may follow, by name.
+fn next(text: &mut String, config: &Config, turn: &Turn, phase: &str) {
+    if must_object(config, turn) {
+        text.push_str("- Raise at least one objection: a review without one is rejected.\n");
+    }
+    match config.phase_after(phase) {
+        Some(after) => {
+            let _ = writeln!(
+                text,
+                "- `phase_transition_request`: `{after}`, when this phase is done, else null. It is the phase that \
+                 follows; no other may be named. `run_completion_request` stays null."
+            );
+        }
+        None => text.push_str(
+            "- `run_completion_request`: true, when all is done, else null. This is the last phase: \
+             `phase_transition_request` stays null.\n",
+        ),
+    }
+    let roles = config.route(phase).map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default();
+    let roles: Vec<String> =
+        roles.into_iter().filter(|role| *role != "human").map(|role| format!("`{role}`")).collect();
+    let any = if roles.is_empty() { String::new() } else { format!("one of {}, or ", roles.join(", ")) };
+    let _ = writeln!(text, "- `proposed_next_role`: {any}`human`.");
+}
+
+/// True for a role whose reviews must object to something.
+fn must_object(config: &Config, turn: &Turn) -> bool {
+    let is_asked = config.rule("challenge_required") != Some(&Value::Bool(false));
+    is_asked && config.authority(turn.role()) == Authority::ReviewOnly
+}
+
+fn template(state: &State, config: &Config, turn: &Turn) -> Value {
+    let kind = match config.authority(turn.role()) {
+        Authority::Authoritative => "workspace",
+        Authority::Proposed => "patch",
+        Authority::ReviewOnly => "review",
+    };
+    let objection = json!({ "id": "OBJ-001", "severity": "low", "statement": "<what you object to>" });
+    let objections = if must_object(config, turn) { json!([objection]) } else { json!([]) };
     json!({
         "schema_version": "1.0",
         "run_id": json::or_null(state.run_id()),
@@ -73,17 +129,36 @@ fn template(state: &State, turn: &Turn) -> Value {
         "status": "completed",
         "summary": "<what you did>",
         "decisions": [],
-        "objections": [],
+        "objections": objections,
         "files_changed": [],
         "artifacts_created": [],
         "verification": { "status": "skipped", "commands": [], "evidence_summary": "", "machine_evidence": [] },
-        "artifact": { "type": "review", "ref": null },
+        "artifact": { "type": kind, "ref": null },
         "proposed_next_role": "human",
         "phase_transition_request": null,
         "run_completion_request": null,
         "needs_human_reason": null,
         "cost": { "usd": 0 },
     })
+}
+
+/// What a turn that is done again answers for already.
+fn changed(text: &mut String, root: &Root, turn: &Turn) -> Result<(), GovernedError> {
+    if turn.attempt() < 2 {
+        return Ok(());
+    }
+    let changes = observe::changes(root, &observe::look(root)?, turn.get("baseline"))?;
+    if changes.files.is_empty() {
+        return Ok(());
+    }
+    text.push_str(
+        "## Changed already since this turn began\n\nDeclare those that stay as `files_changed`; undo the others.\n\n",
+    );
+    for file in &changes.files {
+        let _ = writeln!(text, "- `{file}`");
+    }
+    text.push('\n');
+    Ok(())
 }
 
 fn gate(text: &mut String, config: &Config, phase: &str) {
@@ -133,7 +208,7 @@ pub(super) fn context(root: &Root, state: &State, config: &Config) -> Result<Str
 
 fn last_turn(text: &mut String, root: &Root) -> Result<(), GovernedError> {
     let mut last: Option<Object> = None;
-    lines::backwards(&root.join(HISTORY), |entry| {
+    lines::backwards(root, &root.join(HISTORY), |entry| {
         last = Some(entry);
         false
     })?;
@@ -149,6 +224,10 @@ fn last_turn(text: &mut String, root: &Root) -> Result<(), GovernedError> {
     for file in json::texts(&last, "files_changed") {
         let _ = writeln!(text, "- changed `{file}`");
     }
+    for objection in json::list(&last, "objections").iter().filter_map(Value::as_object) {
+        let of = |key: &str| json::text(objection, key).unwrap_or("none");
+        let _ = writeln!(text, "- objected, {} ({}): {}", of("severity"), of("id"), of("statement"));
+    }
     let verification = json::object(&last, "normalized_verification").and_then(|v| json::text(v, "status"));
     let _ = writeln!(text, "- verification: {}\n", verification.unwrap_or("none"));
     Ok(())
@@ -156,7 +235,7 @@ fn last_turn(text: &mut String, root: &Root) -> Result<(), GovernedError> {
 
 fn decisions(text: &mut String, root: &Root) -> Result<(), GovernedError> {
     let mut last: Vec<Object> = Vec::new();
-    lines::backwards(&root.join(LEDGER), |entry| {
+    lines::backwards(root, &root.join(LEDGER), |entry| {
         if entry.contains_key("id") {
             last.push(entry);
         }
@@ -178,7 +257,7 @@ fn gate_files(text: &mut String, root: &Root, state: &State, config: &Config) {
     let gate = state.phase().and_then(|phase| config.gate(config.exit_gate(phase)?));
     let Some(gate) = gate else { return };
     for file in json::texts(gate, "requires_files") {
-        let there = observe::existing(root, file).and_then(|path| std::fs::read(path).ok());
+        let there = gate::read(root, file);
         let Some(bytes) = there else {
             let _ = writeln!(text, "## `{file}`: missing\n");
             continue;

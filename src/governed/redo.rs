@@ -19,9 +19,9 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
     for folder in ["accept", "lifecycle"] {
         let folder = root.join(disk::TRANSACTIONS).join(folder);
         let mut journals = Vec::new();
-        for name in disk::names(&folder)?.iter().filter(|name| name.ends_with(".json")) {
+        for name in disk::names(root, &folder)?.iter().filter(|name| name.ends_with(".json")) {
             let path = folder.join(name);
-            let bytes = disk::read(&path)?.unwrap_or_default();
+            let bytes = disk::read(root, &path)?.unwrap_or_default();
             match serde_json::from_slice(&bytes) {
                 Ok(Value::Object(journal)) => journals.push((path, journal)),
                 Ok(_) => return Err(GovernedError::UnreadableJournal { path, source: None }),
@@ -56,7 +56,7 @@ pub(super) fn redo(root: &Root, journal: &Object, path: &Path) -> Result<(), Gov
         if let (Some(from), Some(to)) = (json::text(step, "from"), json::text(step, "to")) {
             let (from, to) = (local(root, from, path)?, local(root, to, path)?);
             // Gone: it was moved before the crash, and what is there now is what took the place.
-            if from.symlink_metadata().is_ok() {
+            if disk::kind(root, &from)?.is_some() {
                 disk::remove_tree(root, &to)?;
                 disk::rename(root, &from, &to)?;
             }
@@ -118,15 +118,15 @@ fn append_once(
     key: Option<&Object>,
 ) -> Result<(), GovernedError> {
     let path = root.join(file);
-    let (length, _) = disk::end(&path)?;
+    let (length, _) = disk::end(root, &path)?;
     if length == at {
         return disk::append(root, &path, text);
     }
     // The file is not as it was left: the line may stand anywhere in it.
-    let whole = disk::read_from(&path, 0)?;
+    let whole = disk::read(root, &path)?.unwrap_or_default();
     let wanted = text.trim_start_matches('\n').as_bytes();
     let is_there = whole.windows(wanted.len().max(1)).any(|window| window == wanted)
-        || key.is_some_and(|key| has_entry(&path, key));
+        || key.is_some_and(|key| has_entry(root, &path, key));
     if is_there {
         return Ok(());
     }
@@ -135,15 +135,15 @@ fn append_once(
         disk::cut(root, &path, at)?;
         return disk::append(root, &path, text);
     }
-    let (_, torn) = disk::end(&path)?;
+    let (_, torn) = disk::end(root, &path)?;
     let text = text.trim_start_matches('\n');
     disk::append(root, &path, &if torn { format!("\n{text}") } else { text.to_owned() })
 }
 
 /// True where the history has this turn at this sequence.
-fn has_entry(path: &Path, key: &Object) -> bool {
+fn has_entry(root: &Root, path: &Path, key: &Object) -> bool {
     let mut found = false;
-    let read = lines::backwards(path, |entry| {
+    let read = lines::backwards(root, path, |entry| {
         found = ["turn_id", "accepted_sequence", "run_id"].iter().all(|k| entry.get(*k) == key.get(*k));
         !found
     });

@@ -3,7 +3,8 @@
 use super::GovernedError;
 use super::disk;
 use super::root::Root;
-use super::state::{Turn, get_turn_staging_result_path, is_safe_id};
+use super::state::{Turn, dispatch_folder, get_turn_staging_result_path, is_safe_id};
+use crate::supervisor::beneath::Kind;
 use std::path::PathBuf;
 
 /// Where results go that were not accepted.
@@ -28,6 +29,34 @@ pub fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError
 /// As [`make_staging`].
 pub fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), GovernedError> {
     disk::write_whole(root, &place(root, turn_id)?, result)
+}
+
+/// True where a result is staged. What is no plain file there is no result, and goes.
+///
+/// # Errors
+/// As [`make_staging`].
+pub fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedError> {
+    let path = place(root, turn_id)?;
+    match disk::kind(root, &path) {
+        Ok(Some(Kind::File)) => Ok(true),
+        Ok(None) => Ok(false),
+        Ok(Some(Kind::Folder | Kind::Link | Kind::Other)) => disk::remove_tree(root, &path).map(|()| false),
+        // A link on the way: a worker replaced the folder itself.
+        Err(GovernedError::Outside { .. }) => {
+            let folder = path.parent().unwrap_or(&path);
+            disk::remove_tree(root, folder).map(|()| false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The text of a turn's prompt, as it was dispatched.
+///
+/// # Errors
+/// As [`make_staging`].
+pub fn read_prompt(root: &Root, turn_id: &str) -> Result<String, GovernedError> {
+    let path = root.join(dispatch_folder(turn_id)).join("PROMPT.md");
+    Ok(String::from_utf8_lossy(&disk::read(root, &path)?.unwrap_or_default()).into_owned())
 }
 
 /// Moves a result that is still staged to those that were rejected: nobody may accept it without the files that

@@ -1,9 +1,7 @@
 //! Where a run's output is kept.
 //!
 //! `.aynig/logs/` in the main working tree, a folder that ignores itself; in a bare repository
-//! `aynig/logs/` in the Git directory. There too where a branch brings a `.gitignore` of its own into that folder,
-//! which would put logs into commits: what lies there already is then brought away. Files are made new, never
-//! through a symbolic link. Implements K16.
+//! `aynig/logs/` in the Git directory. Files are made new, never through a symbolic link. Implements K16.
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
@@ -12,9 +10,6 @@ use crate::store::repository::Repository;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// Where logs are, from the main working tree on.
-const LOGS: &str = ".aynig/logs";
 
 /// The two logs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,71 +20,20 @@ pub struct Logs {
     pub stderr: PathBuf,
 }
 
-/// The folder for logs, and whether it is not where it is usually found because a link is in the way, or Git would
-/// not ignore what is there.
+/// The folder for logs, and whether it is not where it is usually found because a link is in the way.
 pub fn folder(repo: &Repository) -> (PathBuf, bool) {
     let inside = repo.aynig_dir().join("logs");
     let Some(main) = &repo.main_dir else { return (inside, false) };
     let aynig = main.join(".aynig");
     let logs = aynig.join("logs");
     let plain = |path: &Path| path.symlink_metadata().map_or(true, |m| m.is_dir());
-    let usual = plain(&aynig) && plain(&logs) && is_ignored(&logs);
-    if usual { (logs, false) } else { (inside, true) }
-}
-
-/// True where no file in this folder can come into a commit unnoticed: no rule outranks those of the folder's own
-/// `.gitignore`. One that is not there, or has nothing in it yet, is going to be ours.
-fn is_ignored(logs: &Path) -> bool {
-    let path = logs.join(".gitignore");
-    if path.symlink_metadata().is_err() {
-        return true;
-    }
-    let rules = crate::store::read_plain(&path, 4096);
-    rules.is_ok_and(|rules| rules.is_empty() || ignores_all(&rules))
-}
-
-/// True for rules that leave nothing but themselves to be seen.
-fn ignores_all(rules: &[u8]) -> bool {
-    let mut lines = rules.split(|b| *b == b'\n').map(<[u8]>::trim_ascii_end);
-    let harmless = |line: &[u8]| !line.starts_with(b"!") || matches!(line, b"!.gitignore" | b"!/.gitignore");
-    lines.clone().all(harmless) && lines.any(|line| line == b"*")
-}
-
-/// Brings logs of ours out of a folder that Git looks into: what is committed there stays.
-fn bring_away(repo: &Repository, from: &Path, to: &Path) {
-    let ours =
-        |name: &str| name == "hook.log" || name.ends_with(".stdout.log") || name.ends_with(".stderr.log");
-    let Ok(entries) = std::fs::read_dir(from) else { return };
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let names: Vec<String> = names.filter(|name| ours(name)).collect();
-    if names.is_empty() {
-        return;
-    }
-    let Some(Ok(committed)) =
-        repo.main_dir.as_ref().map(|main| repo.git.tracked(&repo.common_dir, main, LOGS))
-    else {
-        return;
-    };
-    for name in names.iter().filter(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes())) {
-        let (here, there) = (from.join(name), to.join(name));
-        if here.symlink_metadata().is_ok_and(|meta| meta.is_file())
-            && std::fs::hard_link(&here, there).is_ok()
-        {
-            let _ = std::fs::remove_file(here);
-        }
-    }
+    if plain(&aynig) && plain(&logs) { (logs, false) } else { (inside, true) }
 }
 
 /// Makes that folder; in a working tree it ignores itself.
 fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     let (folder, elsewhere) = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
-    if let Some(main) = &repo.main_dir
-        && elsewhere
-        && Root::open(main).and_then(|main| main.below(Path::new(LOGS))).is_ok()
-    {
-        bring_away(repo, &main.join(LOGS), &folder);
-    }
     if repo.main_dir.is_some() && !elsewhere {
         let ignore = folder.join(".gitignore");
         if ignore.symlink_metadata().is_ok() || place(repo, &ignore).is_ok() {

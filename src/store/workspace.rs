@@ -11,6 +11,8 @@ use super::protected::standing_in;
 use super::repository::{OpenError, Repository};
 use super::slots::scan;
 use super::{StoreError, beneath, copy_index, io_error, is_plain};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The working tree that a folder lies in.
@@ -99,4 +101,40 @@ impl Workspace {
         let args = args.into_iter().chain(["-z", commit, "--", "."]);
         self.command()?.in_dir(folder).verb("diff").args(args).ok()
     }
+}
+
+/// True for a folder and a file in it that are the account's own, or whose folder `safe.directory` names.
+///
+/// # Errors
+/// What Git says.
+pub fn is_safe(
+    git: impl FnOnce() -> Result<Git, StoreError>,
+    folder: &Path,
+    file: &Path,
+) -> Result<bool, StoreError> {
+    let euid = nix::unistd::geteuid().as_raw();
+    // As Git has it: whoever became root to do this is known by that name too.
+    let sudo = || std::env::var("SUDO_UID").ok().and_then(|id| id.parse::<u32>().ok());
+    let is_ours = |uid: u32| uid == euid || euid == 0 && sudo() == Some(uid);
+    let owner = |place: &Path| place.symlink_metadata().map(|meta| meta.uid());
+    if [folder, file].iter().all(|place| owner(place).is_ok_and(is_ours)) {
+        return Ok(true);
+    }
+    // No repository's own configuration counts.
+    let command = git()?.plain(None).in_dir(Path::new("/")).env("GIT_DIR", "/dev/null").verb("config");
+    let output = command.args(["-z", "--get-all", "safe.directory"]).output()?;
+    let listed = output.stdout.strip_suffix(b"\0").unwrap_or(&output.stdout);
+    let mut is_safe = false;
+    for value in listed.split(|b| *b == 0) {
+        let value = Path::new(std::ffi::OsStr::from_bytes(value));
+        is_safe = match (value.as_os_str().as_bytes(), value.file_name()) {
+            (b"", _) => false,
+            (b"*", _) => true,
+            (_, Some(last)) if last == "*" => {
+                is_safe || value.parent().is_some_and(|p| folder.starts_with(p))
+            }
+            _ => is_safe || value == folder,
+        };
+    }
+    Ok(is_safe)
 }

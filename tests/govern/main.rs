@@ -1,5 +1,6 @@
 //! Governed runs on branches, by the real binary.
 
+mod guarded;
 mod rig;
 mod runs;
 #[path = "../support/mod.rs"]

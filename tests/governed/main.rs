@@ -10,6 +10,7 @@ mod hooks;
 mod lifecycle;
 mod loops;
 mod notify;
+mod prompts;
 // The third proof takes the project of the second, and both are run.
 #[allow(clippy::duplicate_mod)]
 mod proofs;

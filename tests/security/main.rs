@@ -8,7 +8,6 @@ mod believed;
 mod environment;
 mod escapes;
 mod files;
-mod folder;
 mod forged;
 mod options;
 mod own_words;

@@ -8,8 +8,8 @@ use super::args::Loop;
 use super::dispatch;
 use super::next::role_after;
 use super::place::folder;
-use super::worker::Worker;
-use crate::governed::{Config, GateKind, State, make_staging};
+use super::worker::{Guarded, Worker};
+use crate::governed::{Config, GateKind, State, is_staged, make_staging, read_prompt};
 use crate::protocol::text::escape;
 use crate::run_loop::{self, Callbacks, Dispatch, Dispatched, LoopEvent, LoopOptions, run_loop};
 use serde_json::json;
@@ -27,7 +27,7 @@ impl Callbacks for Answers<'_> {
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch<'_>) -> Result<Dispatched, run_loop::Failure> {
-        let prompt = std::fs::read_to_string(dispatch.bundle_path.join("PROMPT.md"))?;
+        let prompt = read_prompt(dispatch.root, dispatch.turn.id())?;
         let role = dispatch.turn.role();
         let worker = Worker::of(self.worker, dispatch.config, role, &prompt).map_err(|f| f.message)?;
         let Some(worker) = worker else {
@@ -38,10 +38,14 @@ impl Callbacks for Answers<'_> {
         if let Some(stop) = dispatch::stopped(root, config, run_id, turn, dispatch.bundle_path)? {
             return Ok(Dispatched::Blocked(format!("hook '{}' said no: {}", stop.hook_name, stop.message)));
         }
-        let staged = make_staging(dispatch.root, dispatch.turn.id())?;
+        make_staging(dispatch.root, dispatch.turn.id())?;
+        let guarded = Guarded::before(root, config, dispatch.state, turn.id())?;
         let ended =
             worker.run(dispatch.root, dispatch.state, dispatch.turn, &prompt).map_err(|f| f.message)?;
-        Ok(match (ended.success(), staged.exists()) {
+        if let Some(meddled) = guarded.after(root)?.into_iter().next() {
+            return Ok(Dispatched::Reject(meddled));
+        }
+        Ok(match (ended.success(), is_staged(root, turn.id())?) {
             (false, _) => Dispatched::Reject(format!("its worker failed ({ended})")),
             (true, false) => Dispatched::Reject("the worker left no result".to_owned()),
             (true, true) => Dispatched::Staged,

@@ -12,7 +12,9 @@ use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::Where;
 use super::next::Next;
-use crate::governed::{Config, Context, GovernedError, Root, State, context_of, load_context, own_paths};
+use crate::governed::{
+    Config, Context, GovernedError, Root, State, context_here, context_of, load_context, own_paths,
+};
 use crate::protocol::declaration::{Declaration, Rest, Take};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, shell_word};
@@ -24,7 +26,6 @@ use crate::store::repository::Repository;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -203,12 +204,7 @@ pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Roo
         CommandsFrom::Ref(from) => from,
         CommandsFrom::Branch | CommandsFrom::Nowhere => {
             // The branch's own, and no other that a folder above may have.
-            let path = dir.join(PROJECT);
-            let bytes = std::fs::read(&path).map_err(|e| match e.kind() {
-                ErrorKind::NotFound => failure(&GovernedError::NoProject { folder: dir.to_owned() }),
-                _ => Failure::fatal(format!("cannot read '{}': {e}", path.display())),
-            })?;
-            let context = context_of(&root, &bytes, Path::new(PROJECT)).map_err(|e| failure(&e))?;
+            let context = context_here(&root).map_err(|e| failure(&e))?;
             return Ok((context.root, context.config));
         }
     };
@@ -284,6 +280,7 @@ pub fn failure(error: &GovernedError) -> Failure {
         | GovernedError::Conflict { .. } => 2,
         GovernedError::Locked { .. } => 75,
         GovernedError::NoProject { .. }
+        | GovernedError::ForeignOwner { .. }
         | GovernedError::NoState { .. }
         | GovernedError::UnreadableConfig { .. }
         | GovernedError::InvalidConfig { .. }
@@ -306,7 +303,15 @@ pub fn failure(error: &GovernedError) -> Failure {
     }
 }
 
-fn hint(error: &GovernedError) -> Option<&'static str> {
+fn hint(error: &GovernedError) -> Option<String> {
+    if let GovernedError::ForeignOwner { folder } = error {
+        let folder = shell_word(folder.as_os_str().as_bytes());
+        return Some(format!("git config --global --add safe.directory {folder}"));
+    }
+    fixed_hint(error).map(str::to_owned)
+}
+
+fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
     match error {
         GovernedError::NoState { .. } => Some("git aynig govern start"),
         GovernedError::NoProject { .. } => {
@@ -338,6 +343,7 @@ fn hint(error: &GovernedError) -> Option<&'static str> {
         | GovernedError::Blank { .. }
         | GovernedError::NoSuchRole { .. }
         | GovernedError::Io { .. }
+        | GovernedError::ForeignOwner { .. }
         | GovernedError::Workspace { .. } => None,
         GovernedError::Outside { .. } => Some("git log --stat -- .agentxchain"),
     }

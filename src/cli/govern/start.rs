@@ -12,7 +12,7 @@ use super::args::{Start, Where};
 use super::next::{Next, TURN};
 use super::place::{self, Done};
 use super::turn::begun;
-use crate::governed::{Config, GovernedError, Root, load_state};
+use crate::governed::{Config, GovernedError, Root, disk, load_state};
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::settings::CommandsFrom;
@@ -20,7 +20,6 @@ use crate::runner::{Runner, Silent, Tip};
 use crate::store::RefName;
 use crate::store::command_tree::Lookup;
 use crate::supervisor::interrupt::Interrupt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The command of a role.
@@ -39,7 +38,7 @@ pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     }
     prepare(global, &args.place).map_err(|failed| args.place.there(failed))?;
     place::change_or_begin(global, &args.place, true, |root, config| {
-        scaffold(root.folder(), config)?;
+        scaffold(root, config)?;
         let mut begun = begin(root, config, args.role.as_deref())?;
         begun.paths.push(".aynig/command/turn".to_owned());
         Ok(begun)
@@ -89,9 +88,8 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
     let Some(dir) = session.repo.work_dir.as_deref().filter(|_| is_here) else {
         return Err(failed.hint(format!("git switch {} && git aynig govern start", shell_word(from.short()))));
     };
-    for role in &missing {
-        write_new(&dir.join(".aynig/command/turn").join(role), COMMAND, 0o777)?;
-    }
+    let roles = missing.iter().map(String::as_str);
+    commands(&Root::new(dir), roles).map_err(|e| place::failure(&e))?;
     if !place.json {
         output::line("Wrote .aynig/command/turn/ for them");
     }
@@ -118,31 +116,13 @@ fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failur
 }
 
 /// Puts what is missing into a checkout.
-fn scaffold(dir: &Path, config: &Config) -> Result<(), GovernedError> {
-    let write = |path: &Path, content: &str, mode: u32| {
-        let io = |source| GovernedError::Io { what: "write", path: path.to_owned(), source };
-        create_new(path, content, mode).map_err(io)
-    };
-    write(&dir.join(".agentxchain/.gitignore"), IGNORED, 0o666)?;
-    for role in config.roles() {
-        write(&dir.join(".aynig/command/turn").join(role), COMMAND, 0o777)?;
-    }
-    Ok(())
+fn scaffold(root: &Root, config: &Config) -> Result<(), GovernedError> {
+    disk::scaffold(root, &root.folder().join(".agentxchain/.gitignore"), IGNORED, 0o666)?;
+    commands(root, config.roles())
 }
 
-fn write_new(path: &Path, content: &str, mode: u32) -> Result<(), Failure> {
-    create_new(path, content, mode)
-        .map_err(|e| Failure::fatal(format!("cannot write '{}': {e}", path.display())))
-}
-
-/// Writes a file that is not there.
-fn create_new(path: &Path, content: &str, mode: u32) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    match std::fs::File::options().write(true).create_new(true).mode(mode).open(path) {
-        Ok(mut file) => std::io::Write::write_all(&mut file, content.as_bytes()),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(e),
-    }
+/// A command for each of these roles, where there is none.
+fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<(), GovernedError> {
+    let folder = root.folder().join(".aynig/command/turn");
+    roles.into_iter().try_for_each(|role| disk::scaffold(root, &folder.join(role), COMMAND, 0o777))
 }

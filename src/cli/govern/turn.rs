@@ -15,11 +15,11 @@ use super::dispatch;
 use super::next::{Next, TURN, is_dispatchable};
 use super::people::accepted_as;
 use super::place::{self, Act, Done, failure, settled};
-use super::worker::{self, Worker};
+use super::worker::{Guarded, Worker};
 use crate::governed::{
     AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Rejection, Root, RunStatus, State, Turn,
-    accept_turn, assign_turn, get_active_turns, init_run, load_state, make_staging, reject_turn,
-    set_aside_result, write_dispatch_bundle,
+    accept_turn, assign_turn, get_active_turns, init_run, is_staged, load_state, make_staging, read_prompt,
+    reject_turn, set_aside_result, write_dispatch_bundle,
 };
 use crate::protocol::declaration::{LINE_PREFIX, Rest};
 use crate::runner::Silent;
@@ -120,8 +120,7 @@ impl Turning<'_> {
             let blocked = dispatch::blocked_by(self.root, self.config, phase, &stop, Some(&turn));
             return blocked.map_err(|e| failure(&e));
         }
-        let prompt = std::fs::read_to_string(worker::bundle(self.root, &turn).join("PROMPT.md"));
-        let prompt = prompt.map_err(|e| Failure::fatal(format!("cannot read the turn's prompt: {e}")))?;
+        let prompt = read_prompt(self.root, turn.id()).map_err(|e| failure(&e))?;
         let Some(worker) = Worker::of(self.worker, self.config, self.role, &prompt)? else {
             let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
             let mut done =
@@ -129,9 +128,12 @@ impl Turning<'_> {
             done.next = Some(Next::Waiting(self.role.to_owned()));
             return Ok(done);
         };
-        let staged = make_staging(self.root, turn.id()).map_err(|e| failure(&e))?;
+        make_staging(self.root, turn.id()).map_err(|e| failure(&e))?;
+        let guarded = Guarded::before(self.root, self.config, &state, turn.id()).map_err(|e| failure(&e))?;
         let ended = worker.run(self.root, &state, &bundle.turn, &prompt)?;
-        let mut done = settled(self.judge(&turn, ended, staged.exists()))?;
+        let meddled = guarded.after(self.root).map_err(|e| failure(&e))?;
+        let staged = is_staged(self.root, turn.id()).map_err(|e| failure(&e))?;
+        let mut done = settled(self.judge(&turn, ended, staged, meddled))?;
         if self.is_accepted(&turn)? {
             done.rest = Rest::All;
         } else {
@@ -173,7 +175,16 @@ impl Turning<'_> {
     }
 
     /// What becomes of the turn whose worker has ended.
-    fn judge(&self, turn: &Turn, ended: ExitStatus, staged: bool) -> Result<Done, GovernedError> {
+    fn judge(
+        &self,
+        turn: &Turn,
+        ended: ExitStatus,
+        staged: bool,
+        meddled: Vec<String>,
+    ) -> Result<Done, GovernedError> {
+        if !meddled.is_empty() {
+            return self.rejected(turn, "artifact", meddled);
+        }
         if !ended.success() {
             return self.rejected(turn, "dispatch", vec![format!("its worker failed ({ended})")]);
         }

@@ -5,7 +5,10 @@
 //! standard error, so that nothing it prints can pass for a declaration of ours. Implements G7.
 
 use super::super::fail::Failure;
-use crate::governed::{Config, Root, State, Turn, get_turn_staging_result_path};
+use crate::governed::{
+    Config, GovernedError, LockGuard, Own, Root, State, Turn, acquire_lock, get_max_concurrent_turns,
+    get_turn_staging_result_path,
+};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::Write;
@@ -92,5 +95,33 @@ fn words(value: Option<&Value>) -> Vec<String> {
         Some(Value::String(word)) => vec![word.clone()],
         Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
+    }
+}
+
+/// The run's own files while a worker works: what it changes of them is put back, and is a violation.
+pub struct Guarded(Option<(Own, Option<LockGuard>)>);
+
+impl Guarded {
+    /// Before the worker. In a plain folder the lock is held until after it, so that whatever changed was its doing;
+    /// where a phase has several turns at once nobody can say that, and nothing is guarded.
+    pub fn before(root: &Root, config: &Config, state: &State, turn: &str) -> Result<Self, GovernedError> {
+        let lock = match std::env::var_os("AYNIG_RUN_ID") {
+            // A slot is its run's alone.
+            Some(_) => None,
+            None if get_max_concurrent_turns(config, state.phase().unwrap_or_default()) > 1 => {
+                return Ok(Self(None));
+            }
+            None => Some(acquire_lock(root)?),
+        };
+        Ok(Self(Some((Own::take(root, turn)?, lock))))
+    }
+
+    /// After it: what it did wrong.
+    pub fn after(self, root: &Root) -> Result<Vec<String>, GovernedError> {
+        let Some((own, lock)) = self.0 else { return Ok(Vec::new()) };
+        let changed = own.put_back(root)?;
+        drop(lock);
+        let told = |path: String| format!("'{path}' is the run's own: it was changed, and put back");
+        Ok(changed.into_iter().map(told).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Finding `agentxchain.json`, checking it, and the normalized form that operations receive.
 
 use super::super::root::Root;
-use super::super::{GovernedError, disk};
+use super::super::{GovernedError, disk, observe};
 use super::{Config, Object, check, json};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,20 +23,41 @@ pub struct Context {
 
 /// Finds the project that a folder is in and loads its configuration; writes nothing.
 ///
-/// Looks for `agentxchain.json` in the folder of `start` and in those above it.
+/// Looks for `agentxchain.json` in the folder of `start` and in those above it; one of another owner is refused, as
+/// Git refuses a repository.
 ///
 /// # Errors
-/// [`GovernedError::NoProject`], [`GovernedError::UnreadableConfig`] and [`GovernedError::InvalidConfig`]
-/// with everything that is wrong; the seed answers each with null.
+/// [`GovernedError::NoProject`], [`GovernedError::ForeignOwner`], [`GovernedError::UnreadableConfig`] and
+/// [`GovernedError::InvalidConfig`] with everything that is wrong; the seed answers each with null.
 pub fn load_context(start: &Root) -> Result<Context, GovernedError> {
     let folder = std::fs::canonicalize(start.folder()).map_err(super::super::io("find", start.folder()))?;
     for folder in folder.ancestors() {
+        let here = start.at(folder);
         let path = folder.join(FILE);
-        if let Some(bytes) = disk::read(&path)? {
-            return checked(&bytes, path, Some(folder), start.at(folder));
+        if let Some(bytes) = disk::read(&here, &path)? {
+            owned(&here, folder, &path)?;
+            return checked(&bytes, path, Some(folder), here);
         }
     }
     Err(GovernedError::NoProject { folder })
+}
+
+/// The project in this very folder, whoever owns it; a folder above it may have another.
+///
+/// # Errors
+/// As [`load_context`].
+pub fn context_here(root: &Root) -> Result<Context, GovernedError> {
+    let bytes = disk::read(root, &root.join(FILE))?;
+    let bytes = bytes.ok_or_else(|| GovernedError::NoProject { folder: root.folder().to_owned() })?;
+    context_of(root, &bytes, Path::new(FILE))
+}
+
+/// Refuses what Git would refuse: a folder, or a file in it, of another owner, unless `safe.directory` names it.
+fn owned(root: &Root, folder: &Path, path: &Path) -> Result<(), GovernedError> {
+    if observe::is_safe(root, folder, path)? {
+        return Ok(());
+    }
+    Err(GovernedError::ForeignOwner { folder: folder.to_owned() })
 }
 
 /// The project in a folder whose configuration comes from elsewhere: what its hooks name is looked for when they

@@ -8,7 +8,7 @@ pub(crate) mod check;
 mod load;
 mod parts;
 
-pub use load::{Context, context_of, load_context};
+pub use load::{Context, context_here, context_of, load_context};
 pub(crate) use parts::NOTIFIED;
 
 use super::json::{self, Object};

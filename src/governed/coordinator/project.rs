@@ -50,7 +50,7 @@ pub(crate) struct Projected {
 }
 
 fn read_object(root: &Root, file: &str) -> Result<Object, GovernedError> {
-    let bytes = disk::read(&root.join(file))?.unwrap_or_default();
+    let bytes = disk::read(root, &root.join(file))?.unwrap_or_default();
     Ok(serde_json::from_slice::<Object>(&bytes).unwrap_or_default())
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn project(
         Err(why) => return Ok(Err(why)),
     };
     let state = read_object(root, STATE)?;
-    let mut history = lines::all(&root.join(HISTORY))?;
+    let mut history = lines::all(root, &root.join(HISTORY))?;
     let of_turn = |key: &str| of.turn.get(key).cloned().unwrap_or(Value::Null);
     let suffix: String = root.id("x").chars().skip(2).take(8).collect();
     let projection_ref = format!("proj_{}_{}_{suffix}", of.workstream_id, of.repo_id);

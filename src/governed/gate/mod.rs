@@ -6,10 +6,10 @@
 
 mod semantics;
 
-use super::Config;
 use super::json::{self, Object};
+use super::root::Root;
+use super::{Config, disk};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Which end a gate stands at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// The answer to a request for the phase `target`.
-pub(crate) fn phase_exit(config: &Config, folder: &Path, asked: Asked<'_>, target: &str) -> GateResult {
+pub(crate) fn phase_exit(config: &Config, root: &Root, asked: Asked<'_>, target: &str) -> GateResult {
     let mut result = blank(GateKind::PhaseTransition, asked);
     result.next_phase = Some(target.to_owned());
     if config.route(target).is_none() {
@@ -146,12 +146,12 @@ pub(crate) fn phase_exit(config: &Config, folder: &Path, asked: Asked<'_>, targe
         return result;
     }
     result.action = GateAction::Advance;
-    judge(config, folder, asked, &mut result);
+    judge(config, root, asked, &mut result);
     result
 }
 
 /// The answer to a request for completion.
-pub(crate) fn run_completion(config: &Config, folder: &Path, asked: Asked<'_>) -> GateResult {
+pub(crate) fn run_completion(config: &Config, root: &Root, asked: Asked<'_>) -> GateResult {
     let mut result = blank(GateKind::RunCompletion, asked);
     if let Some(last) = config.phases().last().filter(|last| **last != asked.phase) {
         result.action = GateAction::NotFinalPhase;
@@ -162,7 +162,7 @@ pub(crate) fn run_completion(config: &Config, folder: &Path, asked: Asked<'_>) -
         return result;
     }
     result.action = GateAction::Complete;
-    judge(config, folder, asked, &mut result);
+    judge(config, root, asked, &mut result);
     result
 }
 
@@ -181,14 +181,14 @@ fn blank(kind: GateKind, asked: Asked<'_>) -> GateResult {
 }
 
 /// The demands of the phase's gate; the action is left as it is where all are met.
-fn judge(config: &Config, folder: &Path, asked: Asked<'_>, result: &mut GateResult) {
+fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult) {
     let Some(id) = config.exit_gate(asked.phase) else { return };
     result.gate_id = Some(id.to_owned());
     let Some(gate) = config.gate(id) else {
         return result.reasons.push(format!("gate '{id}' is not defined, and so it is open"));
     };
-    files(gate, folder, asked.phase, result);
-    artifacts(config, folder, asked.phase, result);
+    files(gate, root, asked.phase, result);
+    artifacts(config, root, asked.phase, result);
     let wants_pass = gate.get("requires_verification_pass") == Some(&Value::Bool(true));
     if wants_pass && !matches!(asked.verification, Some("pass" | "attested_pass")) {
         result.missing_verification = true;
@@ -203,13 +203,13 @@ fn judge(config: &Config, folder: &Path, asked: Asked<'_>, result: &mut GateResu
 }
 
 /// The artifacts that `workflow_kit` names for the phase: there, saying what they must, by who owns them.
-fn artifacts(config: &Config, folder: &Path, phase: &str, result: &mut GateResult) {
+fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult) {
     let kit = config.part("workflow_kit").and_then(|kit| json::object(kit, "phases"));
     let Some(of_phase) = kit.and_then(|phases| json::object(phases, phase)) else { return };
     for artifact in json::list(of_phase, "artifacts").iter().filter_map(Value::as_object) {
         let Some(path) = json::filled(artifact, "path") else { continue };
         let is_required = artifact.get("required") != Some(&Value::Bool(false));
-        let Ok(bytes) = std::fs::read(folder.join(path)) else {
+        let Some(bytes) = read(root, path) else {
             if is_required && !result.missing_files.iter().any(|missing| missing == path) {
                 result.missing_files.push(path.to_owned());
                 result.reasons.push(format!("required artifact is missing: {path}"));
@@ -228,7 +228,7 @@ fn artifacts(config: &Config, folder: &Path, phase: &str, result: &mut GateResul
             result.reasons.push(reason);
         }
         if let Some(owner) = json::filled(artifact, "owned_by")
-            && !has_turn_of(folder, owner, phase)
+            && !has_turn_of(root, owner, phase)
         {
             result
                 .reasons
@@ -237,29 +237,36 @@ fn artifacts(config: &Config, folder: &Path, phase: &str, result: &mut GateResul
     }
 }
 
-fn has_turn_of(folder: &Path, role: &str, phase: &str) -> bool {
+fn has_turn_of(root: &Root, role: &str, phase: &str) -> bool {
     let mut found = false;
     // A history that can't be read has no such turn.
-    let _ = super::lines::backwards(&folder.join(super::journal::HISTORY), |entry| {
+    let _ = super::lines::backwards(root, &root.join(super::journal::HISTORY), |entry| {
         found = json::text(&entry, "role") == Some(role) && json::text(&entry, "phase") == Some(phase);
         !found
     });
     found
 }
 
-fn files(gate: &Object, folder: &Path, phase: &str, result: &mut GateResult) {
+fn files(gate: &Object, root: &Root, phase: &str, result: &mut GateResult) {
     for file in json::texts(gate, "requires_files") {
-        let path = folder.join(file);
-        if !path.exists() {
+        let Some(bytes) = read(root, file) else {
             result.missing_files.push(file.to_owned());
             result.reasons.push(format!("required file is missing: {file}"));
             continue;
-        }
-        // What is no text has no text's meaning.
-        let text = std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        if let Err(reason) = semantics::check(file, &text.unwrap_or_default(), phase) {
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        if let Err(reason) = semantics::check(file, &text, phase) {
             result.failing_files.push(file.to_owned());
             result.reasons.push(reason);
         }
     }
+}
+
+/// Most bytes of a file that a gate asks for.
+const FILE_MAX: u64 = 16 << 20;
+
+/// A file that a gate asks for. What is no plain file of the project's own is not there: whoever pushes decides
+/// where a link leads.
+pub(super) fn read(root: &Root, path: &str) -> Option<Vec<u8>> {
+    disk::read_within(root, &root.join(path), FILE_MAX).ok().flatten()
 }

@@ -225,7 +225,7 @@ impl Run<'_> {
         let delivered = deliver::deliver(self.root, hook, self.phase, &entry.run_id, &envelope);
         entry.take(&delivered);
         let hook_name = entry.hook.clone();
-        if let Some(tampered) = protected.changed()? {
+        if let Some(tampered) = protected.changed(self.root)? {
             protected.restore(self.root)?;
             entry.verdict = None;
             entry.action = Action::AbortedTamper;
@@ -254,7 +254,7 @@ impl Run<'_> {
 
     fn append(&self, file: &str, line: &Value) -> Result<(), GovernedError> {
         let path = self.folder().join(file);
-        let (_, torn) = disk::end(&path)?;
+        let (_, torn) = disk::end(self.root, &path)?;
         let line = json::line(line);
         disk::append(self.root, &path, &if torn { format!("\n{line}") } else { line })
     }

@@ -4,9 +4,8 @@
 //! counts. The first difference tells which; all of them are put back.
 
 use super::super::root::Root;
-use super::super::{GovernedError, disk, io};
-use std::fs;
-use std::io::ErrorKind;
+use super::super::{GovernedError, disk};
+use crate::supervisor::beneath::Kind;
 use std::path::{Path, PathBuf};
 
 const PROTECTED: [&str; 3] =
@@ -39,16 +38,16 @@ impl Snapshot {
         let names = names.chain(more.iter().map(|path| path.to_string_lossy().into_owned()));
         let files = names.map(|name| {
             let path = root.join(&name);
-            let found = look(&path)?;
+            let found = look(root, &path)?;
             Ok((name, path, found))
         });
         Ok(Self { files: files.collect::<Result<_, GovernedError>>()? })
     }
 
     /// The first file that is not as it was.
-    pub(super) fn changed(&self) -> Result<Option<Tampered>, GovernedError> {
+    pub(super) fn changed(&self, root: &Root) -> Result<Option<Tampered>, GovernedError> {
         for (name, path, before) in &self.files {
-            if look(path)? != *before {
+            if look(root, path)? != *before {
                 return Ok(Some(Tampered { file: name.clone(), code: code(name) }));
             }
         }
@@ -58,7 +57,7 @@ impl Snapshot {
     /// Puts every file back that is not as it was.
     pub(super) fn restore(&self, root: &Root) -> Result<(), GovernedError> {
         for (_, path, before) in &self.files {
-            let now = look(path)?;
+            let now = look(root, path)?;
             if now == *before {
                 continue;
             }
@@ -77,12 +76,15 @@ impl Snapshot {
     }
 }
 
-fn look(path: &Path) -> Result<Found, GovernedError> {
-    match path.symlink_metadata() {
-        Ok(meta) if meta.is_file() => Ok(Found::File(fs::read(path).map_err(io("read", path))?)),
-        Ok(_) => Ok(Found::Other),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Found::Nothing),
-        Err(e) => Err(io("read", path)(e)),
+fn look(root: &Root, path: &Path) -> Result<Found, GovernedError> {
+    match disk::kind(root, path) {
+        Ok(Some(Kind::File)) => Ok(disk::read(root, path)?.map_or(Found::Nothing, Found::File)),
+        // A link on the way is none that a protected file has.
+        Ok(Some(Kind::Folder | Kind::Link | Kind::Other)) | Err(GovernedError::Outside { .. }) => {
+            Ok(Found::Other)
+        }
+        Ok(None) => Ok(Found::Nothing),
+        Err(error) => Err(error),
     }
 }
 

@@ -115,7 +115,7 @@ fn before_gate(
         "current_phase": state.phase(),
         "target_phase": pending.get("to"),
         "gate_config": gate.and_then(|gate| config.gate(gate)),
-        "history_length": lines::count(&root.join(HISTORY))?,
+        "history_length": lines::count(root, &root.join(HISTORY))?,
     });
     let place = Place { root, config, state, turn_id: None };
     place.hooks(HookPhase::BeforeGate, &payload, owed).map(drop)

@@ -24,7 +24,7 @@ pub(super) fn gates(
         Some(by) => {
             let verification = declared(by)?;
             let asked = Asked { phase, by, verification: verification.as_deref() };
-            Some(gate::run_completion(config, root.folder(), asked))
+            Some(gate::run_completion(config, root, asked))
         }
         None => None,
     };
@@ -32,7 +32,7 @@ pub(super) fn gates(
         Some((to, by)) => {
             let verification = declared(by)?;
             let asked = Asked { phase, by, verification: verification.as_deref() };
-            Some(gate::phase_exit(config, root.folder(), asked, to))
+            Some(gate::phase_exit(config, root, asked, to))
         }
         None => None,
     };
@@ -46,7 +46,7 @@ fn verification(result: &Object) -> Option<String> {
 /// What an accepted turn declared of its verification.
 fn of_accepted(root: &Root, turn_id: &str) -> Result<Option<String>, GovernedError> {
     let mut status = None;
-    lines::backwards(&root.join(HISTORY), |entry| {
+    lines::backwards(root, &root.join(HISTORY), |entry| {
         let is_it = json::text(&entry, "turn_id") == Some(turn_id);
         if is_it {
             status = verification(&entry);
@@ -59,7 +59,7 @@ fn of_accepted(root: &Root, turn_id: &str) -> Result<Option<String>, GovernedErr
 /// True where the history has the turn already: it looks no further back than the turn's assignment.
 pub(super) fn was_accepted(root: &Root, turn: &Turn) -> Result<bool, GovernedError> {
     let mut found = false;
-    lines::backwards(&root.join(HISTORY), |entry| {
+    lines::backwards(root, &root.join(HISTORY), |entry| {
         found = json::text(&entry, "turn_id") == Some(turn.id())
             && json::text(&entry, "status") != Some("reissued");
         !found && json::count(&entry, "accepted_sequence").is_none_or(|at| at > turn.assigned_sequence())

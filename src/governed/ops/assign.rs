@@ -106,6 +106,6 @@ fn payload(root: &Root, config: &Config, state: &State, role: &str) -> Result<Va
         "role_config": config.role(role),
         "phase": state.phase(),
         "active_turns": turns,
-        "history_length": lines::count(&root.join(HISTORY))?,
+        "history_length": lines::count(root, &root.join(HISTORY))?,
     }))
 }

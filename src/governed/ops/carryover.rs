@@ -43,7 +43,7 @@ pub(super) fn carryover(root: &Root, facts: &Facts<'_>) -> Result<Carryover, Gov
         let text: String = new.iter().map(json::line).collect();
         return Ok(if text.is_empty() { Carryover::None } else { Carryover::Append(text) });
     }
-    let mut all = lines::all(&root.join(REPO_DECISIONS))?;
+    let mut all = lines::all(root, &root.join(REPO_DECISIONS))?;
     let mut errors = Vec::new();
     for decision in decisions(result) {
         let Some(overridden) = json::text(decision, "overrides") else { continue };

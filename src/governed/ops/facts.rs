@@ -39,7 +39,7 @@ impl Staged {
 pub(super) fn staged(root: &Root, turn: &Turn) -> Result<Option<Staged>, GovernedError> {
     let own = get_turn_staging_result_path(turn.id()).to_string_lossy().into_owned();
     for (path, is_own) in [(own.as_str(), true), (FLAT, false)] {
-        if let Some(bytes) = disk::read(&root.join(path))? {
+        if let Some(bytes) = disk::read(root, &root.join(path))? {
             return Ok(Some(Staged { path: path.to_owned(), bytes, own: is_own }));
         }
     }

@@ -213,7 +213,7 @@ pub fn load_state(root: &Root, _config: &Config) -> Result<State, GovernedError>
 /// The state as operations take it: less is asked of it than of a loaded one. `None` where there is none.
 pub(super) fn read(root: &Root) -> Result<Option<State>, GovernedError> {
     let path = root.join(STATE);
-    let Some(bytes) = disk::read(&path)? else { return Ok(None) };
+    let Some(bytes) = disk::read(root, &path)? else { return Ok(None) };
     match serde_json::from_slice(&bytes) {
         Ok(Value::Object(object)) => Ok(Some(State(migrate::migrated(object)))),
         Ok(_) => Err(GovernedError::UnreadableState { path, source: None }),

@@ -271,6 +271,12 @@ impl Root {
         Ok(())
     }
 
+    /// Moves a name to another place below, where it replaces what is there as the system does it.
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), BeneathError> {
+        let ((folder, name), (onto, new)) = (self.place("move", from)?, self.place("move", to)?);
+        renameat(&folder, name, &onto, new).map_err(|errno| self.io("move", from, errno))
+    }
+
     /// Removes a name: a file, or a link itself.
     pub fn remove(&self, path: &Path) -> Result<(), BeneathError> {
         let (folder, name) = self.place("remove", path)?;
