@@ -12,6 +12,7 @@ mod forged;
 mod options;
 mod own_words;
 mod rows;
+mod sandbox;
 mod secrets;
 mod server;
 mod signatures;
