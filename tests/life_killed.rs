@@ -97,41 +97,37 @@ fn a_checkout_that_outlives_its_runner_is_left_to_its_git() {
     let (go, lock) = (life.shared().join("go"), life.path(".git/index.lock"));
     let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", &late(&go));
     let killed = life.aynig(&["tick", "work"]).env("PATH", path).status().unwrap();
-    assert_eq!((killed.code(), life.state("work").as_str()), (None, "done"));
-    // Of a note that is younger nobody would think that it was left.
-    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!((killed.code(), life.state("work").as_str()), (None, "working"));
     life.tick(&[]).expect(0);
     assert!(lock.exists() && life.read("file") == "one\n", "it is not ours to do");
     fs::write(&go, "").unwrap();
     // It takes the old file away before it writes the new one.
     let whole = || fs::read(life.path("file")).is_ok_and(|file| file == b"one\nmore\n");
     eventually("the late git is through", || whole().then_some(()));
-    eventually("the next tick finishes it", || {
+    eventually("the next tick puts it back", || {
         life.tick(&[]).expect(0);
         life.git(&["status", "--porcelain"]).is_empty().then_some(())
     });
-    assert!(!lock.exists());
+    assert!(!lock.exists() && life.read("file") == "one\n");
     life.repo.assert_sound();
 }
 
 /// K28, K43: a child that was killed in a checkout leaves nothing of the user's locked.
 #[test]
-fn a_checkout_whose_git_was_killed_is_finished_by_a_later_tick() {
+fn a_checkout_whose_git_was_killed_is_put_back_and_landed_by_retry() {
     let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
     life.event("work", "build", "");
     life.git(&["checkout", "-q", "work"]);
     let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", ": >\"$GIT_INDEX_FILE.lock\"");
     let mut tick = life.aynig(&["tick", "--json", "work"]);
-    tick.env("PATH", path).output().unwrap();
-    assert_eq!(life.state("work"), "done", "the outcome is there, the working tree follows later");
+    support::life::done(tick.env("PATH", path).output().unwrap()).expect(1);
+    assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("stalled", "one\n"));
     assert!(!life.path(".git/index.lock").exists());
     let left = fs::read_dir(life.path(".git/aynig")).unwrap().flatten().map(|e| e.file_name());
     let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("merge-")).collect();
     assert!(left.is_empty(), "{left:?}");
-    eventually("the working tree follows", || {
-        life.tick(&["work"]);
-        life.read("file").contains("more").then_some(())
-    });
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
     assert_eq!(life.git(&["status", "--porcelain"]), "");
 }
 
@@ -204,9 +200,9 @@ fn a_log_folder_that_was_only_half_made_ignores_itself() {
     assert_eq!(life.git(&["status", "--porcelain"]), "");
 }
 
-/// K28: a checkout that was killed half way is finished, and no part of it is taken for the user's work.
+/// K28: a checkout that was killed half way is put back, and no part of it is taken for the user's work.
 #[test]
-fn a_checkout_that_was_killed_half_way_is_finished() {
+fn a_checkout_that_was_killed_half_way_is_put_back() {
     let script = format!("{DONE}; echo more >>file; echo new >other; echo long >dir/other");
     let life = Life::new(&[("build", &script)]);
     life.event("work", "build", "");
@@ -215,11 +211,12 @@ fn a_checkout_that_was_killed_half_way_is_finished() {
     let half = "printf 'one\\nmore\\n' >file; printf ne >other; rm dir/other";
     let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", half);
     life.aynig(&["tick", "work"]).env("PATH", path).output().unwrap();
-    assert_eq!((life.state("work").as_str(), life.read("other").as_str()), ("done", "ne"));
-    eventually("the working tree follows", || {
-        life.tick(&["work"]);
-        life.git(&["status", "--porcelain"]).is_empty().then_some(())
-    });
+    assert_eq!(
+        (life.state("work").as_str(), life.git(&["status", "--porcelain"])),
+        ("stalled", String::new())
+    );
+    assert_eq!((life.read("file").as_str(), life.read("dir/other").as_str()), ("one\n", "two\n"));
+    life.run(&["retry", "work"]).expect(0);
     assert_eq!((life.read("file").as_str(), life.read("other").as_str()), ("one\nmore\n", "new\n"));
     assert_eq!((life.read("dir/other").as_str(), life.read("result").as_str()), ("long\n", "done\n"));
 }
@@ -232,12 +229,9 @@ fn a_change_of_the_users_is_not_taken_for_half_a_checkout() {
     life.git(&["checkout", "-q", "work"]);
     let path = deadly_git(&life, "*'read-tree -m -u '[!-]*", "printf 'one\\nmine\\n' >file");
     life.aynig(&["tick", "work"]).env("PATH", path).output().unwrap();
-    let warned = eventually("it is tried again", || {
-        let done = life.tick(&["work"]);
-        done.stderr.contains("cannot follow its branch").then_some(done)
-    });
-    assert!(warned.stderr.contains("hint: commit or stash"), "{warned:?}");
-    assert_eq!(life.read("file"), "one\nmine\n");
+    assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("stalled", "one\nmine\n"));
+    let said = life.run(&["retry", "work"]).expect(1).stderr;
+    assert!(said.contains("hint: commit or stash") && life.read("file") == "one\nmine\n", "{said}");
 }
 
 /// K26: where slots live hangs on the environment of whoever calls.

@@ -9,7 +9,7 @@ use super::inner::Chain;
 use super::observe::Display;
 use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};
-use super::{hints, output, render};
+use super::{hints, mend, output, render};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
@@ -20,7 +20,6 @@ use crate::runner::select::{Pass, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::RefName;
-use crate::store::checkout::{self, Finished};
 use crate::store::git_pins::is_passed_on;
 use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
@@ -228,8 +227,7 @@ impl Chaining<'_> {
         }
         let runner = self.session.runner(self.settings, self.interrupt, &display)?;
         // Where hooks are all there is, nobody else does.
-        runner.remove_dead_locks();
-        finish_checkouts(self.session, &runner)?;
+        mend::all(self.session);
         let pass = Mutex::new(Pass::default());
         let code = || pass.lock().unwrap_or_else(PoisonError::into_inner).code;
         let mut stuck = !self.evaluate(branches, Vec::new(), &display, &pass)?;
@@ -303,19 +301,6 @@ impl Chaining<'_> {
         }
         Ok(())
     }
-}
-
-/// Finishes checkouts that an earlier tick or chain noted and did not do.
-pub fn finish_checkouts(session: &Session, runner: &Runner<'_>) -> Result<(), Failure> {
-    for done in checkout::finish_all(&session.repo, &|name| runner.store.tip(name))? {
-        if let Finished::Blocked(dir, by) = done {
-            let words = escape(by.to_string().as_bytes());
-            let dir = escape(dir.as_os_str().as_encoded_bytes());
-            output::note(&format!("warning: '{dir}' cannot follow its branch: {words}"));
-            output::note(&format!("hint: {}, then git aynig tick", hints::of_obstacle(&by)));
-        }
-    }
-    Ok(())
 }
 
 fn show(report: &Report) {

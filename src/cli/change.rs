@@ -1,18 +1,19 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
 
 use super::args::{DialectArg, OneBranch, SetState, SetWorking};
-use super::chain;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
 use super::written;
+use super::{chain, mend};
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, Take, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::Silent;
 use crate::runner::change::{ChangeError, Inside, Written};
+use crate::runner::report::Note;
 use crate::store::remote::push_branch;
 use crate::store::{RefName, Swap};
 use crate::supervisor::interrupt::Interrupt;
@@ -178,6 +179,7 @@ fn change_then(
         // How that remote is reached, and with which programs, is what the repository's own configuration says.
         session.require_trust(&settings)?;
     }
+    mend::all(&session);
     let interrupt = Interrupt::never()?;
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let written = write(&session, &runner, inside.as_ref())?;
@@ -186,5 +188,7 @@ fn change_then(
     if tick {
         chain::as_the_hook_would(&session, &settings, &written.branch)?;
     }
-    more.map(|()| 0)
+    // What a working tree does not have yet is said, and is not nothing.
+    let behind = written.notes.iter().any(|note| matches!(note, Note::CheckoutBlocked(..)));
+    more.map(|()| i32::from(behind))
 }

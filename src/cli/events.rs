@@ -5,9 +5,9 @@
 use super::args::Events;
 use super::fail::Failure;
 use super::hints::Addressed;
-use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
+use super::{mend, output};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
@@ -32,6 +32,7 @@ const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     let session = Session::open(global)?;
     let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
+    mend::all(&session);
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
     let branch = session.branch_or_current(args.branch.as_deref(), "events <branch>")?;

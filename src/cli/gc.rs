@@ -2,9 +2,9 @@
 
 use super::args::Gc;
 use super::fail::Failure;
-use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
+use super::{mend, output};
 use crate::protocol::text::escape;
 use crate::runner::Silent;
 use crate::runner::gc::{Collector, Expiry, Removal};
@@ -30,6 +30,9 @@ pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
     } else {
         session.runner(&settings, &interrupt, &Silent)?
     };
+    if !args.dry_run {
+        mend::finish_checkouts(&session);
+    }
     let collected = Collector::new(&runner, expiry, args.dry_run).collect();
     for removal in &collected.removed {
         if args.json {

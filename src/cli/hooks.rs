@@ -2,8 +2,8 @@
 
 use super::args::HooksVerb;
 use super::fail::Failure;
-use super::output;
 use super::session::{Global, Session};
+use super::{mend, output};
 use crate::protocol::text::escape;
 use crate::store::hooks::{HookEvent, Hooks, Standing};
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::path::Path;
 /// `git aynig hooks`.
 pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
     let session = Session::open(global)?;
+    mend::all(&session);
     let hooks = Hooks::of(&session.repo)?;
     let program = std::env::current_exe()
         .and_then(std::fs::canonicalize)

@@ -27,6 +27,7 @@ pub fn run(global: &Global, args: &Install) -> Result<i32, Failure> {
     };
     let here = std::env::current_dir()
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
+    super::mend::all(&session);
     let origin = origin(&here, args)?;
     let site = Site::take(&session.repo, &work_dir)?;
     let is_path = Path::new(&origin.url).is_absolute();

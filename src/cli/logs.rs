@@ -6,6 +6,7 @@
 use super::args::Logs;
 use super::fail::Failure;
 use super::hints::Addressed;
+use super::mend;
 use super::output::{self, Tame};
 use super::session::{Global, Session};
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
@@ -40,6 +41,7 @@ struct Wanted {
 pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     let session = Session::open(global)?;
     let settings = session.settings(&Default::default())?;
+    mend::all(&session);
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
     let wanted = wanted(&session, &runner, args.what.as_deref(), args.follow)?;

@@ -243,7 +243,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         Note::LogFailed(what) => format!("a log could not be written: {}", escape(what.as_bytes())),
         Note::OutputHeldOpen => "a background process held the command's output open".to_owned(),
         Note::CheckoutBlocked(dir, by) => format!(
-            "'{}' could not follow the branch: {}\nhint: {}, then git aynig tick",
+            "'{}' could not follow the branch: {}\nhint: {}, then git aynig status",
             place(dir),
             escape(by.to_string().as_bytes()),
             hints::of_obstacle(by)

@@ -6,9 +6,9 @@
 use super::args::Status;
 use super::fail::Failure;
 use super::hints::{self, Addressed};
-use super::output;
 use super::session::{Global, Session};
 use super::settings::Flags;
+use super::{mend, output};
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
@@ -30,6 +30,7 @@ const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let session = Session::open(global)?;
     let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
+    mend::all(&session);
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
     runner.store.refresh()?;

@@ -6,7 +6,7 @@ use super::fail::Failure;
 use super::observe::Display;
 use super::session::{Global, Session};
 use super::settings::{Flags, duration};
-use super::{output, render, trust};
+use super::{mend, output, render, trust};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
 use crate::runner::report::{Report, Skip, Verdict, worst};
@@ -202,10 +202,7 @@ impl Calling<'_> {
         let make = || self.session.runner(self.settings, &self.interrupt, &self.display);
         let runner = make()?;
         if !self.dry {
-            runner.remove_dead_locks();
-        }
-        if !self.dry && self.settings.remote.is_none() {
-            chain::finish_checkouts(self.session, &runner)?;
+            mend::all(self.session);
         }
         let (branches, failed) = runner.select(&self.selection).map_err(|error| self.unseen(error.into()))?;
         if self.selection.current_branch == CurrentBranch::Only

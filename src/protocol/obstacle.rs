@@ -34,6 +34,19 @@ impl Obstacle {
     }
 }
 
+impl Obstacle {
+    /// The same, where what was done until then could not be put back in a working tree, for this reason.
+    #[must_use]
+    pub fn left_behind(self, left: Option<(&std::path::Path, &Obstacle)>) -> Self {
+        let Some((dir, why)) = left else { return self };
+        Obstacle::Failed(format!(
+            "{self}; '{}' still has part of it, which could not be put back: {why}; once that is mended the next \
+             git aynig status puts it back",
+            dir.display()
+        ))
+    }
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -243,7 +243,10 @@ impl Runner<'_> {
                 report.notes.extend(blocked_notes(finished));
                 Ok(Landed::Won(new))
             }
-            Moved::Lost => Ok(Landed::Lost),
+            Moved::Lost(left) => {
+                report.notes.extend(blocked_notes(left));
+                Ok(Landed::Lost)
+            }
             Moved::Blocked(by) => Ok(Landed::Blocked(new, by)),
         }
     }

@@ -125,7 +125,7 @@ impl Runner<'_> {
                     self.observer.told(branch, Progress::Renewed);
                 }
             }
-            Moved::Lost => {}
+            Moved::Lost(left) => report.notes.extend(blocked_notes(left)),
             // Tried again at the next look: local changes come and go.
             Moved::Blocked(by) => {
                 note_once(report, Note::NotForwarded(tip.id(), Unforwarded::Checkout(by)));

@@ -1,6 +1,6 @@
 //! Moving a branch, and with it the working trees that have it checked out.
 //!
-//! Tried first, noted, swapped, done. Implements K28.
+//! Tried first, noted, done, swapped; put back where the swap is lost. Implements K28.
 
 use super::finish::with_causes;
 use super::{Runner, RunnerError};
@@ -17,8 +17,8 @@ use std::time::Duration;
 pub(super) enum Moved {
     /// It moved; what became of each working tree.
     Won(Vec<Finished>),
-    /// Somebody else was quicker.
-    Lost,
+    /// Somebody else was quicker; what became of working trees that had the outcome already.
+    Lost(Vec<Finished>),
     /// Something is in the way: nothing moved.
     Blocked(Obstacle),
 }
@@ -46,60 +46,94 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Moved, RunnerError> {
-        let (mut noted, mut known): (Vec<Noted>, Vec<PathBuf>) = Default::default();
-        let same = self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
         // A remote's branch is checked out nowhere.
-        if !same && self.settings.remote.is_none() {
-            let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
-            let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
-            let (mut fitted, mut held) = (Vec::new(), Vec::new());
-            for worktree in &at {
-                match checkout::fit(self.repo, worktree, old, new)? {
-                    Fit::Fits(found) => fitted.push((worktree, found)),
-                    Fit::Blocked(by) => return Ok(Moved::Blocked(by.seen_in(&worktree.dir))),
-                }
-            }
-            // Under their locks from here on: who commits there has committed, or sees all of the outcome.
-            for (worktree, found) in fitted {
-                match found.hold(self.repo)? {
-                    Fit::Fits(found) => held.push(found),
-                    Fit::Blocked(by) => return Ok(Moved::Blocked(by.seen_in(&worktree.dir))),
-                }
-            }
-            let still = match held.is_empty() {
-                true => Vec::new(),
-                false => worktrees::list(self.repo)?,
-            };
-            held.retain(|held| still.iter().any(|w| here(w) && w.git_dir == held.at().git_dir));
-            for found in held {
-                known.push(found.at().git_dir.clone());
-                noted.push(checkout::note(self.repo, found, branch)?);
-            }
-        }
-        let verdict = self.advance_until(branch, old, new, log, until);
-        match verdict.map(after_end) {
+        let follows = self.settings.remote.is_none()
+            && self.store.read_commit(old)?.tree != self.store.read_commit(new)?.tree;
+        let noted = match follows {
+            true => match self.bring(branch, old, new)? {
+                Ok(noted) => noted,
+                Err(by) => return Ok(Moved::Blocked(by)),
+            },
+            false => Vec::new(),
+        };
+        let known: Vec<PathBuf> = noted.iter().map(|noted| noted.at().git_dir.clone()).collect();
+        match self.advance_until(branch, old, new, log, until).map(after_end) {
             Ok(AfterEnd::Written) => {
-                // The move is made: a working tree that can't follow now is noted, and only said.
-                let finish = |noted: Noted| {
-                    let dir = noted.dir();
-                    noted.finish(self.repo).unwrap_or_else(|error| {
-                        let why = with_causes(&RunnerError::from(error));
-                        Finished::Blocked(dir, Obstacle::Failed(why))
-                    })
-                };
-                let mut done: Vec<_> = noted.into_iter().map(finish).collect();
-                if !same && self.settings.remote.is_none() {
+                let mut done: Vec<_> = noted.into_iter().map(Noted::arrived).collect();
+                if follows {
                     done.extend(self.bring_to_late(branch, &known, old, new));
                 }
                 Ok(Moved::Won(done))
             }
-            Ok(AfterEnd::JudgeAgain) => {
-                noted.into_iter().for_each(Noted::drop_note);
-                Ok(Moved::Lost)
-            }
+            Ok(AfterEnd::JudgeAgain) => Ok(Moved::Lost(self.put_back(branch, noted))),
+            // Nobody knows what the branch holds: the next verb looks, and does what is left to do.
             Ok(AfterEnd::Unknown(cause)) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
-            Err(error) => Err(error),
+            Err(error) => {
+                self.put_back(branch, noted);
+                Err(error)
+            }
         }
+    }
+
+    /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or into
+    /// none of them, and says what is in the way.
+    fn bring(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+    ) -> Result<Result<Vec<Noted>, Obstacle>, RunnerError> {
+        let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
+        let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
+        let (mut fitted, mut noted) = (Vec::new(), Vec::new());
+        for worktree in &at {
+            match checkout::fit(self.repo, worktree, old, new)? {
+                Fit::Fits(found) => fitted.push(found),
+                Fit::Blocked(by) => return Ok(Err(by.seen_in(&worktree.dir))),
+            }
+        }
+        // A branch that has gone on is no longer ours to bring anything to.
+        if !fitted.is_empty() && self.store.tip(branch)? != Some(old) {
+            return Ok(Ok(Vec::new()));
+        }
+        for found in fitted {
+            let brought = checkout::note(self.repo, found, branch)
+                .map_err(|error| Obstacle::Failed(with_causes(&error)));
+            let failure = match brought {
+                Ok(mut found) => {
+                    let brought = found.bring(self.repo);
+                    let dir = found.at().dir.clone();
+                    noted.push(found);
+                    brought.err().map(|by| by.seen_in(&dir))
+                }
+                Err(by) => Some(by),
+            };
+            if let Some(by) = failure {
+                let left = self.put_back(branch, noted);
+                return Ok(Err(by.left_behind(left.iter().find_map(Finished::obstacle))));
+            }
+        }
+        if noted.is_empty() {
+            return Ok(Ok(noted));
+        }
+        // Under their locks: nobody switches there any more.
+        let still = worktrees::list(self.repo)?;
+        let (noted, gone): (Vec<_>, Vec<_>) = noted
+            .into_iter()
+            .partition(|noted| still.iter().any(|w| here(w) && w.git_dir == noted.at().git_dir));
+        for noted in gone {
+            noted.put_back(self.repo, Some(old));
+        }
+        Ok(Ok(noted))
+    }
+
+    /// Has working trees hold what their branch does, which did not move; what could not be put back is noted.
+    fn put_back(&self, branch: &RefName, noted: Vec<Noted>) -> Vec<Finished> {
+        let tip = match noted.is_empty() {
+            true => None,
+            false => self.store.tip(branch).ok().flatten(),
+        };
+        noted.into_iter().map(|noted| noted.put_back(self.repo, tip)).collect()
     }
 
     /// Working trees that switched to the branch while it moved have what it held before. The move is made:

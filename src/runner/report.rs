@@ -349,7 +349,8 @@ impl Report {
             },
             Verdict::Failed(error) => error.exit_code(),
         };
-        worst(own, recovered)
+        let behind = self.notes.iter().any(|note| matches!(note, Note::CheckoutBlocked(..)));
+        worst(worst(own, recovered), i32::from(behind))
     }
 }
 

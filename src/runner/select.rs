@@ -8,7 +8,7 @@ use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::Idle;
-use crate::store::{RefName, children, locks};
+use crate::store::RefName;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -57,13 +57,6 @@ impl Pass {
 }
 
 impl Runner<'_> {
-    /// Removes the locks that processes of ours left when they were killed. Whatever can't be removed blocks
-    /// only what it locks.
-    pub fn remove_dead_locks(&self) {
-        let _ = locks::sweep_stale_locks(&self.repo.common_dir);
-        children::sweep(&self.repo.common_dir);
-    }
-
     /// The branches to evaluate: those named, or those whose head is a state event. And those that could not
     /// be read.
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Vec<Report>), RunnerError> {

@@ -1,21 +1,26 @@
 //! Brings an outcome into a working tree that has the branch checked out.
 //!
-//! Tried first, noted, then swapped by the caller, then done; a later tick finishes what was noted and
-//! not done. Local changes that the outcome does not touch stay; where one would be clobbered nothing
-//! of the user's moves. All of it is done on a copy of the index; the index itself is locked from before the swap
-//! until the copy has taken its place, so that nobody commits what the branch held before over what it holds now.
-//! Calling sequence: [`fit`], [`Fitted::hold`], [`note`], swap, [`Noted::finish`] or [`Noted::drop_note`].
+//! Tried first, noted, done, and only then swapped by the caller, as `git merge` does it: at no moment is there an
+//! outcome on the branch that the next commit there would take back. Where nobody came to the swap, or it was lost,
+//! what was done is put back, at once or by the next verb. Local changes that the outcome does not touch stay; where
+//! one would be clobbered nothing of the user's moves. All of it is done on a copy of the index; the index itself is
+//! locked from before the first file changes until the branch has moved, so that nobody commits half of it.
+//! Calling sequence: [`fit`], [`note`], [`Noted::bring`], swap, [`Noted::arrived`] or [`Noted::put_back`].
 //! Implements K28.
 
 use super::index_lock::{Copy, IndexLock};
 use super::repository::Repository;
 use super::worktrees::Worktree;
-use super::{RefName, StoreError, write_aside};
+use super::{RefName, StoreError, io_error};
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for somebody who is at work in the index.
@@ -39,13 +44,6 @@ pub struct Fitted {
     copy: Copy,
     old: ObjectId,
     new: ObjectId,
-}
-
-/// The same, with its index locked.
-#[derive(Debug)]
-pub struct Held {
-    fitted: Fitted,
-    lock: IndexLock,
 }
 
 /// Tries a two-tree merge in a working tree without changing a file, nor the index.
@@ -84,7 +82,8 @@ fn try_on(
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
     let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
     let mut refusal = merge()?;
-    if again && refusal.is_some() && repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new))? {
+    if again && refusal.is_some() && repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new))?.is_any()
+    {
         refusal = merge()?;
     }
     Ok(match refusal {
@@ -95,46 +94,33 @@ fn try_on(
 
 impl Fitted {
     /// Locks the index; what changed meanwhile is tried again.
-    pub fn hold(self, repo: &Repository) -> Result<Fit<Held>, StoreError> {
-        self.hold_within(repo, HELD_MAX)
-    }
-
-    fn hold_within(self, repo: &Repository, patience: Duration) -> Result<Fit<Held>, StoreError> {
+    fn hold(self, repo: &Repository, patience: Duration) -> Result<Fit<(Self, IndexLock)>, StoreError> {
         let Some(lock) = IndexLock::take(repo, &self.at.git_dir, patience)? else {
             return Ok(Fit::Blocked(Obstacle::Lock(IndexLock::path(&self.at.git_dir))));
         };
         if self.copy.is_current() {
-            return Ok(Fit::Fits(Box::new(Held { fitted: self, lock })));
+            return Ok(Fit::Fits(Box::new((self, lock))));
         }
         match fit(repo, &self.at, self.old, self.new)? {
-            Fit::Fits(fitted) => Ok(Fit::Fits(Box::new(Held { fitted: *fitted, lock }))),
+            Fit::Fits(fitted) => Ok(Fit::Fits(Box::new((*fitted, lock)))),
             Fit::Blocked(by) => Ok(Fit::Blocked(by)),
         }
     }
-}
 
-impl Held {
-    /// The working tree as it was found.
-    pub fn at(&self) -> &Worktree {
-        &self.fitted.at
-    }
-
-    /// Brings the outcome into the working tree, and lets go of its index.
-    fn bring(self, repo: &Repository) -> Result<Finished, StoreError> {
-        let Fitted { at, copy, old, new } = self.fitted;
-        let (git, lock) = (&repo.git, Some(&self.lock));
-        let refusal = git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), lock)?;
+    /// Changes the files, and then the index, whose lock is held.
+    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Result<(), Obstacle>, StoreError> {
+        let Self { at, copy, old, new } = self;
+        let refusal = repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), Some(lock))?;
         if let Some(words) = refusal {
             // It was tried before: only what was edited since is a local change.
             let edited = ["not uptodate", "would be overwritten", "would be removed"];
-            let by = match edited.iter().any(|said| words.contains(said)) {
+            return Ok(Err(match edited.iter().any(|said| words.contains(said)) {
                 true => Obstacle::Changes(words),
                 false => Obstacle::Failed(words),
-            };
-            return Ok(Finished::Blocked(at.dir, by));
+            }));
         }
-        copy.put(&self.lock)?;
-        Ok(Finished::Arrived(at.dir))
+        copy.put(lock)?;
+        Ok(Ok(()))
     }
 }
 
@@ -148,34 +134,55 @@ struct Note {
     new: String,
 }
 
-/// A note on disk.
-pub struct Noted {
+/// A note on disk, held for as long as its writer lives.
+struct Held {
     path: PathBuf,
-    note: Note,
-    /// By whoever wrote it; a later process has to take the index first.
-    held: Option<Box<Held>>,
+    /// `None`: the file system knows no locks.
+    _alive: Option<Flock<File>>,
 }
 
-/// What became of a note of an earlier process.
+/// A working tree that is noted, and follows its branch now.
+pub struct Noted {
+    held: Held,
+    at: Worktree,
+    old: ObjectId,
+    new: ObjectId,
+    fitted: Option<Fitted>,
+    lock: Option<IndexLock>,
+}
+
+/// What became of a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finished {
-    /// The working tree has the outcome now.
+    /// It has the outcome now.
     Arrived(PathBuf),
-    /// The branch went elsewhere meanwhile: there is nothing to bring.
+    /// There is nothing to bring, or it was put back.
     Moot(PathBuf),
     /// Something is in the way there.
     Blocked(PathBuf, Obstacle),
 }
 
+impl Finished {
+    /// What is in the way.
+    pub fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
+        match self {
+            Finished::Blocked(dir, by) => Some((dir, by)),
+            Finished::Arrived(_) | Finished::Moot(_) => None,
+        }
+    }
+}
+
+/// The words of an error, as an obstacle.
+fn failed(error: &StoreError) -> Obstacle {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}"));
+    Obstacle::Failed(format!("{error}{}", source.unwrap_or_default()))
+}
+
 /// Notes that a working tree is to follow its branch.
-pub fn note(repo: &Repository, held: Box<Held>, branch: &RefName) -> Result<Noted, StoreError> {
-    let Fitted { at, old, new, .. } = &held.fitted;
+pub fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<Noted, StoreError> {
+    let (at, old, new) = (fitted.at.clone(), fitted.old, fitted.new);
     let folder = repo.aynig_dir().join("checkouts");
-    std::fs::create_dir_all(&folder).map_err(|source| StoreError::Io {
-        what: "create",
-        path: folder.clone(),
-        source,
-    })?;
+    std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
     let note = Note {
         dir: at.dir.as_os_str().as_bytes().to_vec(),
         git_dir: at.git_dir.as_os_str().as_bytes().to_vec(),
@@ -184,11 +191,27 @@ pub fn note(repo: &Repository, held: Box<Held>, branch: &RefName) -> Result<Note
         new: new.to_string(),
     };
     let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
-    write_aside(&path, &serde_json::to_vec(&note).unwrap_or_default())?;
-    Ok(Noted { path, note, held: Some(held) })
+    let aside = path.with_extension(format!("json.{}", std::process::id()));
+    let write = || {
+        let file = File::options().write(true).create_new(true).open(&aside)?;
+        let mut alive = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, _)| file);
+        let file = match &mut alive {
+            Ok(locked) => &mut **locked,
+            Err(file) => file,
+        };
+        file.write_all(&serde_json::to_vec(&note).unwrap_or_default())?;
+        std::fs::rename(&aside, &path)?;
+        Ok(alive.ok())
+    };
+    let alive = write().map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        io_error("write", &path)(error)
+    })?;
+    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: Some(*fitted), lock: None })
 }
 
-/// Has a working tree follow its branch, which has moved already.
+/// Has a working tree follow its branch, which has moved already. Where it can't, its index stays locked until the
+/// next verb has seen to it: an ordinary commit there would take the outcome back.
 pub fn follow(
     repo: &Repository,
     at: &Worktree,
@@ -198,107 +221,204 @@ pub fn follow(
 ) -> Result<Finished, StoreError> {
     match fit(repo, at, old, new)? {
         Fit::Blocked(by) => Ok(Finished::Blocked(at.dir.clone(), by)),
-        Fit::Fits(fitted) => match fitted.hold(repo)? {
-            Fit::Blocked(by) => Ok(Finished::Blocked(at.dir.clone(), by)),
-            Fit::Fits(held) => note(repo, held, branch)?.finish(repo),
-        },
+        Fit::Fits(fitted) => {
+            let mut noted = note(repo, fitted, branch)?;
+            match noted.bring(repo) {
+                Ok(()) => Ok(noted.arrived()),
+                Err(by) => {
+                    noted.lock.take().into_iter().for_each(IndexLock::leave);
+                    Ok(Finished::Blocked(noted.at.dir, by))
+                }
+            }
+        }
     }
 }
 
 impl Noted {
-    /// Brings the outcome into the working tree. Safe to repeat.
-    pub fn finish(self, repo: &Repository) -> Result<Finished, StoreError> {
-        let Noted { path, note, held } = self;
-        let folder = |raw: Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(raw));
-        let (dir, git_dir) = (folder(note.dir), folder(note.git_dir));
-        let finished = match (held, note.old.parse(), note.new.parse()) {
-            (Some(held), _, _) => held.bring(repo)?,
-            (None, Ok(old), Ok(new)) => {
-                // What is half done is left to whoever still does it: a `git` may outlive its runner.
-                if IndexLock::is_ours(repo, &git_dir)? {
-                    return Ok(Finished::Blocked(dir, Obstacle::Lock(IndexLock::path(&git_dir))));
-                }
-                let at = Worktree { dir: dir.clone(), git_dir, branch: None, busy: None, away: false };
-                match fit_again(repo, &at, old, new)? {
-                    Fit::Blocked(by) => Finished::Blocked(dir, by),
-                    Fit::Fits(fitted) => match fitted.hold_within(repo, HELD_LATER)? {
-                        Fit::Blocked(by) => Finished::Blocked(dir, by),
-                        Fit::Fits(held) => held.bring(repo)?,
-                    },
-                }
+    /// The working tree as it was found.
+    pub fn at(&self) -> &Worktree {
+        &self.at
+    }
+
+    /// Locks the index and brings the outcome into the working tree. Where that fails, [`Noted::put_back`] is next.
+    pub fn bring(&mut self, repo: &Repository) -> Result<(), Obstacle> {
+        let Some(fitted) = self.fitted.take() else { return Ok(()) };
+        let (fitted, lock) = match fitted.hold(repo, HELD_MAX).map_err(|error| failed(&error))? {
+            Fit::Fits(held) => *held,
+            Fit::Blocked(by) => return Err(by),
+        };
+        let lock = self.lock.insert(lock);
+        fitted.bring(repo, lock).map_err(|error| failed(&error))?
+    }
+
+    /// The branch has moved: the note is done with.
+    pub fn arrived(self) -> Finished {
+        let _ = std::fs::remove_file(self.held.path);
+        Finished::Arrived(self.at.dir)
+    }
+
+    /// The branch did not move, and holds `tip`: so does the working tree again. What can't be put back now stays
+    /// noted.
+    pub fn put_back(self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
+        let dir = self.at.dir;
+        if let Some(lock) = &self.lock {
+            match put_back(repo, &self.at.git_dir, &dir, (self.old, self.new), tip, lock) {
+                Ok(None) => {}
+                Ok(Some(words)) => return Finished::Blocked(dir, Obstacle::Changes(words)),
+                Err(error) => return Finished::Blocked(dir, failed(&error)),
             }
-            (None, _, _) => Finished::Moot(dir),
+        }
+        let _ = std::fs::remove_file(self.held.path);
+        Finished::Moot(dir)
+    }
+}
+
+/// Puts back what a checkout did that came to nothing; Git's words where something is in the way.
+fn put_back(
+    repo: &Repository,
+    git_dir: &Path,
+    dir: &Path,
+    (old, new): (ObjectId, ObjectId),
+    tip: Option<ObjectId>,
+    lock: &IndexLock,
+) -> Result<Option<String>, StoreError> {
+    let copy = Copy::of(repo, git_dir)?;
+    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), tip.unwrap_or(old), lock)? {
+        Err(words) => Ok(Some(words)),
+        Ok(false) => Ok(None),
+        Ok(true) => copy.put(lock).map(|()| None),
+    }
+}
+
+/// What an earlier process noted and did not come to the end of.
+struct Left {
+    held: Held,
+    note: Note,
+}
+
+impl Left {
+    /// The note in a file, unless its writer lives.
+    fn read(path: PathBuf) -> Option<Self> {
+        let alive = match Flock::lock(File::open(&path).ok()?, FlockArg::LockExclusiveNonblock) {
+            Ok(alive) => Some(alive),
+            Err((_, Errno::EWOULDBLOCK)) => return None,
+            Err(_) => None,
+        };
+        let note = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+        Some(Self { held: Held { path, _alive: alive }, note })
+    }
+
+    fn branch(&self) -> RefName {
+        RefName::new(self.note.branch.clone())
+    }
+
+    fn dir(&self) -> PathBuf {
+        folder(&self.note.dir)
+    }
+
+    /// Brings the working tree to what its branch holds. Safe to repeat.
+    fn finish(self, repo: &Repository, tip: Option<ObjectId>) -> Result<Finished, StoreError> {
+        let finished = match (self.note.old.parse(), self.note.new.parse()) {
+            (Ok(old), Ok(new)) => self.go_on(repo, (old, new), tip)?,
+            (Err(_), _) | (_, Err(_)) => Finished::Moot(self.dir()),
         };
         if !matches!(finished, Finished::Blocked(..)) {
-            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(self.held.path);
         }
         Ok(finished)
     }
 
-    /// The working tree.
-    pub fn dir(&self) -> PathBuf {
-        PathBuf::from(std::ffi::OsString::from_vec(self.note.dir.clone()))
+    fn go_on(
+        &self,
+        repo: &Repository,
+        (old, new): (ObjectId, ObjectId),
+        tip: Option<ObjectId>,
+    ) -> Result<Finished, StoreError> {
+        let (dir, git_dir) = (self.dir(), folder(&self.note.git_dir));
+        let branch = Some(self.branch());
+        let here = |w: &Worktree| w.git_dir == git_dir && w.branch == branch;
+        let tree = |id: ObjectId| repo.git.rev_parse(&repo.git_dir, &format!("{id}^{{tree}}"));
+        // Of an outcome that nobody holds any more there is nothing to know.
+        let Ok(wanted) = tree(new) else { return Ok(Finished::Moot(dir)) };
+        if !super::worktrees::list(repo)?.iter().any(here) {
+            return Ok(Finished::Moot(dir));
+        }
+        let moved = match tip {
+            Some(tip) => tree(tip)? == wanted,
+            None => false,
+        };
+        if !moved && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))? {
+            // It had arrived, and somebody went on from there.
+            return Ok(Finished::Moot(dir));
+        }
+        // What is half done is left to whoever still does it: a `git` may outlive its runner.
+        let held = || Finished::Blocked(dir.clone(), Obstacle::Lock(IndexLock::path(&git_dir)));
+        if IndexLock::is_ours(repo, &git_dir)? {
+            return Ok(held());
+        }
+        if !moved {
+            let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
+            return Ok(match put_back(repo, &git_dir, &dir, (old, new), tip, &lock)? {
+                Some(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
+                None => Finished::Moot(dir),
+            });
+        }
+        let at =
+            Worktree { dir: dir.clone(), git_dir: git_dir.clone(), branch: None, busy: None, away: false };
+        let fitted = match fit_again(repo, &at, old, new)? {
+            Fit::Blocked(by) => return Ok(Finished::Blocked(dir, by)),
+            Fit::Fits(fitted) => fitted,
+        };
+        match fitted.hold(repo, HELD_LATER)? {
+            Fit::Blocked(by) => Ok(Finished::Blocked(dir, by)),
+            Fit::Fits(held) => Ok(match held.0.bring(repo, &held.1)? {
+                Ok(()) => Finished::Arrived(dir),
+                Err(by) => Finished::Blocked(dir, by),
+            }),
+        }
     }
+}
 
-    /// Forgets the note: the swap did not happen.
-    pub fn drop_note(self) {
-        let _ = std::fs::remove_file(self.path);
-    }
+fn folder(raw: &[u8]) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(raw.to_vec()))
+}
 
-    fn is_moot(&self, repo: &Repository, tip: Option<ObjectId>) -> bool {
-        let path = PathBuf::from(std::ffi::OsString::from_vec(self.note.git_dir.clone()));
-        let branch = RefName::new(self.note.branch.clone());
-        let here = super::worktrees::list(repo)
-            .is_ok_and(|all| all.iter().any(|w| w.git_dir == path && w.branch.as_ref() == Some(&branch)));
-        tip.map(|tip| tip.to_string()).as_deref() != Some(&*self.note.new) || !here
-    }
+/// What earlier processes noted and did not come to the end of. One that is being written now is none.
+fn left(repo: &Repository) -> impl Iterator<Item = Left> {
+    let entries = std::fs::read_dir(repo.aynig_dir().join("checkouts")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            return Left::read(path);
+        }
+        if is_old(&entry) {
+            // What somebody was writing who was killed there: nothing had begun.
+            let _ = std::fs::remove_file(path);
+        }
+        None
+    })
 }
 
 /// Finishes what earlier processes noted and did not do. `tip` reads a branch.
 pub fn finish_all(
     repo: &Repository,
     tip: &dyn Fn(&RefName) -> Result<Option<ObjectId>, StoreError>,
-) -> Result<Vec<Finished>, StoreError> {
-    let Ok(entries) = std::fs::read_dir(repo.aynig_dir().join("checkouts")) else {
-        return Ok(Vec::new());
+) -> Vec<Finished> {
+    let finish = |left: Left| {
+        let dir = left.dir();
+        let finished = tip(&left.branch()).and_then(|tip| left.finish(repo, tip));
+        // One that fails keeps nobody from the others.
+        finished.unwrap_or_else(|error| Finished::Blocked(dir, failed(&error)))
     };
-    let mut done = Vec::new();
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if !is_old(&entry) {
-            continue;
-        }
-        if path.extension().is_none_or(|e| e != "json") {
-            // What somebody was writing who was killed there: no swap had begun.
-            let _ = std::fs::remove_file(path);
-            continue;
-        }
-        let Some(note) = std::fs::read(&path).ok().and_then(|raw| serde_json::from_slice::<Note>(&raw).ok())
-        else {
-            continue;
-        };
-        let noted = Noted { path, note, held: None };
-        if noted.is_moot(repo, tip(&RefName::new(noted.note.branch.clone()))?) {
-            let dir = PathBuf::from(std::ffi::OsString::from_vec(noted.note.dir.clone()));
-            noted.drop_note();
-            done.push(Finished::Moot(dir));
-        } else {
-            done.push(noted.finish(repo)?);
-        }
-    }
-    Ok(done)
+    left(repo).map(finish).collect()
 }
 
 /// Working trees that do not yet have what their branch holds, and the branch.
 pub fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
-    let Ok(entries) = std::fs::read_dir(repo.aynig_dir().join("checkouts")) else { return Vec::new() };
-    let old = entries.flatten().filter(is_old).filter_map(|entry| std::fs::read(entry.path()).ok());
-    let notes = old.filter_map(|raw| serde_json::from_slice::<Note>(&raw).ok());
-    let path = |raw| PathBuf::from(std::ffi::OsString::from_vec(raw));
-    notes.map(|note| (path(note.dir), RefName::new(note.branch))).collect()
+    left(repo).map(|left| (left.dir(), left.branch())).collect()
 }
 
-/// A note younger than this may belong to a swap that is under way.
+/// What is younger than this may be of somebody who writes it now.
 fn is_old(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(2))

@@ -436,7 +436,12 @@ impl RepoGit {
     pub(super) fn refresh_index(&self, git_dir: &Path, dir: &Path, index: &Path) -> Result<(), StoreError> {
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
         let command = command.verb("update-index").args(["-q", "--refresh"]).env("GIT_INDEX_FILE", index);
-        command.in_dir(dir).output().map(drop)
+        let output = command.in_dir(dir).output()?;
+        match output.status.code() {
+            // 1: something is not merged, which is for whoever uses it to say.
+            Some(0 | 1) => Ok(()),
+            _ => Err(StoreError::Git { verb: "update-index".into(), message: output.message }),
+        }
     }
 
     /// Where a remote of this name is; `None` where there is none.

@@ -1,7 +1,7 @@
 //! The lock of a working tree's index, and the copy that is worked on meanwhile.
 //!
-//! An outcome is brought into a working tree under the index's own lock, taken before the branch moves: whoever
-//! commits there at that moment has committed before, or waits and sees all of it. Git can't hold a lock
+//! An outcome is brought into a working tree under the index's own lock, taken before the first file changes and
+//! held until the branch has moved: whoever commits there has committed before, or waits and sees all of it. Git can't hold a lock
 //! over two of its children, so the lock is ours, told from others' as those of refs are (see `locks`), and the
 //! children work on a copy that becomes the index at the end. Implements K28, K43.
 
@@ -30,6 +30,7 @@ pub struct IndexLock {
     lock: PathBuf,
     /// Goes after the lock itself.
     twin: Option<Twin>,
+    left: bool,
 }
 
 /// What tells one content of an index from another: Git renames a new file into its place.
@@ -89,7 +90,7 @@ impl IndexLock {
                 None => fs::OpenOptions::new().write(true).create_new(true).open(&lock).map(drop),
             };
             match taken.map_err(|error| (error.kind(), error)) {
-                Ok(()) => return Ok(Some(Self { lock, twin })),
+                Ok(()) => return Ok(Some(Self { lock, twin, left: false })),
                 Err((ErrorKind::AlreadyExists, _)) => {
                     if locks::owner_of(&repo.common_dir, &lock)? == Owner::Gone {
                         continue;
@@ -112,6 +113,14 @@ impl IndexLock {
         }
     }
 
+    /// Leaves the lock where it is: it goes with the next sweep, which knows it by its twin.
+    pub(super) fn leave(mut self) {
+        if let Some(twin) = &mut self.twin {
+            twin.stay();
+            self.left = true;
+        }
+    }
+
     /// Where the lock of a working tree's index is, whoever holds it.
     pub fn path(git_dir: &Path) -> PathBuf {
         git_dir.join("index.lock")
@@ -130,7 +139,9 @@ impl IndexLock {
 
 impl Drop for IndexLock {
     fn drop(&mut self) {
-        locks::give_back(&self.lock, self.twin.as_mut());
+        if !self.left {
+            locks::give_back(&self.lock, self.twin.as_mut());
+        }
     }
 }
 

@@ -163,6 +163,11 @@ impl Twin {
         &self.file
     }
 
+    /// It outlives this value, as one of a dead owner.
+    pub(super) fn stay(&mut self) {
+        self.stays = true;
+    }
+
     fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;

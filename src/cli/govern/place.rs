@@ -153,6 +153,7 @@ fn acted(
     let flags = Flags { remote: place.remote.clone(), ..Flags::default() };
     let settings = session.settings(&flags)?;
     session.require_trust(&settings)?;
+    super::super::mend::all(&session);
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let branch = session.branch_or_current(place.branch.as_deref(), "govern <verb> -b <branch>")?;
     let mut kept: Option<(Done, Next)> = None;

@@ -8,7 +8,7 @@ use super::super::finish::blocked_notes;
 use super::super::land::Moved;
 use super::super::report::Report;
 use super::super::{Runner, RunnerError, Tip};
-use super::{ChangeError, Written, refuse_leased, written};
+use super::{ChangeError, Written, not_left, refuse_leased, written};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::RECOVERY_ID;
@@ -76,7 +76,10 @@ impl Runner<'_> {
                 notes.extend(blocked_notes(finished));
                 Ok(Ok(Written { notes, ..written(branch, commit, &next.state) }))
             }
-            Moved::Lost => Err(ChangeError::Raced(branch.clone())),
+            Moved::Lost(left) => {
+                not_left(branch, left)?;
+                Err(ChangeError::Raced(branch.clone()))
+            }
             Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
         }
     }

@@ -6,7 +6,7 @@
 use super::super::land::Moved;
 use super::super::report::Note;
 use super::super::{Runner, RunnerError, Tip};
-use super::{ChangeError, Inside, RENEWALS, Written, blocked_notes, working, written};
+use super::{ChangeError, Inside, RENEWALS, Written, blocked_notes, not_left, working, written};
 use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::{Event, RUNNER_ID};
@@ -49,7 +49,7 @@ impl Runner<'_> {
                     notes.extend(blocked_notes(finished));
                     return Ok(Written { notes, ..written(branch, commit, &next.state) });
                 }
-                Moved::Lost => {}
+                Moved::Lost(left) => not_left(branch, left)?,
                 Moved::Blocked(words) => return Err(ChangeError::Blocked(branch.clone(), words)),
             }
         }
@@ -172,7 +172,7 @@ impl Runner<'_> {
                 let (run_id, notes) = (Some(inside.run_id.clone()), blocked_notes(finished));
                 Ok(Some(Written { run_id, notes, ..written }))
             }
-            Moved::Lost => Ok(None),
+            Moved::Lost(left) => not_left(branch, left).map(|()| None),
             Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
         }
     }

@@ -18,6 +18,7 @@ use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
+use crate::store::checkout::Finished;
 use crate::store::git_merge::Overruled;
 use crate::store::{Expected, RefName, StoreError, Swap, swap};
 
@@ -299,6 +300,14 @@ fn refuse_leased(branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
             Err(ChangeError::Leased(branch.clone(), run))
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// A working tree that has what its branch was not given is told before anything else.
+fn not_left(branch: &RefName, left: Vec<Finished>) -> Result<(), ChangeError> {
+    match left.into_iter().find(|done| done.obstacle().is_some()) {
+        Some(Finished::Blocked(_, by)) => Err(ChangeError::Blocked(branch.clone(), by)),
+        Some(Finished::Arrived(_) | Finished::Moot(_)) | None => Ok(()),
     }
 }
 

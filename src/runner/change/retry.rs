@@ -6,7 +6,7 @@
 use super::super::land::Moved;
 use super::super::slot::attempt_ref;
 use super::super::{Runner, RunnerError, Tip, recover};
-use super::{ChangeError, Inside, Written, blocked_notes, written};
+use super::{ChangeError, Inside, Written, blocked_notes, not_left, written};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::RECOVERY_ID;
 use crate::protocol::message::Message;
@@ -134,7 +134,10 @@ impl Runner<'_> {
                 }
                 Ok(Written { notes, overruled, ..written(branch, commit, &state) })
             }
-            Moved::Lost => Err(ChangeError::Raced(branch.clone())),
+            Moved::Lost(left) => {
+                not_left(branch, left)?;
+                Err(ChangeError::Raced(branch.clone()))
+            }
             Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
         }
     }

@@ -138,7 +138,9 @@ impl Runner<'_> {
         for lock in locks::list_locks(&self.repo.common_dir)? {
             let (path, age) = (shown(&lock.path), lock.age.as_secs());
             if lock.stale {
-                let text = format!("'{path}' was left by a runner that was killed; the next tick removes it");
+                let text = format!(
+                    "'{path}' was left by a runner that was killed; any verb but this one removes it"
+                );
                 found.push(Finding::new(Warning, "locks", text).hint("git aynig gc"));
             } else if !lock.ours && lock.age >= LOCK_OLD {
                 let text = format!("'{path}' is held by somebody else (age {age}s)");
@@ -153,7 +155,9 @@ impl Runner<'_> {
     pub(super) fn check_checkouts(&self, found: &mut Findings) -> Result<(), RunnerError> {
         for (dir, branch) in checkout::pending(self.repo) {
             let text = format!("'{}' does not yet have what {} holds", shown(&dir), name(&branch));
-            found.push(Finding::new(Warning, "checkouts", text).hint("commit or stash, then git aynig tick"));
+            found.push(
+                Finding::new(Warning, "checkouts", text).hint("commit or stash, then git aynig status"),
+            );
         }
         Ok(())
     }
