@@ -303,7 +303,7 @@ fn a_run_on_another_machine_is_canceled_and_retried() {
     assert_eq!(report["result"].as_str(), Some("fenced"));
     assert_eq!(net.states("work"), ["canceled", "working", "build"]);
     assert_eq!(a.git(&["show", &format!("{}:work", report["attempt"].as_str().unwrap())]), "work");
-    b.run(&["set-state", "stalled", "--remote", "origin", "-b", "work"]).expect(0);
+    b.run(&["set-state", "blocked", "--remote", "origin", "-b", "work"]).expect(0);
     b.run(&["status", "--remote", "origin", "work"]).expect(0);
 }
 
@@ -374,6 +374,34 @@ fn an_event_is_pushed_on_request_and_never_over_others() {
     let refused = a.run(&["set-state", "build", "-b", "work", "--push"]);
     assert!(refused.code == Some(3) && refused.stderr.contains("hint: git pull"), "{refused:?}");
     assert_eq!(net.rev("work"), other);
+}
+
+/// K11: a push whose answer never came may move the remote later. Nobody says that it failed.
+#[test]
+fn a_push_on_request_without_an_answer_is_neither_done_nor_failed() {
+    let net = Net::new(&[("build", DONE)]);
+    let a = net.machine("a");
+    let mut gate = net.life.gate("gate");
+    // Whoever pushes is gone before the remote has moved, and the remote goes on when it is let.
+    let gone = "p=$PPID; all=; while p=$(ps -o ppid= -p $p | tr -d ' '); do n=$(cat /proc/$p/comm); \
+                case $n in git|sh) all=\"$all $p\" ;; *) break ;; esac; done; kill -9 $all; read x <\"$T/gate\"";
+    net.hook("pre-receive", gone);
+    let said = a.run(&["set-state", "build", "-b", "work", "--push"]).expect(75).stderr;
+    let id = a.git(&["rev-parse", "work"]);
+    assert!(said.contains(&format!("whether 'origin' has {} is not known", &id[..10])), "{said}");
+    assert!(
+        said.contains("hint: git ls-remote origin refs/heads/work\nhint: git push origin work\n"),
+        "{said}"
+    );
+    gate.open();
+    eventually("it has it after all", || {
+        net.git(&["for-each-ref", "refs/heads/work"]).contains(&id).then_some(())
+    });
+    // What was never sent is said to be here alone.
+    std::fs::remove_dir_all(net.origin()).unwrap();
+    let said = a.run(&["set-state", "other", "-b", "work", "--push"]).expect(75).stderr;
+    assert!(said.contains("'work' is written here, and not on 'origin'"), "{said}");
+    assert!(said.contains("hint: git push origin work"), "{said}");
 }
 
 /// K37

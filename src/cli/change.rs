@@ -98,15 +98,23 @@ fn push(session: &Session, runner: &crate::runner::Runner<'_>, written: &Written
             .hint(format!("git push -u <remote> {word}"))
     })?;
     let (there, at) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
-    match push_branch(&session.repo, &remote, branch, written.commit, &runner.signature())? {
+    let pushed = push_branch(&session.repo, &remote, branch, written.commit, &runner.signature());
+    let pushed = pushed.map_err(|error| {
+        let failure = Failure::from(error);
+        let message = format!("'{shown}' is written here, and not on '{there}': {}", failure.message);
+        Failure { message, ..failure }.hint(format!("git push {at} {word}"))
+    })?;
+    match pushed {
         Swap::Won => Ok(()),
         Swap::Unknown { cause } => Err(Failure {
             code: 75,
             ..Failure::fatal(format!(
-                "'{shown}' is written here; whether '{there}' has it is not known: {}",
+                "'{shown}' is written here; whether '{there}' has {} is not known: {}",
+                written.commit.short(10),
                 escape(cause.as_bytes())
             ))
         }
+        .hint(format!("git ls-remote {at} {}", shell_word(branch.as_bytes())))
         .hint(format!("git push {at} {word}"))),
         Swap::Lost { .. } => Err(Failure {
             code: 3,

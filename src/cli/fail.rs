@@ -110,6 +110,7 @@ impl Failure {
             ChangeError::Leased(branch, _) => Some(at(branch).call("cancel")),
             ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => Some(at(branch).call("status")),
             ChangeError::NoBranch(branch) => Some(at(branch).list()),
+            ChangeError::ByHand(branch) => Some(at(branch).set("blocked")),
             ChangeError::NoTrigger(branch, _) => Some(at(branch).set("<state>")),
             ChangeError::NotVouched(_, commit) => {
                 Some(format!("git verify-commit {commit} && git show -s {commit}"))

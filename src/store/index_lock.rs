@@ -24,17 +24,21 @@ pub struct Copy {
     of: Option<(u64, u64, i64, i64)>,
 }
 
-/// The held lock of an index.
+/// A held lock of a file that Git locks too.
 #[derive(Debug)]
-pub struct IndexLock {
+pub(super) struct FileLock {
     lock: PathBuf,
     /// Goes after the lock itself.
     twin: Option<Twin>,
     left: bool,
 }
 
+/// The held lock of an index.
+#[derive(Debug)]
+pub struct IndexLock(FileLock);
+
 /// What tells one content of an index from another: Git renames a new file into its place.
-fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
+pub(super) fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(index).ok().map(|m| (m.ino(), m.size(), m.mtime(), m.mtime_nsec()))
 }
@@ -78,11 +82,14 @@ impl Drop for Copy {
     }
 }
 
-impl IndexLock {
-    /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
-    pub fn take(repo: &Repository, git_dir: &Path, patience: Duration) -> Result<Option<Self>, StoreError> {
-        let lock = Self::path(git_dir);
-        let mut twin = Some(Twin::plain(&repo.common_dir)?);
+impl FileLock {
+    /// Takes a lock; `None` where somebody held it all the time.
+    pub(super) fn take(
+        common_dir: &Path,
+        lock: PathBuf,
+        patience: Duration,
+    ) -> Result<Option<Self>, StoreError> {
+        let mut twin = Some(Twin::plain(common_dir)?);
         let until = Instant::now() + patience;
         loop {
             let taken = match &twin {
@@ -92,7 +99,7 @@ impl IndexLock {
             match taken.map_err(|error| (error.kind(), error)) {
                 Ok(()) => return Ok(Some(Self { lock, twin, left: false })),
                 Err((ErrorKind::AlreadyExists, _)) => {
-                    if locks::owner_of(&repo.common_dir, &lock)? == Owner::Gone {
+                    if locks::owner_of(common_dir, &lock)? == Owner::Gone {
                         continue;
                     }
                 }
@@ -113,12 +120,23 @@ impl IndexLock {
         }
     }
 
-    /// Leaves the lock where it is: it goes with the next sweep, which knows it by its twin.
-    pub(super) fn leave(mut self) {
+    fn leave(mut self) {
         if let Some(twin) = &mut self.twin {
             twin.stay();
             self.left = true;
         }
+    }
+}
+
+impl IndexLock {
+    /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
+    pub fn take(repo: &Repository, git_dir: &Path, patience: Duration) -> Result<Option<Self>, StoreError> {
+        Ok(FileLock::take(&repo.common_dir, Self::path(git_dir), patience)?.map(Self))
+    }
+
+    /// Leaves the lock where it is: it goes with the next sweep, which knows it by its twin.
+    pub(super) fn leave(self) {
+        self.0.leave();
     }
 
     /// Where the lock of a working tree's index is, whoever holds it.
@@ -128,7 +146,7 @@ impl IndexLock {
 
     /// What tells that the owner lives; `None` where the file system has no hard links.
     pub(super) fn file(&self) -> Option<&fs::File> {
-        self.twin.as_ref().map(Twin::file)
+        self.0.twin.as_ref().map(Twin::file)
     }
 
     /// True while a process of this tool, or a child of one, holds the lock of a working tree's index.
@@ -137,7 +155,7 @@ impl IndexLock {
     }
 }
 
-impl Drop for IndexLock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         if !self.left {
             locks::give_back(&self.lock, self.twin.as_mut());

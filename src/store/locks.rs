@@ -13,7 +13,7 @@
 
 use super::files::FilesRefs;
 use super::reading::{is_absent, path_of};
-use super::{RefName, StoreError, children, io_error};
+use super::{RefName, StoreError, children, config_edit, io_error};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File, OpenOptions};
@@ -272,7 +272,7 @@ pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> 
                 Some(locks) => locks,
                 None => {
                     let refs = lock_files(common_dir)?;
-                    locks.insert(refs.into_iter().chain(index_locks(common_dir)).collect::<Vec<_>>())
+                    locks.insert(refs.into_iter().chain(other_locks(common_dir)).collect::<Vec<_>>())
                 }
             };
             // The second link may also be the ref itself: then only the twin is left to remove.
@@ -306,9 +306,8 @@ pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let ours: Vec<_> = twins.iter().filter_map(|twin| Some((identity(twin)?, twin))).collect();
     let mut paths = lock_files(common_dir)?;
     // Git's own are no business of ours, and checked elsewhere.
-    let ours_of_indexes = index_locks(common_dir).into_iter();
-    paths
-        .extend(ours_of_indexes.filter(|path| identity(path).is_some_and(|i| ours.iter().any(|o| o.0 == i))));
+    let others = other_locks(common_dir).into_iter();
+    paths.extend(others.filter(|path| identity(path).is_some_and(|i| ours.iter().any(|o| o.0 == i))));
     paths.extend(
         ["packed-refs.lock", "HEAD.lock"].map(|f| common_dir.join(f)).into_iter().filter(|p| p.exists()),
     );
@@ -360,11 +359,14 @@ pub(super) fn lock_files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError
     Ok(found)
 }
 
-/// The locks of all working trees' indexes that are there now.
-fn index_locks(common_dir: &Path) -> Vec<PathBuf> {
+/// The locks of all working trees' indexes, and of the configuration, that are there now.
+fn other_locks(common_dir: &Path) -> Vec<PathBuf> {
     let others = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
     let all = others.map(|entry| entry.path()).chain([common_dir.to_owned()]);
-    all.map(|dir| dir.join("index.lock")).filter(|path| path.symlink_metadata().is_ok()).collect()
+    let indexes = all.map(|dir| dir.join("index.lock"));
+    let mut config = config_edit::path(common_dir).into_os_string();
+    config.push(".lock");
+    indexes.chain([PathBuf::from(config)]).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
 /// The twin's flock, where nobody holds it: its owner is dead.

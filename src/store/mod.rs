@@ -14,6 +14,7 @@ pub mod command_start;
 pub mod command_tree;
 pub mod commit;
 pub mod config;
+mod config_edit;
 mod disk;
 mod error;
 pub mod files;

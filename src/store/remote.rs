@@ -109,7 +109,13 @@ pub fn push_branch(
         Some(_) => return Ok(Swap::Lost { tip }),
     };
     store.set_patience(PUSH_MAX);
-    compare_and_swap(&store, branch, expected, new, by, "")
+    match compare_and_swap(&store, branch, expected, new, by, "") {
+        // It may have all of it, and move when nobody listens any more: that it did not move yet says nothing.
+        Err(StoreError::Remote { failure, message, .. }) if failure.may_pass() => {
+            Ok(Swap::Unknown { cause: message })
+        }
+        verdict => verdict,
+    }
 }
 
 fn is_branch(name: &RefName) -> bool {

@@ -49,7 +49,11 @@ fn a_branch_is_one_word_of_a_command_whatever_its_name() {
 fn a_stalled_branch_says_how_it_is_asked_again() {
     let rig = Rig::new();
     rig.set("work", "fail");
-    rig.aynig(&["set-state", "stalled", "-b", "work"]).expect(0);
+    let refused = rig.aynig(&["set-state", "stalled", "-b", "work"]).expect(129);
+    assert_eq!(hints(&refused), ["git aynig set-state blocked -b work"]);
+    let by_hand = ["commit-tree", "-p", "work", "-m", "x\n\ndwp-state: stalled", "work^{tree}"];
+    let by_hand = rig.git(&by_hand).trim().to_owned();
+    rig.git(&["update-ref", "refs/heads/work", &by_hand]);
     let status = rig.aynig(&["status", "work"]).expect(0).out;
     assert!(status.contains("waits for a person"), "nothing to ask for again: {status}");
     rig.set("work", "fail");

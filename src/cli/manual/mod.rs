@@ -192,13 +192,16 @@ lines do not count.
 A branch whose newest state event says 'aynig-state' goes on in that dialect; --dialect says otherwise.
 
 A trailer that the runner manages (dwp-run-id and the like) is refused, and so is a message that Git would not \
-read back as it was meant.";
+read back as it was meant. So is the state 'stalled', but inside a run: 'git aynig retry' would find nothing to ask for \
+again.
+
+Where --push is cut off, the remote may have the commit later: that is neither done nor failed, and the exit status 75.";
 
 /// `set-state`, sections.
 pub const SET_STATE_MORE: &str = "\
 Exit status:
   0    written
-  1    local changes in a working tree that has the branch checked out are in the way
+  1    local changes in a working tree that has the branch checked out are in the way, or it could not follow
   2    declined by the remote, or it cannot be signed
   3    the branch is leased, or was moved by somebody else
   75   try again later

@@ -15,7 +15,7 @@ use crate::protocol::dialect::Dialect;
 use crate::protocol::event::{Event, HOP};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::{Message, Trailer};
-use crate::protocol::name::StateName;
+use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
 use crate::store::checkout::Finished;
@@ -78,6 +78,11 @@ pub enum ChangeError {
     /// The head is not stalled.
     #[error("'{0}' is not stalled: nothing to retry")]
     NotStalled(RefName),
+    /// A person wrote what only a run ends with.
+    #[error(
+        "state 'stalled' is what a run ends with: written by hand there is nothing that could be tried again"
+    )]
+    ByHand(RefName),
     /// The trigger can't be found.
     #[error("cannot find what '{0}' answered: {1}")]
     NoTrigger(RefName, String),
@@ -134,6 +139,7 @@ impl ChangeError {
             ChangeError::Blocked(..) | ChangeError::Apart(..) => 1,
             ChangeError::NotVouched(..) => 2,
             ChangeError::Runner(error) => error.exit_code(),
+            ChangeError::ByHand(_) => 129,
             ChangeError::NoBranch(_)
             | ChangeError::Unborn(_)
             | ChangeError::NotLeased(_)
@@ -166,6 +172,9 @@ impl Runner<'_> {
             && self.is_of(inside, branch)
         {
             return self.set_state_inside(branch, next, asked, inside);
+        }
+        if next.state.as_str() == STALLED {
+            return Err(ChangeError::ByHand(branch.clone()));
         }
         let hop = inside.map(|i| i.hop.saturating_add(1));
         let own = |dialect: Dialect| hop.map(|hop| dialect.trailer(HOP, hop)).into_iter().collect();

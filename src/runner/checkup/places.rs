@@ -139,7 +139,7 @@ impl Runner<'_> {
             let (path, age) = (shown(&lock.path), lock.age.as_secs());
             if lock.stale {
                 let text = format!(
-                    "'{path}' was left by a runner that was killed; any verb but this one removes it"
+                    "'{path}' was left by a runner that was killed; the next tick removes it, as any verb does"
                 );
                 found.push(Finding::new(Warning, "locks", text).hint("git aynig gc"));
             } else if !lock.ours && lock.age >= LOCK_OLD {

@@ -277,7 +277,7 @@ impl<'r> Hooks<'r> {
     }
 
     fn config(&self, args: &[&str]) -> Result<(), StoreError> {
-        self.here().args(["--local"]).args(args).ok().map(drop)
+        super::config_edit::edit(self.repo, args)
     }
 
     fn is_inside(&self) -> bool {
