@@ -83,7 +83,7 @@ fn unwedged_remote(world: &World) -> Vec<String> {
 }
 
 /// Every lock in a Git directory that can be in anybody's way.
-fn locks(git_dir: &Path) -> Vec<String> {
+pub fn locks(git_dir: &Path) -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![git_dir.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

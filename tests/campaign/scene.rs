@@ -274,7 +274,7 @@ impl World {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     let mut source = from.as_os_str().to_owned();
     source.push("/.");
     let output = Command::new("cp").arg("-a").arg(&source).arg(to).output().unwrap();

@@ -1,0 +1,409 @@
+//! The user's own next command, after a verb of ours was killed, or refused something by the system, at any call.
+//!
+//! What outcomes do to working trees, `retry`, `set-state`, `hooks install` and `uninstall`. After each point the user
+//! goes on with plain Git: what they type works, or is kept from it by a lock at no more points than Git's own
+//! verb for the same change leaves one at, killed the same way; nothing that is on a branch is undone by their next
+//! commit. Then one verb of ours comes by, and nothing is left. `AYNIG_POINT=retry/rename:3:runner=KILL` replays one.
+//! For K28, K41, K43.
+
+use super::points::name_of;
+use super::row::{Dice, Sweep, full};
+use super::scene::copy;
+use super::support::life::{Done, Life, done};
+use super::trace::{self, Fault, Point, run};
+use nix::errno::Errno;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+
+const EDITS: &str = "rm dir/other; echo more >>file; mkdir new; echo n >new/file; chmod +x exec\n\
+                     echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// One verb, and what Git itself has for the same change.
+struct Case {
+    name: &'static str,
+    ours: &'static [&'static str],
+    gits: &'static [&'static str],
+    prepare: fn(&Life),
+    /// What the user types next, besides looking and committing.
+    next: &'static [&'static [&'static str]],
+}
+
+const CONFIG: &[&[&str]] = &[&["config", "user.nick", "a"], &["config", "--unset", "user.nick"]];
+
+const CASES: &[Case] = &[
+    Case {
+        name: "checkout",
+        ours: &["tick", "work"],
+        gits: &["merge", "-q", "--ff-only", "twin"],
+        prepare: asked,
+        next: &[],
+    },
+    Case {
+        name: "retry",
+        ours: &["retry", "work"],
+        gits: &["merge", "-q", "--ff-only", "twin"],
+        prepare: held_up,
+        next: &[],
+    },
+    Case {
+        name: "set-state",
+        ours: &["set-state", "other"],
+        gits: &["commit", "-q", "--allow-empty", "-m", "x"],
+        prepare: |_| {},
+        next: &[],
+    },
+    Case {
+        name: "push",
+        ours: &["set-state", "other", "--push"],
+        gits: &["push", "-q", "origin", "twin:refs/heads/work"],
+        prepare: shared,
+        next: &[&["fetch", "-q"]],
+    },
+    Case {
+        name: "install",
+        ours: &["hooks", "install"],
+        gits: &["config", "receive.advertisePushOptions", "true"],
+        prepare: |_| {},
+        next: CONFIG,
+    },
+    Case {
+        name: "uninstall",
+        ours: &["hooks", "uninstall"],
+        gits: &["config", "--unset", "receive.advertisePushOptions"],
+        prepare: |life| drop(life.run(&["hooks", "install"]).expect(0)),
+        next: CONFIG,
+    },
+];
+
+/// `work` is checked out and asks for `build`; `twin` is a commit on it that does the same.
+fn asked(life: &Life) {
+    life.event("work", "build", "");
+}
+
+fn held_up(life: &Life) {
+    asked(life);
+    life.write("file", "mine\n");
+    life.tick(&["work"]).expect(1);
+    life.git(&["checkout", "-q", "--", "file"]);
+}
+
+fn shared(life: &Life) {
+    let origin = life.repo.home().join("origin.git");
+    life.git(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
+    life.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+    life.git(&["push", "-qu", "origin", "work"]);
+}
+
+struct World {
+    life: Life,
+    saved: tempfile::TempDir,
+}
+
+impl World {
+    fn new(case: &Case) -> Self {
+        let life = Life::new(&[("build", EDITS)]);
+        life.git(&["config", "gc.auto", "0"]);
+        life.write("exec", "x\n");
+        life.write(".git/hooks/post-commit", "#!/bin/sh\nexit 0");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(life.path(".git/hooks/post-commit"), executable).unwrap();
+        life.git(&["add", "exec"]);
+        life.git(&["commit", "-qm", "exec"]);
+        life.git(&["checkout", "-qb", "work"]);
+        (case.prepare)(&life);
+        life.git(&["checkout", "-q", "-b", "twin"]);
+        life.git(&["rm", "-q", "dir/other"]);
+        life.write("file", "one\nmore\n");
+        life.write("new/file", "n\n");
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-qm", "twin"]);
+        life.git(&["checkout", "-q", "work"]);
+        let world = Self { life, saved: tempfile::Builder::new().prefix("aynig next ").tempdir().unwrap() };
+        copy(&world.base(), world.saved.path());
+        world
+    }
+
+    fn base(&self) -> PathBuf {
+        self.life.repo.home().parent().unwrap().to_owned()
+    }
+
+    fn reset(&self) {
+        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
+            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
+            std::fs::remove_dir_all(entry.path()).unwrap();
+        }
+        copy(self.saved.path(), &self.base());
+    }
+
+    fn command(&self, case: &Case, ours: bool) -> Command {
+        let mut command = match ours {
+            true => self.life.aynig(case.ours),
+            false => self.life.repo.command("git"),
+        };
+        if !ours {
+            command.args(case.gits);
+        }
+        command.env("AYNIG", if case.ours[0] == "tick" { "1" } else { "0" });
+        command.current_dir(self.life.repo.path());
+        command
+    }
+
+    fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Done {
+        let mut git = self.life.repo.command("git");
+        done(git.current_dir(self.life.repo.path()).env("AYNIG", "0").args(args).output().unwrap())
+    }
+
+    /// What the user types next; what of it a lock keeps from working, and what fails otherwise.
+    fn next(&self, case: &Case) -> (Vec<String>, Vec<String>) {
+        let own: [&[&str]; 2] =
+            [&["status", "--porcelain"], &["commit", "-q", "--allow-empty", "-m", "mine"]];
+        let (mut locked, mut bad) = (Vec::new(), Vec::new());
+        for args in own.iter().chain(case.next) {
+            let did = self.git(args);
+            if did.code != Some(0) {
+                let list = if did.stderr.contains(".lock") { &mut locked } else { &mut bad };
+                list.push(format!("git {}: {}", args.join(" "), did.stderr.trim()));
+            }
+        }
+        (locked, bad)
+    }
+
+    /// What is on the branch of an outcome is still there.
+    fn undone(&self) -> Option<String> {
+        let outcome = "--grep=^dwp-state: done$";
+        let outcome = self.git(&["log", "-1", "--format=%H", outcome, "work"]).stdout.trim().to_owned();
+        if outcome.is_empty() {
+            return None;
+        }
+        let undone = self.git(&["diff", "--stat", &outcome, "work"]).stdout;
+        (!undone.is_empty()).then(|| format!("K28: the next commit took back: {undone}"))
+    }
+
+    fn locks(&self) -> Vec<String> {
+        super::judge::locks(&self.life.repo.git_dir())
+    }
+
+    /// Configuration and hooks, byte for byte.
+    fn theirs(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let git_dir = self.life.repo.git_dir();
+        let mut all = super::support::life::tree_of(&git_dir.join("hooks"));
+        all.insert("config".into(), std::fs::read(git_dir.join("config")).unwrap());
+        all.into_iter().collect()
+    }
+}
+
+fn faults(point: &Point, object: &str) -> Vec<Fault> {
+    if point.role == "shell" || point.role.starts_with("command") || point.call == "read" {
+        return Vec::new();
+    }
+    let errors: &[Errno] = match point.call.as_str() {
+        "write" if object.starts_with("pipe:") => &[],
+        // Of a file that can't be removed Git says so and goes on, as it does in a merge of the user's own.
+        "unlink" if point.role.starts_with("git-read-tree") && !object.ends_with(".lock") => &[],
+        "open" | "write" | "copy" => &[Errno::ENOSPC, Errno::EIO],
+        "rename" | "link" => &[Errno::EACCES, Errno::ENOSPC],
+        "mkdir" | "unlink" | "sync" => &[Errno::EIO],
+        _ => &[],
+    };
+    let errors = errors.iter().copied().map(Fault::Error);
+    [Fault::Kill, Fault::KillTree].into_iter().chain(errors).collect()
+}
+
+#[derive(Default)]
+struct Found {
+    counts: BTreeMap<String, u64>,
+    bad: Vec<String>,
+}
+
+impl Found {
+    fn count(&mut self, what: String) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+}
+
+/// Every point of Git's own verb where a kill leaves a lock in the way.
+fn of_gits(world: &World, case: &Case) -> u64 {
+    world.reset();
+    let calm = run(&world.command(case, false), None);
+    assert_eq!(calm.code, Some(0), "{}: {:?}", case.name, case.gits);
+    let mut blocked = 0;
+    for (point, object) in calm.calls {
+        if faults(&point, &object).is_empty() {
+            continue;
+        }
+        world.reset();
+        run(&world.command(case, false), Some((&point, Fault::Kill)));
+        blocked += u64::from(!world.next(case).0.is_empty());
+    }
+    blocked
+}
+
+fn disturb(
+    world: &World,
+    case: &Case,
+    point: &Point,
+    fault: Fault,
+    before: &[(PathBuf, Vec<u8>)],
+    found: &mut Found,
+) {
+    let trace = run(&world.command(case, true), Some((point, fault)));
+    let Some(object) = trace.hit else { return found.count("not reached".to_owned()) };
+    found.count("points".to_owned());
+    let (locked, mut bad) = world.next(case);
+    if !locked.is_empty() {
+        let how = match fault {
+            Fault::Kill => "after a kill",
+            Fault::KillTree => "after all of it was killed",
+            Fault::Error(_) => "after an error",
+        };
+        found.count(format!("{}: a lock in the way {how}", case.name));
+    }
+    bad.extend(world.undone());
+    if trace.hung {
+        bad.push("V16: it hung".to_owned());
+    }
+    // One verb of ours, whichever, and what is ours is gone; what a child of ours left, once it is old.
+    world.life.run(&["status"]);
+    if !world.next(case).0.is_empty() {
+        found.count(format!("{}: until 10 s later", case.name));
+        let mut later = world.life.aynig(&["status"]);
+        age(&mut later);
+        later.output().unwrap();
+    }
+    let (locked, more) = world.next(case);
+    bad.extend(locked.into_iter().map(|what| format!("K43: blocked after the next verb: {what}")));
+    bad.extend(more);
+    bad.extend(world.undone());
+    bad.extend(ends(world, case, before));
+    bad.extend(world.locks().into_iter().map(|lock| format!("K43: left: {lock}")));
+    let base = world.base().to_string_lossy().into_owned();
+    for what in bad {
+        let line = format!("AYNIG_POINT='{}/{point}={}' ({object}): {what}", case.name, name_of(fault));
+        let line = line.replace(&base, "");
+        eprintln!("VIOLATION: {line}");
+        found.bad.push(line);
+    }
+}
+
+/// The same verb again comes to the same end as if nothing had been.
+fn ends(world: &World, case: &Case, before: &[(PathBuf, Vec<u8>)]) -> Vec<String> {
+    let mut bad = Vec::new();
+    match case.name {
+        "checkout" | "retry" => {
+            let mut status = world.git(&["status", "--porcelain"]).stdout;
+            if !status.is_empty() {
+                // A child that outlived its runner may be at it yet.
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                world.life.run(&["status"]);
+                status = world.git(&["status", "--porcelain"]).stdout;
+            }
+            if !status.is_empty() {
+                bad.push(format!("K45: the working tree has changes: {status}"));
+            }
+            if case.name == "retry" {
+                let again = world.life.run(&["retry", "work"]);
+                let landed = world.life.show("work", "file") == "one\nmore";
+                if !landed || !matches!(again.code, Some(0 | 128)) {
+                    bad.push(format!("K28: retry again: {again:?}"));
+                }
+            }
+        }
+        "install" | "uninstall" => {
+            let undone = world.life.run(&["hooks", "uninstall"]);
+            if undone.code != Some(0) || world.theirs() != before {
+                bad.push(format!("K41: uninstall gives back something else: {undone:?}"));
+            }
+        }
+        _ => {
+            let again = world.life.run(&["set-state", "again"]);
+            if again.code != Some(0) {
+                bad.push(format!("K11: {again:?}"));
+            }
+        }
+    }
+    bad
+}
+
+/// Eleven seconds later.
+fn age(command: &mut Command) {
+    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+    if std::path::Path::new(library).exists() {
+        command.env("LD_PRELOAD", library).env("FAKETIME", "+20s").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    } else {
+        std::thread::sleep(std::time::Duration::from_secs(11));
+    }
+}
+
+fn one(case: &Case, dice: &mut Dice, only: Option<&str>) -> Found {
+    let mut found = Found::default();
+    let wanted = only.map(|only| only.split_once('/').unwrap());
+    if wanted.is_some_and(|(name, _)| name != case.name) {
+        return found;
+    }
+    let world = World::new(case);
+    let before = {
+        world.life.run(&["hooks", "uninstall"]);
+        world.theirs()
+    };
+    let gits = if full() && only.is_none() { Some(of_gits(&world, case)) } else { None };
+    world.reset();
+    let calm = run(&world.command(case, true), None);
+    let mut points: Vec<(Point, Fault)> = calm
+        .calls
+        .into_iter()
+        .flat_map(|(point, object)| {
+            faults(&point, &object).into_iter().map(move |fault| (point.clone(), fault))
+        })
+        .collect();
+    match wanted {
+        Some((_, name)) => points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == name),
+        None if !full() => points = dice.sample(points, 3),
+        None => {}
+    }
+    eprintln!("{}: {} points, git's own: {gits:?} blocked", case.name, points.len());
+    for (point, fault) in points {
+        world.reset();
+        disturb(&world, case, &point, fault, &before, &mut found);
+    }
+    if let Some(gits) = gits {
+        found
+            .counts
+            .insert(format!("{}: a lock in the way after a kill of git {}", case.name, case.gits[0]), gits);
+    }
+    found
+}
+
+#[test]
+fn commands() {
+    let what = "a kill and an error at each call of checkout, retry, set-state, hooks install and uninstall; then plain Git";
+    let figure = ">= 500 points; nothing undone; after the next verb nothing in the way";
+    let sweep = Sweep::begin("next-commands", what, figure);
+    if let Some(why) = trace::unable() {
+        return sweep.skip(why);
+    }
+    let only = std::env::var("AYNIG_POINT").ok();
+    if only.is_none() {
+        sweep.at_least("points", 10, 500);
+    }
+    let (queue, all) = (Mutex::new(CASES.iter()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for n in 0..2 {
+            let (queue, all, only, mut dice) = (&queue, &all, only.as_deref(), sweep.dice().of(n));
+            scope.spawn(move || {
+                loop {
+                    let Some(case) = queue.lock().unwrap().next() else { break };
+                    let found = one(case, &mut dice, only);
+                    all.lock().unwrap().push(found);
+                }
+            });
+        }
+    });
+    for found in all.into_inner().unwrap() {
+        found.counts.iter().for_each(|(what, n)| sweep.count(what, *n));
+        found.bad.iter().for_each(|bad| sweep.bad(bad.as_str()));
+    }
+    sweep.end();
+}
