@@ -49,7 +49,7 @@ fn shown(validation: &Validation) -> Value {
             json!("reserved_path_violation")
         }
         Fault::Exclusive => json!("mutually_exclusive_requests"),
-        Fault::NoObjection => json!("challenge_required"),
+        Fault::NoObjection => json!("challenge_requirement_violated"),
         Fault::UnknownPhase => json!("unknown_phase"),
         Fault::MissingField => {
             actual["error_field"] = place;

@@ -167,7 +167,7 @@ pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
 }
 
 /// Appends to a file, creating it where there is none.
-pub(super) fn append(root: &Root, path: &Path, text: &str) -> Result<(), GovernedError> {
+pub(crate) fn append(root: &Root, path: &Path, text: &str) -> Result<(), GovernedError> {
     let is_new = kind(root, path)?.is_none();
     if is_new && let Some(folder) = path.parent() {
         make_dirs(root, folder)?;
@@ -213,7 +213,7 @@ pub(super) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError
 }
 
 /// A file's bytes; `None` where there is none.
-pub(super) fn read(root: &Root, path: &Path) -> Result<Option<Vec<u8>>, GovernedError> {
+pub(crate) fn read(root: &Root, path: &Path) -> Result<Option<Vec<u8>>, GovernedError> {
     read_within(root, path, FILE_MAX)
 }
 

@@ -15,6 +15,7 @@ pub(super) const HISTORY: &str = ".agentxchain/history.jsonl";
 pub(super) const LEDGER: &str = ".agentxchain/decision-ledger.jsonl";
 pub(super) const EVENTS: &str = ".agentxchain/events.jsonl";
 pub(super) const REPO_DECISIONS: &str = ".agentxchain/repo-decisions.jsonl";
+pub(super) const RUN_HISTORY: &str = ".agentxchain/run-history.jsonl";
 pub(super) const TALK: &str = "TALK.md";
 
 /// What one operation does to a project's files.

@@ -58,6 +58,7 @@ pub use ops::accept::{AcceptOptions, Accepted, Resolution, accept_turn};
 pub use ops::approve::{CompletionApproved, PhaseApproved, approve_completion_gate, approve_phase_gate};
 pub use ops::assign::{Assigned, assign_turn};
 pub use ops::block::{Block, Blocked, Escalated, Escalation, escalate, mark_run_blocked};
+pub(crate) use ops::init::init_next_run;
 pub use ops::init::{Initialized, Reactivated, Reactivation, init_run, reactivate_run};
 pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};

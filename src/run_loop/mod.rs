@@ -82,6 +82,9 @@ pub trait Callbacks {
 pub struct LoopOptions {
     /// Most turns that are accepted; `run_loop.max_turns` of the configuration by default, else 50.
     pub max_turns: Option<u64>,
+    /// A result that is invalid is rejected, and its turn done again while it may be; without it the loop ends, and
+    /// the turn is the caller's to reject.
+    pub reject_invalid: bool,
 }
 
 /// Drives a run until it is completed, blocked, held, stopped, or has had its turns.
@@ -93,7 +96,8 @@ pub fn run_loop(
 ) -> LoopReport {
     let configured = || config.get("run_loop")?.get("max_turns")?.as_u64();
     let max_turns = options.max_turns.or_else(configured).unwrap_or(50);
-    let mut driver = Driver { root, config, callbacks, max_turns, report: LoopReport::new() };
+    let rejects = options.reject_invalid;
+    let mut driver = Driver { root, config, callbacks, max_turns, rejects, report: LoopReport::new() };
     let stop_reason = match driver.initialized() {
         Err(stop) => stop,
         Ok(()) => loop {
@@ -113,6 +117,7 @@ struct Driver<'a> {
     config: &'a Config,
     callbacks: &'a mut dyn Callbacks,
     max_turns: u64,
+    rejects: bool,
     report: LoopReport,
 }
 
@@ -298,6 +303,16 @@ impl Driver<'_> {
                 Ok(())
             }
             Err(error @ GovernedError::Conflict { .. }) => self.conflicted(turn, error),
+            // What a worker did wrong, it may do again.
+            Err(GovernedError::InvalidResult(validation)) if self.rejects => {
+                let stage = validation.stage.map_or("schema", |stage| stage.name());
+                let reason = validation.errors.first().cloned().unwrap_or_default();
+                self.reject(turn, stage, validation.errors, &reason)
+            }
+            Err(
+                error @ (GovernedError::OverrideRefused { .. }
+                | GovernedError::PolicyViolation { escalated: None, .. }),
+            ) if self.rejects => self.reject(turn, "protocol", vec![error.to_string()], &error.to_string()),
             Err(error) => {
                 self.record(turn, false, Some(error.to_string()));
                 self.stop(StopReason::Blocked, error)

@@ -1,5 +1,6 @@
 //! Governed runs on branches, by the real binary.
 
+mod again;
 mod guarded;
 mod rig;
 mod runs;

@@ -62,7 +62,12 @@ fn result(dispatch: &Dispatch<'_>, more: Value) -> Dispatched {
 }
 
 fn drive(project: &Project, caller: &mut Caller<'_>, max_turns: u64) -> LoopReport {
-    run_loop(&project.root(), &project.config, caller, &LoopOptions { max_turns: Some(max_turns) })
+    run_loop(
+        &project.root(),
+        &project.config,
+        caller,
+        &LoopOptions { max_turns: Some(max_turns), ..LoopOptions::default() },
+    )
 }
 
 #[test]

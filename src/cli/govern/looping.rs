@@ -69,7 +69,7 @@ pub fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
     let context = folder(&args.root)?;
     let mut answers =
         Answers { worker: &args.worker, approve: args.approve, quiet: global.quiet || args.json };
-    let options = LoopOptions { max_turns: Some(args.max_turns) };
+    let options = LoopOptions { max_turns: Some(args.max_turns), reject_invalid: true };
     let report = run_loop(&context.root, &context.config, &mut answers, &options);
     if args.json {
         let history: Vec<_> = report

@@ -12,7 +12,7 @@ use super::args::{Start, Where};
 use super::next::{Next, TURN};
 use super::place::{self, Done};
 use super::turn::begun;
-use crate::governed::{Config, GovernedError, Root, disk, load_state};
+use crate::governed::{Config, GovernedError, Root, RunStatus, disk, init_next_run, init_run, load_state};
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::settings::CommandsFrom;
@@ -31,39 +31,59 @@ exec git aynig govern turn
 /// What of the run's files is nobody's but a process's at work.
 const IGNORED: &str = "/locks/\n/transactions/\n";
 
+/// How Git merges what two runs append to: both sides' lines.
+const MERGED: &str = "*.jsonl merge=union\n";
+const TALK_MERGED: &str = "/TALK.md merge=union\n";
+
 /// `git aynig govern start`.
 pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     if args.place.root.is_some() {
-        return place::change(global, &args.place, |root, config| begin(root, config, args.role.as_deref()));
+        return place::change(global, &args.place, |root, config| {
+            begin(root, config, args.role.as_deref(), false)
+        });
     }
     prepare(global, &args.place).map_err(|failed| args.place.there(failed))?;
+    let adopts = is_another_tools(global, &args.place)?;
     place::change_or_begin(global, &args.place, true, |root, config| {
         scaffold(root, config)?;
-        let mut begun = begin(root, config, args.role.as_deref())?;
+        let mut begun = begin(root, config, args.role.as_deref(), adopts)?;
         begun.paths.push(".aynig/command/turn".to_owned());
         Ok(begun)
     })
 }
 
-fn begin(root: &Root, config: &Config, role: Option<&str>) -> Result<Done, GovernedError> {
+/// Begins a run, or takes one up (`adopts`) that another tool of the format began and no state of the branch's says.
+fn begin(root: &Root, config: &Config, role: Option<&str>, adopts: bool) -> Result<Done, GovernedError> {
     if let Some(role) = role
         && !config.roles().any(|known| known == role)
     {
         return Err(GovernedError::NoSuchRole { role: role.to_owned() });
     }
-    // A run that is over, or under way, is refused by the operation itself.
-    match load_state(root, config) {
-        Ok(state) if state.run_id().is_some() => {
-            crate::governed::init_run(root, config)?;
+    // One that is under way is refused by the operation itself.
+    let state = match load_state(root, config) {
+        Ok(state) if state.status() == Some(RunStatus::Completed) => init_next_run(root, config)?.state,
+        Ok(state) if state.run_id().is_some() && adopts => {
+            let run = state.run_id().unwrap_or_default().to_owned();
+            return Ok(Done::new(state, format!("run {run} taken up")));
         }
-        Ok(_) | Err(GovernedError::NoState { .. }) => {}
+        Ok(state) if state.run_id().is_some() => init_run(root, config)?.state,
+        Ok(_) | Err(GovernedError::NoState { .. }) => begun(root, config)?,
         Err(error) => return Err(error),
-    }
-    let state = begun(root, config)?;
+    };
     let run = state.run_id().unwrap_or_default().to_owned();
     let mut done = Done::new(state, format!("run {run} begun"));
     done.next = role.map(|role| Next::Turn(role.to_owned()));
     Ok(done)
+}
+
+/// True for a branch whose head says no state: what run it holds is nobody's whose command could answer.
+fn is_another_tools(global: &Global, place: &Where) -> Result<bool, Failure> {
+    let session = Session::open(global)?;
+    let settings = session.settings(&Flags { remote: place.remote.clone(), ..Flags::default() })?;
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(&settings, &interrupt)?;
+    let branch = session.branch_or_current(place.branch.as_deref(), "govern start -b <branch>")?;
+    Ok(runner.fresh_tip(&branch)?.is_some_and(|tip| tip.event.is_none()))
 }
 
 /// Makes sure that a command answers each role.
@@ -93,7 +113,8 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
     if !place.json {
         output::line("Wrote .aynig/command/turn/ for them");
     }
-    Err(failed
+    // Written down, but stopped: a refusal would have changed nothing.
+    Err(Failure { code: 1, ..failed }
         .hint("git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start"))
 }
 
@@ -117,8 +138,27 @@ fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failur
 
 /// Puts what is missing into a checkout.
 fn scaffold(root: &Root, config: &Config) -> Result<(), GovernedError> {
-    disk::scaffold(root, &root.folder().join(".agentxchain/.gitignore"), IGNORED, 0o666)?;
+    let folder = root.folder().join(".agentxchain");
+    disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
+    disk::scaffold(root, &folder.join(".gitattributes"), MERGED, 0o666)?;
+    merges_talk(root)?;
     commands(root, config.roles())
+}
+
+/// Has Git merge the talk of two runs as it merges their logs, unless the project says how.
+fn merges_talk(root: &Root) -> Result<(), GovernedError> {
+    let path = root.folder().join(".gitattributes");
+    let rules = disk::read(root, &path)?.unwrap_or_default();
+    let rules = String::from_utf8_lossy(&rules);
+    if rules.lines().any(|line| line.contains("TALK.md")) {
+        return Ok(());
+    }
+    let text = if rules.is_empty() || rules.ends_with('\n') {
+        TALK_MERGED.to_owned()
+    } else {
+        format!("\n{TALK_MERGED}")
+    };
+    disk::append(root, &path, &text)
 }
 
 /// A command for each of these roles, where there is none.

@@ -8,10 +8,11 @@ use super::args::{Look, Where};
 use super::next::Next;
 use super::place::{PROJECT, failure};
 use crate::governed::{
-    Config, GovernedError, Root, State, context_of, get_active_turns, load_context, load_state,
+    Config, GovernedError, Root, RunStatus, State, context_of, get_active_turns, load_context, load_state,
 };
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
+use crate::runner::Tip;
 use crate::store::{RefName, Store};
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
@@ -27,8 +28,11 @@ pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
 fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     if let Some(folder) = &args.place.root {
         let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
-        let state = load_state(&context.root, &context.config).map_err(|e| failure(&e))?;
-        show(&state, &context.config, None, &args.place);
+        match load_state(&context.root, &context.config) {
+            Ok(state) => show(&state, &context.config, None, &args.place, None),
+            Err(GovernedError::NoState { .. }) => nothing(&args.place),
+            Err(error) => return Err(failure(&error)),
+        }
         return Ok(0);
     }
     let session = Session::open(global)?;
@@ -60,8 +64,32 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     let (state, config) = found?;
     // Named, also where it is the current one: the hint may be pasted elsewhere.
     let place = Where { branch: Some(OsStr::from_bytes(branch.short()).to_owned()), ..args.place.clone() };
-    show(&state, &config, Some(&branch), &place);
+    let held = held(&tip, &branch, &place.flags());
+    show(&state, &config, Some(&branch), &place, held);
     Ok(0)
+}
+
+/// What goes on from here where the branch's head says more than the run does: a lease, or the end of one that
+/// changed nothing of the run.
+fn held(tip: &Tip, branch: &RefName, place: &str) -> Option<String> {
+    let Some(event) = &tip.event else {
+        return Some(format!("nobody's: the branch has no state; git aynig govern start{place}"));
+    };
+    if event.is_working() {
+        return Some("a turn is being taken".to_owned());
+    }
+    let is_stalled = event.state_name().is_some_and(|state| state.as_str() == "stalled");
+    is_stalled.then(|| format!("a person: the turn stalled; git aynig retry {}", shell_word(branch.short())))
+}
+
+/// A folder without a run.
+fn nothing(place: &Where) {
+    if place.json {
+        let object = json!({ "schema": "aynig.govern/1", "branch": null, "state": "", "run": null });
+        return output::line(&output::json(&object));
+    }
+    output::line("run       none yet");
+    output::line(&escape(format!("next      git aynig govern start{}", place.flags()).as_bytes()));
 }
 
 fn tempfile(session: &Session) -> Result<std::path::PathBuf, Failure> {
@@ -100,7 +128,7 @@ fn copy(store: &dyn Store, tree: ObjectId, to: &Path) -> Result<Option<Vec<u8>>,
     Ok(config)
 }
 
-fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where) {
+fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where, held: Option<String>) {
     let next = Next::of(state, config);
     let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
     if place.json {
@@ -131,7 +159,7 @@ fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where)
     let detail = state.blocked_reason().and_then(|reason| reason.get("recovery")?.get("detail")?.as_str());
     say("blocked", state.blocked_on().unwrap_or_default());
     say("detail", detail.unwrap_or_default());
-    say("next", &hint(&next, state, &place.flags()));
+    say("next", &held.unwrap_or_else(|| hint(&next, state, &place.flags())));
 }
 
 /// What goes on from here, as a command where it is a person's.
@@ -143,6 +171,16 @@ fn hint(next: &Next, state: &State, place: &str) -> String {
         Next::Gate | Next::Blocked if state.pending_phase_transition().is_some() => {
             format!("a person: git aynig govern approve-phase{place}")
         }
+        // The run is active, and its turn can't be given to a worker: done by hand, or again.
+        Next::Blocked if state.status() == Some(RunStatus::Active) => match get_active_turns(state).first() {
+            Some(turn) => {
+                format!(
+                    "a person: git aynig govern reject{place} -m <reason> {}",
+                    shell_word(turn.id().as_bytes())
+                )
+            }
+            None => format!("a person: git aynig govern assign{place} <role>"),
+        },
         Next::Blocked if state.pending_run_completion().is_none() => {
             format!("a person; then: git aynig govern unblock{place}")
         }

@@ -1,11 +1,12 @@
-//! Beginning a run, and letting a blocked one go on.
+//! Beginning a run, also after one that is completed, and letting a blocked one go on. Implements G15.
 
 use super::super::events::{self, Kind};
-use super::super::journal::Change;
-use super::super::next::{Event, Verb, admit, next_state};
+use super::super::journal::{Change, RUN_HISTORY};
+use super::super::json;
+use super::super::next::{Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::root::Root;
-use super::super::state::{self, State};
+use super::super::state::{self, RunStatus, State};
 use super::super::{Config, GovernedError};
 use super::locked;
 use serde_json::{Value, json};
@@ -42,6 +43,51 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
         }
         let line = events::event(root, Kind::RunStarted, &next, None, json!({}));
         Change::new("init_run", &state, next.clone()).events(vec![line]).commit(root)?;
+        Ok(Initialized { state: next })
+    })
+}
+
+/// Begins a run after one that is completed: that one is summed up in `run-history.jsonl`; history, ledger and
+/// decisions stay.
+///
+/// # Errors
+/// [`Refusal::NotAllowed`](super::super::Refusal::NotAllowed) unless the run is completed;
+/// [`GovernedError::Locked`].
+pub fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
+    locked(root, Some(config), |_| {
+        let old = state::require(root)?;
+        let status = old.status();
+        if status != Some(RunStatus::Completed) {
+            return Err(Refusal::NotAllowed { verb: Verb::Initialize, status }.into());
+        }
+        let gates: Vec<&str> =
+            config.part("gates").into_iter().flatten().map(|(id, _)| id.as_str()).collect();
+        let phase = config.first_phase().unwrap_or("planning");
+        let fresh = State::idle(config.project("id").unwrap_or("project"), phase, &gates);
+        let event = Event::Initialize {
+            run_id: root.id("run"),
+            at: root.now(),
+            run_budget: config.budget("per_run_max_usd"),
+            first_phase: config.first_phase().map(str::to_owned),
+        };
+        let next = next_state(&fresh, &event)?;
+        let of = |key: &str| old.get(key).cloned().unwrap_or(Value::Null);
+        let record = json!({
+            "schema_version": "0.1",
+            "run_id": of("run_id"),
+            "project_id": of("project_id"),
+            "status": of("status"),
+            "phase": of("phase"),
+            "created_at": of("created_at"),
+            "completed_at": of("completed_at"),
+            "last_completed_turn_id": of("last_completed_turn_id"),
+            "budget_status": of("budget_status"),
+            "phase_gate_status": of("phase_gate_status"),
+            "recorded_at": root.now(),
+        });
+        let line = events::event(root, Kind::RunStarted, &next, None, json!({ "after": of("run_id") }));
+        let change = Change::new("init_run", &old, next.clone());
+        change.append(RUN_HISTORY, json::line(&record)).events(vec![line]).commit(root)?;
         Ok(Initialized { state: next })
     })
 }
