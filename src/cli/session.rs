@@ -53,7 +53,7 @@ impl Session {
         let config = Config::new(&repo, &config::read(&repo)?);
         repo.set_durable(config.durable()?);
         if config.commands_from()? == CommandsFrom::Nowhere {
-            repo.without_lazy_fetch();
+            repo.confine();
         }
         Ok(Self { repo, config, quiet, short_environment: false })
     }

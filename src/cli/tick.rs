@@ -71,7 +71,7 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     if args.detach {
         return detach(&session, &args.ticking);
     }
-    let (settings, selection) = prepare(&session, &args.ticking)?;
+    let (settings, selection) = prepare(&mut session, global, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.insistence());
     let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
@@ -103,7 +103,7 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
                 .ok_or_else(|| Failure::usage(format!("'{text}' is no duration; say 90, 90s or 5m")))?,
         ),
     };
-    let (settings, selection) = prepare(&session, &args.ticking)?;
+    let (settings, selection) = prepare(&mut session, global, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.insistence());
     let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
@@ -160,7 +160,7 @@ fn signal_code(calling: &Calling<'_>, code: i32) -> i32 {
     }
 }
 
-fn prepare(session: &Session, args: &Ticking) -> Result<(Settings, Selection), Failure> {
+fn prepare(session: &mut Session, global: &Global, args: &Ticking) -> Result<(Settings, Selection), Failure> {
     session.warn_ignored();
     let mut settings = session.settings(&args.flags())?;
     if settings.commands_from == CommandsFrom::Nowhere {
@@ -170,6 +170,8 @@ fn prepare(session: &Session, args: &Ticking) -> Result<(Settings, Selection), F
         if !(asks && trust::ask(session)?) {
             return Err(session.not_trusted());
         }
+        // What was kept from it until now is not any more.
+        *session = Session::open(global)?;
         settings.commands_from = trust::default_source(session)?;
     }
     Ok((settings, args.selection(session)?))

@@ -380,7 +380,7 @@ impl RunnerError {
             RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => {
                 if transient(source) { 75 } else { 128 }
             }
-            RunnerError::Signing { .. } => 2,
+            RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => 2,
             RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
                 RemoteFailure::Declined => 2,
                 RemoteFailure::Denied | RemoteFailure::InTheWay | RemoteFailure::Unknown => 128,

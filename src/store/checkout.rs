@@ -78,6 +78,7 @@ fn try_on(
     (old, new): (ObjectId, ObjectId),
     again: bool,
 ) -> Result<Fit<Fitted>, StoreError> {
+    repo.git.with_plain_files(&at.git_dir)?;
     let copy = Copy::of(repo, &at.git_dir)?;
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
     let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);

@@ -127,6 +127,12 @@ pub enum StoreError {
         /// What Git or the remote said, one line.
         message: String,
     },
+    /// Something that the repository's own configuration names would be started, and nobody trusts that.
+    #[error("not trusted: {what} would run")]
+    Untrusted {
+        /// What it is.
+        what: &'static str,
+    },
     /// gix could not do it.
     #[error("cannot {what}: {message}")]
     Gix {

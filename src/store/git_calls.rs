@@ -3,6 +3,7 @@
 //! Every call names its Git directory and index; none depends on the folder that the process stands in.
 //! Answers are exit statuses and machine formats, never wording.
 
+use super::confined::of_signatures;
 use super::git_command::{Git, GitCommand, GitOutput};
 use super::{NewCommit, RefName, StoreError, commit};
 use crate::protocol::id::ObjectId;
@@ -48,8 +49,17 @@ impl RepoGit {
         self.git.ended_by(insistence);
     }
 
-    pub(super) fn without_lazy_fetch(&mut self) {
-        self.git.without_lazy_fetch();
+    pub(super) fn confine(&mut self) {
+        self.git.confine();
+    }
+
+    /// Refuses where files would be read or written by filter drivers that nobody trusts: without them they would
+    /// be other files.
+    pub(super) fn with_plain_files(&self, git_dir: &Path) -> Result<(), StoreError> {
+        match self.git.kept_from(git_dir)? {
+            Some(found) if found.filters => Err(StoreError::Untrusted { what: "its filter drivers" }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     pub(super) fn set_durable(&mut self, durable: bool) {
@@ -75,7 +85,7 @@ impl RepoGit {
             // attributes that run nothing (eol, encodings), and Git before 2.41 has none.
             command = command.settings(self.drivers()?.iter().map(|key| {
                 let value = if key.ends_with(b".required") { "false" } else { "" };
-                (OsStr::from_bytes(key), value)
+                (OsString::from_vec(key.clone()), value.into())
             }));
         }
         Ok(command.global([with_value("--work-tree=", dir)]))
@@ -98,11 +108,8 @@ impl RepoGit {
 
     /// `git config --list` with scopes, NUL-separated.
     pub(super) fn config_list(&self, git_dir: &Path) -> Result<Vec<u8>, StoreError> {
-        let mut command = self.git.plain(Some(git_dir));
         // What `git -c` was told is the point of this call.
-        if let Some(parameters) = std::env::var_os("GIT_CONFIG_PARAMETERS") {
-            command = command.env("GIT_CONFIG_PARAMETERS", parameters);
-        }
+        let command = self.git.at_liberty().plain(Some(git_dir)).said_by_caller();
         command.verb("config").args(["--list", "--show-scope", "-z"]).ok()
     }
 
@@ -250,13 +257,16 @@ impl RepoGit {
     /// True where `git verify-commit` accepts the commit.
     pub fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
         let id = id.to_string();
-        Ok(self.here().verb("verify-commit").args([&id]).output()?.status.success())
+        // Who believes a signature is not the repository's to say.
+        let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
+        Ok(command.verb("verify-commit").args([&id]).output()?.status.success())
     }
 
     /// Writes a signed commit, as the user's configuration signs.
     pub fn commit_signed(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         commit::encode(new)?;
-        let mut command = self.here().durable(self.durable).identity(&new.signature).verb("commit-tree");
+        let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
+        let mut command = command.durable(self.durable).identity(&new.signature).verb("commit-tree");
         command = command.args(["-S".to_owned(), new.tree.to_string()]);
         for parent in &new.parents {
             command = command.args(["-p".to_owned(), parent.to_string()]);
@@ -302,6 +312,7 @@ impl RepoGit {
         nested: &[BString],
         no_filters: bool,
     ) -> Result<(), StoreError> {
+        self.with_plain_files(git_dir)?;
         let mut paths = b".\0".to_vec();
         for path in nested {
             paths.extend_from_slice(b":(exclude,top,literal)");

@@ -10,6 +10,7 @@
 //! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
 
 use super::children::{self, MayLock};
+use super::confined::{Confined, Found, Settings};
 use super::git_pins::{PINNED, is_passed_on};
 use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
@@ -22,6 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The `git` program and the environment of its children.
@@ -30,6 +32,8 @@ pub struct Git {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
     insistence: Insistence,
+    /// Nobody trusts the repository: what its configuration names is not started.
+    confined: Option<Arc<Confined>>,
 }
 
 /// Most of what a child says that is kept, in bytes.
@@ -66,7 +70,7 @@ impl Git {
         let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
         // A git that was found there may need it to find its own parts.
         env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
-        Ok(Self { program, env, insistence: Insistence::default() })
+        Ok(Self { program, env, insistence: Insistence::default(), confined: None })
     }
 
     /// Finds `git` in the environment of this process.
@@ -84,9 +88,21 @@ impl Git {
         self.insistence.stopped()
     }
 
-    /// Has children fetch no missing object of a partial clone by themselves (Git 2.45 and later know this).
-    pub(super) fn without_lazy_fetch(&mut self) {
-        self.env.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));
+    /// Has children start nothing that the repository's own configuration names, and fetch no missing object of a
+    /// partial clone by themselves (Git 2.45 and later know this).
+    pub(super) fn confine(&mut self) {
+        self.confined = Some(Arc::default());
+    }
+
+    /// The same for what does not work on that repository.
+    pub(super) fn at_liberty(&self) -> Self {
+        Self { confined: None, ..self.clone() }
+    }
+
+    /// What children on this Git directory are kept from; `None` where the repository is trusted.
+    pub(super) fn kept_from(&self, git_dir: &Path) -> Result<Option<Arc<Found>>, StoreError> {
+        let found = |confined: &Arc<Confined>| confined.found(&self.at_liberty(), git_dir);
+        self.confined.as_ref().map(found).transpose()
     }
 
     /// The program.
@@ -124,10 +140,13 @@ impl Git {
 
     fn child(&self, inner: Command, git_dir: Option<PathBuf>) -> GitCommand {
         let insistence = self.insistence.clone();
+        let confined = self.confined.as_ref().map(|_| self.clone());
         // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
         GitCommand {
             inner,
             git_dir,
+            confined,
+            settings: Settings::new(),
             verb: String::new(),
             stdin: Input::Null,
             own_group: true,
@@ -163,6 +182,8 @@ impl Git {
 pub struct GitCommand {
     inner: Command,
     git_dir: Option<PathBuf>,
+    confined: Option<Git>,
+    settings: Settings,
     verb: String,
     stdin: Input,
     own_group: bool,
@@ -201,7 +222,12 @@ impl GitCommand {
     pub fn verb(mut self, verb: &str) -> Self {
         self.inner.arg(verb);
         self.verb = verb.to_owned();
-        self
+        // Of several values of these keys Git takes the first: only a flag stands over it.
+        match verb {
+            "fetch" | "ls-remote" if self.confined.is_some() => self.args(["--upload-pack=git-upload-pack"]),
+            "push" if self.confined.is_some() => self.args(["--receive-pack=git-receive-pack"]),
+            _ => self,
+        }
     }
 
     /// Adds arguments.
@@ -217,15 +243,39 @@ impl GitCommand {
     }
 
     /// Sets configuration whose keys may hold any byte, `=` included.
-    pub fn settings<'a>(mut self, all: impl IntoIterator<Item = (&'a OsStr, &'a str)>) -> Self {
-        let mut count = 0;
-        for (key, value) in all {
-            self.inner.env(format!("GIT_CONFIG_KEY_{count}"), key);
-            self.inner.env(format!("GIT_CONFIG_VALUE_{count}"), value);
-            count += 1;
-        }
-        self.inner.env("GIT_CONFIG_COUNT", count.to_string());
+    pub fn settings(mut self, all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        self.settings.extend(all);
         self
+    }
+
+    /// Gives the child what the caller of this process said by `git -c`.
+    pub(super) fn said_by_caller(mut self) -> Self {
+        self.inner.envs(std::env::vars_os().filter(|(name, _)| is_said(name)));
+        self
+    }
+
+    /// The child as it is started: with what keeps it from starting others.
+    fn ready(mut self) -> Result<Self, StoreError> {
+        if let (Some(git), Some(git_dir)) = (self.confined.take(), self.git_dir.as_deref())
+            && let Some(found) = git.kept_from(git_dir)?
+        {
+            self.inner.env("GIT_NO_LAZY_FETCH", "1");
+            // Whose address it is that is asked: the repository's.
+            self.inner.env("GIT_PROTOCOL_FROM_USER", "0");
+            self.inner.envs(found.env.iter().map(|(k, v)| (k, v)));
+            self.settings = [&found.settings[..], &self.settings].concat();
+            if matches!(self.verb.as_str(), "fetch" | "ls-remote") {
+                // A path is read without running anything of it; who pushes to one runs its hooks.
+                self.settings.extend(found.reading.iter().cloned());
+            }
+        }
+        for (n, (key, value)) in self.settings.iter().enumerate() {
+            self.inner.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+        if !self.settings.is_empty() {
+            self.inner.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
+        }
+        Ok(self)
     }
 
     /// Sets author and committer, and their moment.
@@ -314,19 +364,21 @@ impl GitCommand {
     }
 
     /// Starts it with both pipes open, to be talked to; its error output goes nowhere.
-    pub fn spawn(mut self) -> Result<Child, StoreError> {
-        self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let program = PathBuf::from(self.inner.get_program());
-        if self.own_group {
-            self.inner.process_group(0);
+    pub fn spawn(self) -> Result<Child, StoreError> {
+        let mut this = self.ready()?;
+        this.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let program = PathBuf::from(this.inner.get_program());
+        if this.own_group {
+            this.inner.process_group(0);
         }
-        self.inner.spawn().map_err(io_error("start", &program))
+        this.inner.spawn().map_err(io_error("start", &program))
     }
 }
 
 /// The one place where a child is run to its end. It feels no first Ctrl-C: what it does is the end of a
 /// run, or the start of one that is then given up in order. A second one ends it.
 fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
+    let command = command.ready()?;
     let program = PathBuf::from(command.inner.get_program());
     let asked = || command.insistence.asked() || command.only_asks && command.insistence.stopped();
     let mut child = Bounded::new(command.inner);
@@ -355,6 +407,12 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
         said: ended.stderr.bytes,
         late,
     })
+}
+
+/// Variables that `git -c` and its like reach us by.
+fn is_said(name: &OsStr) -> bool {
+    let said = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+    said.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
 }
 
 fn one_line(stderr: &[u8]) -> String {

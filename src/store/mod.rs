@@ -15,6 +15,7 @@ pub mod command_tree;
 pub mod commit;
 pub mod config;
 mod config_edit;
+mod confined;
 mod disk;
 mod error;
 pub mod files;

@@ -146,10 +146,10 @@ impl Repository {
         self.git.set_durable(durable);
     }
 
-    /// Has nothing fetched that only a look at an object asks for: what a remote is reached with is the
-    /// repository's own configuration's to say.
-    pub fn without_lazy_fetch(&mut self) {
-        self.git.without_lazy_fetch();
+    /// Has `git` children start nothing that the repository's own configuration names, and nothing fetched that
+    /// only a look at an object asks for: nobody trusts it.
+    pub fn confine(&mut self) {
+        self.git.confine();
     }
 
     /// Has `git` children end when somebody insists (K17).

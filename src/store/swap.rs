@@ -176,7 +176,8 @@ fn refused_before_moving(error: &StoreError) -> bool {
         | StoreError::NameConflict { .. }
         | StoreError::RefusedName { .. }
         | StoreError::RefusedCommit { .. }
-        | StoreError::Unsupported { .. } => true,
+        | StoreError::Unsupported { .. }
+        | StoreError::Untrusted { .. } => true,
         StoreError::Moved { .. }
         | StoreError::Object { .. }
         | StoreError::Io { .. }

@@ -11,6 +11,7 @@ mod files;
 mod forged;
 mod options;
 mod own_words;
+mod programs;
 mod rows;
 mod sandbox;
 mod secrets;

@@ -3,6 +3,7 @@
 use super::Level::{Error, Ok as Fine};
 use super::{Finding, Findings};
 use crate::protocol::text::{escape, shell_word, shown_url};
+use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError, finish};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,12 @@ impl Runner<'_> {
             found.extend(self.unsynced_pushes(&home.join(path)));
         }
         let at = format!("'{shown}' is at {}", shown_url(&url));
+        if self.settings.commands_from == CommandsFrom::Nowhere {
+            // Its address, and how it is reached, is what the repository says.
+            let text = format!("{at} (not asked: this repository is not trusted)");
+            found.push(Finding::new(Fine, "remote", text));
+            return Ok(());
+        }
         if !network {
             let text = format!("{at} (not asked: that is 'git aynig doctor --network')");
             found.push(Finding::new(Fine, "remote", text));

@@ -22,7 +22,8 @@ impl Pack {
         std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
         // A name that 'gc' knows for a leftover.
         let folder = Folder(aynig.join(format!(".new-pack-{}", uuid::Uuid::new_v4())));
-        let git = repo.git.git().clone();
+        // The address is the caller's, and the place new.
+        let git = repo.git.git().at_liberty();
         let place = &folder.0;
         let fetched = match origin.reference.as_deref().filter(|r| is_commit_id(r)) {
             Some(id) => fetch_commit(&git, place, &origin.url, id),

@@ -37,6 +37,7 @@ impl Site {
     /// Looks whether anything is in the way. `work_dir` is the repository's working tree that we stand in.
     pub fn take(repo: &Repository, work_dir: &Path) -> Result<Self, PackError> {
         let lock = lock(repo)?;
+        repo.git.with_plain_files(&repo.git_dir)?;
         let root = work_dir.join(FOLDER);
         if let Some(meta) = look(&root)?.filter(|meta| !meta.is_dir()) {
             let why = if meta.is_symlink() { "a symbolic link here" } else { "a file here" };
