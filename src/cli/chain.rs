@@ -19,9 +19,11 @@ use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
-use crate::store::RefName;
 use crate::store::git_pins::is_passed_on;
 use crate::store::hooks::Hooks;
+use crate::store::protected::is_trusted_at;
+use crate::store::repository::Repository;
+use crate::store::{RefName, config};
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
 use crate::supervisor::orphans;
@@ -34,6 +36,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Most other repositories that are looked at for one run.
+const PLACES_MAX: usize = 64;
 /// Longest wait for a rebase to end its own affairs.
 const REBASE_ENDS: Duration = Duration::from_secs(60);
 
@@ -94,7 +98,7 @@ fn run_dir() -> Option<PathBuf> {
 /// Inside a run, notes the branch for the runner; true where that was so.
 pub fn left_to_the_runner(session: &Session, branch: &RefName) -> bool {
     let Some(dir) = run_dir() else { return false };
-    let woken = Woken { git_dir: session.repo.git_dir.clone(), branch: branch.clone() };
+    let woken = Woken { git_dir: session.repo.common_dir.clone(), branch: branch.clone() };
     let noted = if pending::has_runner(&dir) {
         note_wake(&dir, &woken).map_err(|e| e.to_string())
     } else {
@@ -123,25 +127,52 @@ pub fn as_the_hook_would(session: &Session, settings: &Settings, branch: &RefNam
     start(session, std::slice::from_ref(branch), &[])
 }
 
-/// Starts the chains that a run asked for, now that it is over.
-pub fn wake(report: &Report, quiet: bool) {
-    let places: BTreeSet<&Path> = report.wake.iter().map(|w| &*w.git_dir).collect();
-    for place in places {
-        let branches: Vec<RefName> =
-            report.wake.iter().filter(|w| w.git_dir == place).map(|w| w.branch.clone()).collect();
-        let global = Global { git_dir: Some(place.to_owned()), quiet, verbose: 0 };
-        let started = Session::open(&global).and_then(|session| {
-            // A command may note any folder: one that nobody trusts is not written to either.
-            if session.config.commands_from()? == CommandsFrom::Nowhere {
-                return Ok(());
-            }
-            let more: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
-            start(&session, &branches, more)
-        });
-        if let Err(failure) = started {
-            output::error(&failure.render());
-        }
+/// Starts the chains that a run asked for, now that it is over: of this repository, and of those that the account
+/// trusts at the very path that was noted. Whoever wrote the note may have written what is there too: nothing is
+/// opened before that is known.
+pub fn wake(session: &Session, report: &Report, quiet: bool) {
+    let repo = &session.repo;
+    let is_ours = |woken: &&Woken| {
+        woken.git_dir == repo.common_dir || woken.git_dir.parent() == Some(&repo.common_dir.join("worktrees"))
+    };
+    let branches_of = |which: &dyn Fn(&&Woken) -> bool| -> Vec<RefName> {
+        report.wake.iter().filter(which).map(|woken| woken.branch.clone()).collect()
+    };
+    let ours = branches_of(&is_ours);
+    let started = if ours.is_empty() { Ok(()) } else { start(session, &ours, pushed(repo)) };
+    said(started);
+    let places: BTreeSet<&Path> =
+        report.wake.iter().filter(|woken| !is_ours(woken)).map(|woken| &*woken.git_dir).collect();
+    for place in places.into_iter().take(PLACES_MAX) {
+        said(wake_other(session, place, &branches_of(&|woken| woken.git_dir == place), quiet));
     }
+}
+
+fn said(started: Result<(), Failure>) {
+    if let Err(failure) = started {
+        output::error(&failure.render());
+    }
+}
+
+fn pushed(repo: &Repository) -> &'static [&'static str] {
+    if repo.bare { &["--pushed"] } else { &[] }
+}
+
+/// The same in another repository. Where `aynig.exec` narrows what commands can do, trust of all repositories is
+/// not enough: a command could make one.
+fn wake_other(session: &Session, place: &Path, branches: &[RefName], quiet: bool) -> Result<(), Failure> {
+    let by_commands = [session.repo.aynig_dir(), session.config.worktree_dir(&session.repo)];
+    let plainly = session.config.all("exec").is_empty();
+    if by_commands.iter().any(|dir| place.starts_with(dir))
+        || !is_trusted_at(&config::read(&session.repo)?, place, plainly)
+    {
+        return Ok(());
+    }
+    let other = Session::open(&Global { git_dir: Some(place.to_owned()), quiet, verbose: 0 })?;
+    if other.repo.common_dir != *place || other.config.commands_from()? == CommandsFrom::Nowhere {
+        return Ok(());
+    }
+    start(&other, branches, pushed(&other.repo))
 }
 
 /// `git aynig chain`: what a hook leaves running.
@@ -277,7 +308,7 @@ impl Chaining<'_> {
             } else {
                 any.store(true, Ordering::Relaxed);
                 note.into_iter().for_each(Taken::done);
-                show(report);
+                show(self.session, report);
             }
             pass.lock().unwrap_or_else(PoisonError::into_inner).count(report, false);
         };
@@ -303,12 +334,12 @@ impl Chaining<'_> {
     }
 }
 
-fn show(report: &Report) {
+fn show(session: &Session, report: &Report) {
     let silent = matches!(report.verdict, Verdict::Idle(Idle::NoState | Idle::NoCommand { .. }));
     if !silent || !report.notes.is_empty() || !report.recovered.is_empty() {
         render::print(report, true, false, false);
     }
-    wake(report, true);
+    wake(session, report, true);
 }
 
 /// One look at all branches, only for leases that were abandoned.

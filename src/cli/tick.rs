@@ -264,7 +264,7 @@ impl Calling<'_> {
             // JSON says what a caller's exit code is, which only names decide.
             render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
         }
-        chain::wake(report, self.quiet);
+        chain::wake(self.session, report, self.quiet);
     }
 }
 

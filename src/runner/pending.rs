@@ -19,10 +19,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A branch of a repository that is to be looked at.
+/// A branch of a repository that is to be looked at. A command may have written it: nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Woken {
-    /// The repository's Git directory.
+    /// The Git directory that all worktrees of the repository share; of notes by an older version, a worktree's.
     pub git_dir: PathBuf,
     /// The branch.
     pub branch: RefName,

@@ -90,6 +90,25 @@ impl Site {
     }
 }
 
+/// True where the account's own configuration takes commands from somewhere in the repository at this path, which
+/// is not opened for that. `plainly`: what it says of all repositories counts too.
+pub fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
+    if !std::fs::canonicalize(git_dir).is_ok_and(|whole| whole == git_dir) {
+        return false;
+    }
+    let site = Site::find(git_dir, git_dir, git_dir);
+    let mut said = all.iter().filter(|entry| entry.protected).filter(|entry| {
+        let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
+        match rest.rsplit_once('.') {
+            Some((place, short)) => short == "commandsfrom" && site.is_meant_by(place),
+            None => plainly && rest == "commandsfrom",
+        }
+    });
+    said.next_back()
+        .and_then(|entry| entry.value.as_deref())
+        .is_some_and(|value| !matches!(value, "" | "none"))
+}
+
 /// The folder from here upwards whose `.git` leads to this Git directory.
 pub fn standing_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
     from.ancestors().find(|dir| leads_to(dir, git_dir)).map(Path::to_owned)

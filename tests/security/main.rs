@@ -22,6 +22,7 @@ mod support;
 mod swaps;
 mod terminal;
 mod trailers;
+mod wake;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,98 @@
+//! What a command notes for its runner to go on with, which an enemy may have written: row S26.
+
+use super::*;
+use support::life::eventually;
+
+/// A command that writes a note for this Git directory and branch, as `set-state` inside a run does.
+fn noting(git_dir: &str, branch: &str) -> String {
+    format!("printf '%s\\0refs/heads/{branch}\\0' \"{git_dir}\" >>\"$AYNIG_RUN_DIR/wake\"\n{DONE}")
+}
+
+/// True where a chain was started in the repository of this Git directory: its log is opened before it is.
+fn begun(git_dir: &Path) -> bool {
+    [".aynig/logs/hook.log", "aynig/logs/hook.log", "../.aynig/logs/hook.log"]
+        .iter()
+        .any(|log| git_dir.join(log).exists())
+}
+
+/// K33, K40, S26: a repository that a command made says that it is a trusted one; the account trusts every repository,
+/// and has commands confined
+#[test]
+fn s26_a_repository_that_a_command_made_is_not_gone_on_with() {
+    for (place, exec) in [
+        ("$AYNIG_RUN_DIR/made", "env"),
+        ("$AYNIG_RUN_DIR/made", ""),
+        ("$WORKTREE_PATH/made", ""),
+        ("$T/made", "env"),
+    ] {
+        let mut world = World::any();
+        world.set("T", world.root());
+        let (fired, program) = (world.root().join("fired"), world.root().join("program"));
+        executable(&program, &format!("#!/bin/sh\necho \"$@\" >>'{}'\n", fired.display()));
+        world.set("PROGRAM", &program);
+        let make = format!(
+            "set -e\ngit init -q \"{place}\"\ncd \"{place}\"\necho '* filter=x' >.gitattributes\n\
+             mkdir -p .aynig/command\nprintf '#!/bin/sh\\n%s\\n' \"$PROGRAM\" >.aynig/command/go\n\
+             chmod +x .aynig/command/go\ngit add -A\ngit commit -qm seed\n\
+             git commit -q --allow-empty -m 'go\n\ndwp-state: go'\n\
+             for how in clean smudge; do git config filter.x.$how \"$PROGRAM\"; done\n\
+             git config core.fsmonitor \"$PROGRAM\"\ngit config core.worktree \"$T/repo\"\n\
+             cp -r .git \"$T/kept\"\ncd - >/dev/null\n{}",
+            noting(&format!("{place}/.git"), "main")
+        );
+        let dir = repo(&world, &[("make", &make)]);
+        global(&world, &["aynig.commandsFrom", "branch"]);
+        if !exec.is_empty() {
+            global(&world, &["aynig.exec", exec]);
+        }
+        tick(&world, &dir, "make", "work").expect(0);
+        assert!(world.root().join("kept/config").exists(), "it was made");
+        let runs = std::fs::read_dir(dir.join(".git/aynig/runs")).unwrap().flatten();
+        let made = runs.map(|run| run.path().join("made/.git"));
+        for made in made.chain([world.root().join("made/.git")]) {
+            assert!(!begun(&made), "{place}, {exec}: {made:?}");
+        }
+        assert!(!fired.exists() && !begun(&dir.join(".git")), "{place}, {exec}");
+    }
+}
+
+/// K40, S26: another repository is gone on with where the account trusts that very path, and through no link
+#[test]
+fn s26_a_noted_path_counts_as_it_is_written() {
+    let mut world = World::any();
+    let other = world.init("other");
+    Place::new(&world, &other).seed();
+    std::os::unix::fs::symlink(&other, world.root().join("link")).unwrap();
+    world.set("T", world.root());
+    let cases = [("link", "$T/link/.git"), ("up", "$T/other/../other/.git"), ("named", "$T/other/.git")];
+    let commands: Vec<_> = cases.iter().map(|(state, at)| (*state, noting(at, "work"))).collect();
+    let commands: Vec<_> = commands.iter().map(|(state, script)| (*state, script.as_str())).collect();
+    let dir = repo(&world, &commands);
+    for (state, _) in &commands {
+        // Trusted as all are, or by its name.
+        tick(&world, &dir, state, "untrusted").expect(0);
+        assert!(!begun(&other.join(".git")), "{state}");
+    }
+    world.aynig(&other, &["trust", "--ref", "main"]).expect(0);
+    for (state, counts) in [("link", false), ("up", false), ("named", true)] {
+        tick(&world, &dir, state, "trusted").expect(0);
+        assert_eq!(begun(&other.join(".git")), counts, "{state}");
+    }
+}
+
+/// K40, S26: what is noted of this repository's own worktrees is this repository's, whatever those hold
+#[test]
+fn s26_a_note_that_names_a_slot_is_about_its_repository() {
+    let world = World::any();
+    let script = format!(
+        "git aynig set-state build -b next --no-tick\nd=$(git rev-parse --absolute-git-dir)\n{}",
+        noting("$d", "next")
+    );
+    let dir = repo(&world, &[("note", &script)]);
+    tick(&world, &dir, "note", "work").expect(0);
+    assert!(begun(&dir.join(".git")));
+    eventually("the branch goes on", || {
+        let states = world.git(&dir, &["log", "--format=%(trailers:key=dwp-state,valueonly)", "next"]);
+        states.starts_with("review").then_some(())
+    });
+}
