@@ -6,6 +6,7 @@
 //! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring) narrow a run.
 
 mod landing;
+mod machines;
 mod many;
 mod profile;
 
@@ -325,23 +326,30 @@ fn main() {
     let place = Place { root: root.clone(), bin };
     std::fs::write(root.join(".gitconfig"), "[aynig]\n\tcommandsFrom = branch\n\tjobs = 1\n")
         .expect("config");
-    let mut rows = Vec::new();
-    idle(&place, &mut rows);
-    ticks(&place, 10, &mut rows);
-    ticks(&place, 1000, &mut rows);
-    scans(&place, 1000, &mut rows);
-    scans(&place, 10_000, &mut rows);
-    many::history(&place, &mut rows);
-    many::branches(&place, &mut rows);
-    large(&place, &mut rows);
-    landing::commits(&place, &mut rows);
-    landing::remotes(&place, &mut rows);
-    landing::pushes(&place, &mut rows);
-    print_table(&rows);
+    if !machines::alone() {
+        print_table(&all(&place));
+    }
+    machines::print(&place);
     if std::env::var_os("AYNIG_BENCH_ROWS").is_none() {
         profile::print(&place);
     }
     let _ = std::fs::remove_dir_all(&root);
+}
+
+fn all(place: &Place) -> Vec<Row> {
+    let mut rows = Vec::new();
+    idle(place, &mut rows);
+    ticks(place, 10, &mut rows);
+    ticks(place, 1000, &mut rows);
+    scans(place, 1000, &mut rows);
+    scans(place, 10_000, &mut rows);
+    many::history(place, &mut rows);
+    many::branches(place, &mut rows);
+    large(place, &mut rows);
+    landing::commits(place, &mut rows);
+    landing::remotes(place, &mut rows);
+    landing::pushes(place, &mut rows);
+    rows
 }
 
 fn print_table(rows: &[Row]) {

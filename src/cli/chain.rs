@@ -16,7 +16,7 @@ use crate::runner::finish::with_causes;
 use crate::runner::pending::{self, Taken, Woken, note_wake};
 use crate::runner::queue::{Waiting, note_waiting, watch};
 use crate::runner::report::{Report, Skip, Verdict, worst};
-use crate::runner::select::{Pass, evaluate};
+use crate::runner::select::{Pass, Round, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::git_pins::is_passed_on;
@@ -312,7 +312,9 @@ impl Chaining<'_> {
             }
             pass.lock().unwrap_or_else(PoisonError::into_inner).count(report, false);
         };
-        if let Err(error) = evaluate(branches.clone(), self.settings.jobs, false, true, make, told) {
+        if let Err(error) =
+            evaluate(&Round::of(branches.clone()), self.settings.jobs, false, true, make, told)
+        {
             for branch in &branches {
                 self.note(branch)?;
             }

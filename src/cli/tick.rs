@@ -222,12 +222,13 @@ impl Calling<'_> {
             pass.count(report, self.selection.names(&report.branch));
         };
         failed.iter().for_each(told);
-        let jobs = self.settings.jobs;
-        if branches.len() <= 1 || jobs == 1 {
-            branches.iter().for_each(|branch| runner.keep_ticking(branch, self.dry, chain, &told));
+        let jobs = if branches.len() <= 1 { 1 } else { self.settings.jobs };
+        let round = runner.round(branches, self.dry);
+        if jobs == 1 {
+            runner.work_off(&round, self.dry, chain, &told);
         } else {
             drop(runner);
-            evaluate(branches, jobs, self.dry, chain, make, told)?;
+            evaluate(&round, jobs, self.dry, chain, make, told)?;
         }
         self.take_on_pending(kept.into_inner())?;
         Ok(pass.into_inner().unwrap_or_else(PoisonError::into_inner))

@@ -17,6 +17,7 @@ pub mod launch;
 pub mod message;
 pub mod name;
 pub mod obstacle;
+pub mod order;
 pub mod queue;
 pub mod secrets;
 pub mod swap;

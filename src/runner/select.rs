@@ -8,6 +8,7 @@ use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::Idle;
+use crate::protocol::order;
 use crate::store::RefName;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -84,14 +85,36 @@ impl Runner<'_> {
         Ok((branches, failed.collect()))
     }
 
-    /// Evaluates one branch; with `chain` again for as long as it advances and nobody interrupts.
-    pub fn keep_ticking(&self, branch: &RefName, dry: bool, chain: bool, told: &impl Fn(&Report)) {
+    /// The branches in the order in which they are taken: as given; those of a remote, where other machines
+    /// begin too, from a place of this runner's own (K32).
+    pub fn round(&self, mut branches: Vec<RefName>, dry: bool) -> Round {
+        if self.settings.remote.is_some() && !dry {
+            branches.sort_by_cached_key(|branch| order::distance(&self.runner_id, branch.as_bytes()));
+        }
+        Round::of(branches)
+    }
+
+    /// Evaluates what is in the round, one branch after the other.
+    pub fn work_off(&self, round: &Round, dry: bool, chain: bool, told: &impl Fn(&Report)) {
+        while let Some(branch) = round.next() {
+            let was_first = self.keep_ticking(&branch, dry, chain, told);
+            if !was_first && self.settings.remote.is_some() {
+                round.step_back(&self.runner_id);
+            }
+        }
+    }
+
+    /// Evaluates one branch; with `chain` again for as long as it advances and nobody interrupts. False where
+    /// somebody else was quicker: on a remote that is heard of again in the next pass.
+    fn keep_ticking(&self, branch: &RefName, dry: bool, chain: bool, told: &impl Fn(&Report)) -> bool {
         loop {
             let report = self.tick(branch, dry);
             told(&report);
-            let again = chain && !dry && advanced(&report) && self.interrupt.signal().is_none();
-            if !again {
-                return;
+            let lost = matches!(report.verdict, Verdict::LostRace);
+            let elsewhere = lost && self.settings.remote.is_some();
+            let again = chain && !dry && advanced(&report) && !elsewhere;
+            if !again || self.interrupt.signal().is_some() {
+                return !lost;
             }
         }
     }
@@ -102,10 +125,39 @@ impl Runner<'_> {
     }
 }
 
+/// Branches that wait for their turn in one pass, and how often somebody else had been quicker.
+pub struct Round {
+    left: Mutex<(VecDeque<RefName>, u64)>,
+}
+
+impl Round {
+    /// These branches, in this order.
+    pub fn of(branches: Vec<RefName>) -> Self {
+        Self { left: Mutex::new((branches.into(), 0)) }
+    }
+
+    fn next(&self) -> Option<RefName> {
+        self.left.lock().ok()?.0.pop_front()
+    }
+
+    /// Goes on elsewhere: whoever was quicker works on what comes next here.
+    fn step_back(&self, runner_id: &str) {
+        if let Ok(mut left) = self.left.lock() {
+            left.1 += 1;
+            let leap = order::leap(runner_id, left.1, left.0.len());
+            left.0.rotate_left(leap);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.left.lock().map_or(0, |left| left.0.len())
+    }
+}
+
 /// Evaluates branches, at most `jobs` at a time. `make` gives each worker a runner of its own, `told`
 /// is given every report as it comes.
 pub fn evaluate<'r, M, T>(
-    branches: Vec<RefName>,
+    round: &Round,
     jobs: usize,
     dry: bool,
     chain: bool,
@@ -116,15 +168,10 @@ where
     M: Fn() -> Result<Runner<'r>, RunnerError> + Sync,
     T: Fn(&Report) + Sync,
 {
-    let workers = jobs.clamp(1, branches.len().max(1));
-    let queue = Mutex::new(VecDeque::from(branches));
+    let workers = jobs.clamp(1, round.len().max(1));
     let work = || -> Result<(), RunnerError> {
-        let runner = make()?;
-        loop {
-            let next = queue.lock().ok().and_then(|mut q| q.pop_front());
-            let Some(branch) = next else { return Ok(()) };
-            runner.keep_ticking(&branch, dry, chain, &told);
-        }
+        make()?.work_off(round, dry, chain, &told);
+        Ok(())
     };
     if workers == 1 {
         work()?;

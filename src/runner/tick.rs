@@ -225,6 +225,9 @@ impl Runner<'_> {
         command: Command,
         report: &mut Report,
     ) -> Result<Option<Verdict>, RunnerError> {
+        if self.store.has_moved(branch, tip.id()) {
+            return Ok(Some(Verdict::LostRace));
+        }
         let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
             return self.no_slot(branch, &tip);

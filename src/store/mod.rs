@@ -34,6 +34,7 @@ mod lfs;
 pub mod locks;
 pub mod memory;
 mod network;
+mod news;
 pub mod pack;
 pub mod pattern;
 mod porcelain;
@@ -228,6 +229,13 @@ pub trait Store: Send {
     /// Hears of all branches anew. Refs that are here need no news.
     fn refresh(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// True where somebody is known to have moved a branch away from this commit: a swap that expects it would be
+    /// lost. May ask, where several were lost.
+    fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
+        let _ = (name, from);
+        false
     }
 
     /// Has what was written synced, where durable: before a ref elsewhere names it.

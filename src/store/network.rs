@@ -11,6 +11,7 @@ use super::porcelain::{Word, word};
 use super::turn::{Asked, Turn};
 use super::{Expected, RefName, RemoteFailure, StoreError};
 use crate::protocol::id::ObjectId;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -148,6 +149,30 @@ impl Remote {
         self.fetch(&[OsString::from_vec(spec)], false, None)
     }
 
+    /// What all branches hold there now.
+    pub fn ask_all(&self, patience: Duration) -> Result<HashMap<RefName, ObjectId>, StoreError> {
+        let args = ["--heads", "--end-of-options", &self.name];
+        let output = self.command().verb("ls-remote").args(args).within(patience).output()?;
+        if !output.status.success() {
+            return Err(self.failed("ask", &output));
+        }
+        let lines = output.stdout.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+        let heads = lines.map(|line| {
+            let tab = line.iter().position(|b| *b == b'\t')?;
+            Some((RefName::new(&line[tab + 1..]), ObjectId::from_hex(&line[..tab]).ok()?))
+        });
+        heads.collect::<Option<_>>().ok_or_else(|| self.nonsense())
+    }
+
+    fn nonsense(&self) -> StoreError {
+        StoreError::Remote {
+            remote: self.name.clone(),
+            what: "ask",
+            failure: RemoteFailure::Other,
+            message: "its answer is no object id".to_owned(),
+        }
+    }
+
     /// What a ref holds there now.
     pub fn ask(&self, name: &RefName, patience: Duration) -> Result<Option<ObjectId>, StoreError> {
         let args =
@@ -161,12 +186,7 @@ impl Remote {
             let tab = line.iter().position(|b| *b == b'\t')?;
             (&line[tab + 1..] == name.as_bytes()).then_some(&line[..tab])
         });
-        line.map(ObjectId::from_hex).transpose().map_err(|_| StoreError::Remote {
-            remote: self.name.clone(),
-            what: "ask",
-            failure: RemoteFailure::Other,
-            message: "its answer is no object id".to_owned(),
-        })
+        line.map(ObjectId::from_hex).transpose().map_err(|_| self.nonsense())
     }
 
     /// One attempt to move a ref there from `expected` to `new`.

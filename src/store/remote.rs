@@ -6,6 +6,7 @@
 //! Implements K12, K30, and K11 and K31 (the attempt and the reading again).
 
 use super::network::{Pushed, Remote};
+use super::news::News;
 use super::repository::Repository;
 use super::swap::compare_and_swap;
 use super::{
@@ -15,7 +16,8 @@ use super::{
 use crate::protocol::id::ObjectId;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Longest network call where nobody said otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,6 +31,7 @@ pub struct RemoteStore {
     local: Box<dyn Store>,
     remote: Remote,
     known: RefCell<HashMap<RefName, Option<ObjectId>>>,
+    news: Arc<News>,
     /// How long a call may take; `None` where nobody said so.
     patience: Cell<Option<Duration>>,
     /// Asks nobody: what was last heard counts.
@@ -56,7 +59,8 @@ impl RemoteStore {
             home,
             is_path: repo.push_path(name).is_some(),
         };
-        Ok(Self { local, remote, known: RefCell::default(), patience: Cell::new(None), offline: false })
+        let known = RefCell::default();
+        Ok(Self { local, remote, known, news: repo.news(name), patience: Cell::new(None), offline: false })
     }
 
     /// The same, asking nobody.
@@ -79,6 +83,14 @@ impl RemoteStore {
 
     fn learn(&self, name: &RefName, tip: Option<ObjectId>) {
         self.known.borrow_mut().insert(name.clone(), tip);
+    }
+
+    /// What a branch holds there now. The answer is about all of them.
+    fn ask(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        let asked = Instant::now();
+        let tips = self.remote.ask_all(self.patience())?;
+        self.news.hear(&tips, asked);
+        Ok(tips.get(name).copied())
     }
 
     fn has(&self, id: ObjectId) -> bool {
@@ -131,17 +143,17 @@ impl Store for RemoteStore {
             return self.tracked(name);
         }
         for _ in 0..TRIES {
-            let mut tip = self.remote.ask(name, self.patience())?;
+            let mut tip = self.ask(name)?;
             // A remote that can't read its refs for a moment lists none, and calls that success.
             if tip.is_none() && self.known_tip(name)?.is_some() {
-                tip = self.remote.ask(name, self.patience())?;
+                tip = self.ask(name)?;
             }
             let here = tip.is_none_or(|id| self.has(id));
             if !here {
                 match self.remote.fetch_objects(name, self.patience.get()) {
                     Ok(()) => {}
                     // Deleted between the two calls: asking again says so.
-                    Err(_) if self.remote.ask(name, self.patience())? != tip => continue,
+                    Err(_) if self.ask(name)? != tip => continue,
                     Err(error) => return Err(error),
                 }
             }
@@ -174,7 +186,19 @@ impl Store for RemoteStore {
         }
         self.remote.fetch_heads()?;
         self.known.borrow_mut().clear();
+        self.news.forget();
         Ok(())
+    }
+
+    fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
+        if self.offline || !is_branch(name) {
+            return false;
+        }
+        // Without an answer the push finds out.
+        if self.news.due() && self.ask(name).is_err() {
+            self.news.unanswered();
+        }
+        self.news.has_moved(name, from)
     }
 
     fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
@@ -242,9 +266,13 @@ impl Store for RemoteStore {
         match self.remote.push(name, expected, new, self.patience())? {
             Pushed::Done => {
                 self.learn(name, Some(new));
+                self.news.moved(name, new);
                 Ok(())
             }
-            Pushed::Stale => Err(StoreError::Moved { name: name.clone(), expected, found: None }),
+            Pushed::Stale => {
+                self.news.lost();
+                Err(StoreError::Moved { name: name.clone(), expected, found: None })
+            }
             Pushed::Failed(failure, message) => Err(StoreError::Remote {
                 remote: self.remote.name.clone(),
                 what: "push to",

@@ -7,13 +7,16 @@
 use super::git_calls::RepoGit;
 use super::git_command::Git;
 use super::gix_store::{Backend, GixStore, Options, backend_for};
+use super::news::News;
 use super::protected::{Site, standing_in};
 use super::{RefName, Store, StoreError};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::interrupt::Insistence;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A repository and where it is.
 pub struct Repository {
@@ -38,6 +41,8 @@ pub struct Repository {
     /// The `git` binary, for this repository.
     pub git: RepoGit,
     pub(super) hash: gix::hash::Kind,
+    /// What is heard of remotes on the way.
+    news: Mutex<HashMap<String, Arc<News>>>,
     gix: gix::ThreadSafeRepository,
 }
 
@@ -136,6 +141,7 @@ impl Repository {
             durable: true,
             git,
             hash,
+            news: Mutex::default(),
             gix: gix.into_sync(),
         }
     }
@@ -178,6 +184,12 @@ impl Repository {
     /// Opens the branches of a remote instead, over the refs and objects that are here.
     pub fn open_remote(&self, name: &str, durable: bool) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))
+    }
+
+    /// What this process hears of a remote's branches.
+    pub(super) fn news(&self, remote: &str) -> Arc<News> {
+        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(remote.to_owned()).or_default().clone()
     }
 
     /// What was last heard of the branches of a remote, which is not asked.

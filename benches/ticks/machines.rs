@@ -1,0 +1,199 @@
+//! Many machines on one remote: how many triggers a second they answer together, beside as many bare pushes.
+//!
+//! Each trigger takes two pushes, a lease and an outcome. The yardstick is as many processes at a time, each with
+//! a clone of its own, that push two commits to each of as many branches, and never meet. Every round sets a fresh
+//! trigger on each branch; afterwards each must have been answered by exactly one run.
+//! `AYNIG_BENCH_TRIGGERS` (default 400) says how many.
+
+use super::{Place, median};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Machines, and jobs of each.
+const FLEETS: [(usize, usize); 7] = [(1, 1), (1, 2), (1, 4), (2, 2), (4, 2), (8, 2), (64, 1)];
+/// Least rate, as a part of that of bare pushes.
+const AT_LEAST: f64 = 0.8;
+
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+/// The remote, its branches, and clones of it.
+struct Fleet<'p> {
+    place: &'p Place,
+    origin: PathBuf,
+    base: String,
+    triggers: usize,
+    rounds: usize,
+}
+
+/// Prints the table.
+pub fn print(place: &Place) {
+    if !alone() && std::env::var_os("AYNIG_BENCH_ROWS").is_some() {
+        return;
+    }
+    let fleet = Fleet::new(place);
+    println!("\n## Many machines on one remote\n");
+    println!(
+        "{} branches with a trigger each, medians of {} rounds. A trigger takes two pushes; as many at a time, from \
+         clones that never meet, push the same number of commits with bare `git push`. At least {AT_LEAST} of their \
+         rate; each trigger had one run.\n",
+        fleet.triggers, fleet.rounds
+    );
+    println!("| machines x jobs | verb | triggers a second | pushes a second | bare | ratio | |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (machines, jobs) in FLEETS {
+        for verb in ["run", "tick"] {
+            if wanted(machines, jobs, verb) {
+                fleet.row(machines, jobs, verb);
+            }
+        }
+    }
+}
+
+/// True where nothing else was asked for: `AYNIG_BENCH_ROWS=machines`, or `'machines 2 x 2 tick'` for one of them.
+pub fn alone() -> bool {
+    std::env::var("AYNIG_BENCH_ROWS").is_ok_and(|rows| rows.starts_with("machines"))
+}
+
+fn wanted(machines: usize, jobs: usize, verb: &str) -> bool {
+    let name = format!("machines {machines} x {jobs} {verb}");
+    std::env::var("AYNIG_BENCH_ROWS").map_or(true, |rows| name.starts_with(&rows))
+}
+
+impl<'p> Fleet<'p> {
+    fn new(place: &'p Place) -> Self {
+        let source = place.repository("fleet", 10);
+        let script = format!(
+            "#!/bin/sh\necho $AYNIG_RUN_ID >>'{}'\necho 'SET_STATE {{\"state\":\"done\"}}'\n",
+            place.root.join("fleet-runs").display()
+        );
+        std::fs::write(source.join(".aynig/command/build"), script).expect("command");
+        place.git(&source, &["commit", "-qam", "counts"]);
+        let origin = place.root.join("fleet.git");
+        place.git(&source, &["clone", "-q", "--bare", ".", &origin.to_string_lossy()]);
+        place.git(&origin, &["config", "gc.auto", "0"]);
+        let base = place.git_says(&origin, &["rev-parse", "main"], b"");
+        let triggers = number("AYNIG_BENCH_TRIGGERS", 400);
+        Self { place, origin, base, triggers, rounds: number("AYNIG_BENCH_ROUNDS", 3).min(5) }
+    }
+
+    /// Sets a state event, or a plain commit, on every branch of a folder; says which commits.
+    fn set(&self, repo: &Path, folder: &str, text: &str, round: usize, on: &[String]) {
+        let mut import = String::new();
+        for n in 0..self.triggers {
+            let message = format!("go {round} {n}\n\n{text}\n");
+            let from = on.get(n).unwrap_or(&self.base);
+            let _ = write!(
+                import,
+                "commit refs/heads/{folder}/b{n:04}\ncommitter b <b@example.com> {} +0000\ndata {}\n{message}\nfrom {from}\n\n",
+                1_700_000_000 + round,
+                message.len()
+            );
+        }
+        self.place.git_says(repo, &["fast-import", "--quiet", "--force"], import.as_bytes());
+    }
+
+    fn tips(&self, repo: &Path, folder: &str) -> Vec<String> {
+        let all = self.place.git_says(
+            repo,
+            &["for-each-ref", "--format=%(objectname)", &format!("refs/heads/{folder}")],
+            b"",
+        );
+        all.lines().map(str::to_owned).collect()
+    }
+
+    fn machines(&self, kind: &str, count: usize) -> Vec<PathBuf> {
+        let origin = self.origin.to_string_lossy().into_owned();
+        let one = |n: usize| {
+            let dir = self.place.root.join(format!("{kind}{n}"));
+            if !dir.exists() {
+                let to = dir.to_string_lossy().into_owned();
+                self.place.git(&self.place.root, &["clone", "-q", &origin, &to]);
+                self.place.git(&dir, &["config", "gc.auto", "0"]);
+                self.place.git(&dir, &["config", "user.name", "bench"]);
+                self.place.git(&dir, &["config", "user.email", "bench@example.com"]);
+            }
+            dir
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn row(&self, machines: usize, jobs: usize, verb: &str) {
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        for round in 0..self.rounds {
+            ours.push(self.answered(machines, jobs, verb, round));
+            bare.push(self.pushed(machines, jobs, round));
+        }
+        let rate = |all: &[Duration]| self.triggers as f64 * 1000.0 / median(all);
+        let (ours, bare) = (rate(&ours), rate(&bare));
+        let ratio = ours / bare;
+        let verdict = if ratio >= AT_LEAST { "met" } else { "**missed**" };
+        println!(
+            "| {machines} x {jobs} | `{verb}` | {ours:.1} | {:.1} | {:.1} | {ratio:.2} | {verdict} |",
+            2.0 * ours,
+            2.0 * bare
+        );
+    }
+
+    /// One round of ours: from the first start to the last end.
+    fn answered(&self, machines: usize, jobs: usize, verb: &str, round: usize) -> Duration {
+        let dirs = self.machines("machine", machines);
+        self.set(&self.origin, "w", "dwp-state: build", round, &[]);
+        let runs = self.place.root.join("fleet-runs");
+        let _ = std::fs::remove_file(&runs);
+        let jobs = jobs.to_string();
+        let start = Instant::now();
+        let children: Vec<_> = dirs
+            .iter()
+            .map(|dir| {
+                let mut command = self.place.command(&self.place.bin, dir);
+                command.args([verb, "--remote", "origin", "--jobs", &jobs]).spawn().expect("it runs")
+            })
+            .collect();
+        for mut child in children {
+            assert!(child.wait().expect("it ends").success(), "{verb}");
+        }
+        let took = start.elapsed();
+        let ran = std::fs::read_to_string(&runs).unwrap_or_default().lines().count();
+        assert_eq!(ran, self.triggers, "each trigger has one run");
+        let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
+        let states = self.place.git_says(&self.origin, &["for-each-ref", format, "refs/heads/w"], b"");
+        assert!(states.lines().all(|state| state == "done"), "each trigger has its outcome");
+        took
+    }
+
+    /// The same number of pushes by so many at a time, each with branches and a clone of its own.
+    fn pushed(&self, machines: usize, jobs: usize, round: usize) -> Duration {
+        let dirs = self.machines("pusher", machines * jobs);
+        self.set(&self.origin, "y", "Kind: first", round, &[]);
+        let first = self.tips(&self.origin, "y");
+        let mut plans: Vec<Vec<[String; 2]>> = Vec::new();
+        for (n, dir) in dirs.iter().enumerate() {
+            self.place.git(dir, &["fetch", "-q", "origin", "+refs/heads/y/*:refs/heads/have/*"]);
+            self.set(dir, "one", "Kind: lease", round, &first);
+            let one = self.tips(dir, "one");
+            self.set(dir, "two", "Kind: outcome", round, &one);
+            let two = self.tips(dir, "two");
+            let mine = (n..self.triggers).step_by(dirs.len());
+            plans.push(
+                mine.map(|n| [&one[n], &two[n]].map(|id| format!("{id}:refs/heads/y/b{n:04}"))).collect(),
+            );
+        }
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for (dir, plan) in dirs.iter().zip(&plans) {
+                scope.spawn(move || {
+                    for spec in plan.iter().flatten() {
+                        let mut push: Command = self.place.command(Path::new("git"), dir);
+                        let done = push.args(["push", "-q", "origin", spec]).status().expect("git runs");
+                        assert!(done.success(), "push");
+                    }
+                });
+            }
+        });
+        start.elapsed()
+    }
+}
