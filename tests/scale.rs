@@ -7,8 +7,10 @@ mod support;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use support::life::Life;
+use std::process::Command;
+use support::life::{BIN, Life, done};
 use support::net::{Machine, Net};
+use support::skipped;
 
 const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
 
@@ -107,5 +109,76 @@ fn machines_share_what_there_is_and_leave_nothing() {
         before += pushes;
         // In the same order each branch would cost every other machine a push.
         assert!(pushes < 2 * count + count * machines / 2, "{verb}: {pushes}");
+    }
+}
+
+/// K6: a head that asks for nothing costs its commit, and nothing that is the same for all.
+#[test]
+fn a_scan_reads_what_branches_share_once() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skipped("strace is not installed");
+    }
+    let lease = "dwp-state: working\ndwp-origin-state: build\ndwp-run-id: r\ndwp-runner-id: elsewhere-1\n\
+                 dwp-lease-seconds: 90000\n";
+    let kinds = ["dwp-state: done\n", "dwp-state: review\n", lease, "dwp-state: ../x\n", "dwp-ticket: 7\n"];
+    for from in ["branch", "refs/heads/main"] {
+        let life = Life::new(&[("build", DONE)]);
+        life.config("aynig.commandsFrom", from);
+        let messages = (0..200).map(|n| format!("change {n}\n\nbody\n\n{}", kinds[n % kinds.len()]));
+        branches(&life, &life.repo.path(), "b", messages);
+        life.git(&["pack-refs", "--all"]);
+        life.git(&["repack", "-adq"]);
+        for args in [&["tick"][..], &["tick", "--json"], &["status"]] {
+            let trace = life.shared().join("trace");
+            let mut strace = life.repo.command("strace");
+            strace.args(["-f", "-qq", "-e", "trace=open,openat", "-o"]).arg(&trace).arg(BIN).args(args);
+            let done = done(strace.output().unwrap());
+            assert_eq!(done.code, Some(0), "{done:?}");
+            let opened = std::fs::read_to_string(&trace).unwrap();
+            let packed = opened.lines().filter(|line| line.contains("/packed-refs\"")).count();
+            assert!(packed < 10, "{from} {args:?}: packed-refs was opened {packed} times");
+            assert!(opened.lines().count() < 200, "{from} {args:?}: {}", opened.lines().count());
+        }
+    }
+}
+
+/// A head that asks for nothing is reported as it would be by its name.
+#[test]
+fn a_scan_says_what_each_branch_says_alone() {
+    for from in ["branch", "refs/heads/main", "refs/heads/nowhere"] {
+        let life = Life::new(&[("build", DONE)]);
+        life.config("aynig.commandsFrom", from);
+        // A command that is not where it counts, and one that is no program.
+        life.write(".aynig/command/near", "#!/bin/sh\n");
+        life.write(".aynig/command/plain", "x\n");
+        life.git(&["add", ".aynig/command/plain"]);
+        life.git(&["commit", "-qm", "plain"]);
+        let messages = [
+            "dwp-state: done",
+            "dwp-state: near",
+            "dwp-state: plain",
+            "dwp-state: ../x",
+            "dwp-state: build\ndwp-hop: 64",
+            "aynig-state: done",
+            "dwp-state: working\ndwp-runner-id: elsewhere-1\ndwp-run-id: r\ndwp-lease-seconds: 90000",
+            "dwp-state: working\ndwp-runner-id: elsewhere-1\ndwp-run-id: r\ndwp-lease-seconds: often",
+        ];
+        let names =
+            branches(&life, &life.repo.path(), "b", messages.iter().map(|text| format!("x\n\n{text}\n")));
+        let all = life.run(&["tick", "--json"]);
+        assert_eq!(all.stdout.lines().count(), names.len(), "{all:?}");
+        let mut said: Vec<serde_json::Value> =
+            all.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        said.sort_by_key(|report| report["branch"].to_string());
+        for (name, mut report) in names.iter().zip(said) {
+            let mut alone = life.run(&["tick", "--json", name]).json();
+            for report in [&mut report, &mut alone] {
+                // Names decide about exit codes, and time passes.
+                for field in ["exit_code", "until", "seconds_left"] {
+                    report.as_object_mut().unwrap().remove(field);
+                }
+            }
+            assert_eq!(report, alone, "{from}");
+        }
     }
 }

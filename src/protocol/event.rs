@@ -40,6 +40,13 @@ impl Event {
         Some(Self { state, dialect, message, hop_floor: 0 })
     }
 
+    /// The event in a message as it was written. Most heads are none, and need not be parsed to know.
+    pub fn in_message(text: &[u8]) -> Option<Self> {
+        // Both dialects' key ends so; what a trailer says stands in the text as it is read.
+        let may_be = text.split(|b| *b == b'-').skip(1).any(|rest| rest.starts_with(b"state"));
+        if may_be { Self::of(Message::parse(text)) } else { None }
+    }
+
     /// True for a lease.
     pub fn is_working(&self) -> bool {
         self.state.as_ref().is_ok_and(StateName::is_working)

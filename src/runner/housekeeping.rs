@@ -64,6 +64,11 @@ impl Runner<'_> {
         self.repo.aynig_dir().join("seen").join(&name[..name.len().min(240)])
     }
 
+    /// True where anything was noted of any head.
+    pub(super) fn any_seen(&self) -> bool {
+        self.repo.aynig_dir().join("seen").is_dir()
+    }
+
     fn seen(&self, branch: &RefName, head: ObjectId) -> Option<Seen> {
         let raw = crate::store::read_plain(&self.seen_path(branch), 4096).ok()?;
         let seen: Seen = serde_json::from_slice(&raw).ok()?;

@@ -21,6 +21,7 @@ mod land;
 mod last_words;
 mod live;
 pub mod logs;
+mod lookups;
 mod moments;
 mod named;
 pub mod pending;
@@ -194,7 +195,7 @@ impl Tip {
 
 impl From<Commit> for Tip {
     fn from(commit: Commit) -> Self {
-        let event = Event::of(Message::parse(&commit.message));
+        let event = Event::in_message(&commit.message);
         Self { commit, event }
     }
 }

@@ -1,15 +1,19 @@
 //! Which branches a tick looks at, and all of them at a time.
 //!
-//! Without names every local branch is judged from one scan, and only those that need more than a look
-//! are evaluated. A branch that is blocked never blocks others. Implements K6, K43 (own
+//! Without names every local branch is judged from one scan, and only those whose head asks for something are
+//! read again and evaluated. A branch that is blocked never blocks others. Implements K6, K43 (own
 //! locks are gone after the next tick, and the last sentence).
 
+use super::lookups::Lookups;
 use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
 use super::{Runner, RunnerError, Tip};
-use crate::protocol::decide::Idle;
+use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::name::StateName;
 use crate::protocol::order;
 use crate::store::RefName;
+use crate::store::command_tree::Lookup;
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -58,8 +62,8 @@ impl Pass {
 }
 
 impl Runner<'_> {
-    /// The branches to evaluate: those named, or those whose head is a state event. And those that could not
-    /// be read.
+    /// The branches to evaluate: those named, or those whose head asks for something. And what is to be said of
+    /// the others that are state events, or could not be read, from one look at all heads.
     pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Vec<Report>), RunnerError> {
         self.store.refresh()?;
         if !selection.named.is_empty() {
@@ -69,20 +73,26 @@ impl Runner<'_> {
         if selection.current_branch == CurrentBranch::Only {
             return Ok((selection.current.iter().cloned().collect(), Vec::new()));
         }
-        let found = self.store.read_heads("refs/heads/")?;
-        let mut branches = Vec::new();
-        for (name, commit) in found.heads {
-            if selection.takes(&name) && Tip::from(commit).event.is_some() && self.may_tick(&name) {
-                branches.push(name);
-            }
-        }
-        let failed = found.failed.into_iter().map(|(name, error)| {
+        let look = Look { runner: self, lookups: OnceCell::new(), any_seen: self.any_seen() };
+        let (mut branches, mut settled) = (Vec::new(), Vec::new());
+        self.store.visit_heads("refs/heads/", &mut |name, read| {
             let mut report = Report::new(&name);
-            report.remote = self.settings.remote.clone();
-            report.verdict = Verdict::Failed(RunnerError::Store(error));
-            report
-        });
-        Ok((branches, failed.collect()))
+            let judged = match read.map(Tip::from) {
+                Ok(tip) if tip.event.is_none() || !selection.takes(&name) || !self.may_tick(&name) => return,
+                Ok(tip) => look.settle(&name, tip, &mut report),
+                Err(error) => Err(RunnerError::Store(error)),
+            };
+            report.verdict = match judged {
+                Ok(None) => return branches.push(name),
+                Ok(Some(verdict)) => verdict,
+                Err(error) => Verdict::Failed(error),
+            };
+            report.remote.clone_from(&self.settings.remote);
+            settled.push(report);
+        })?;
+        branches.sort_unstable();
+        settled.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
+        Ok((branches, settled))
     }
 
     /// The branches in the order in which they are taken: as given; those of a remote, where other machines
@@ -122,6 +132,65 @@ impl Runner<'_> {
     /// True where `aynig.branches` lets a branch be ticked.
     pub fn may_tick(&self, branch: &RefName) -> bool {
         self.settings.branches.is_empty() || crate::store::pattern::any(&self.settings.branches, branch)
+    }
+}
+
+/// One look at all heads.
+struct Look<'a> {
+    runner: &'a Runner<'a>,
+    /// Begun with the first state event.
+    lookups: OnceCell<Lookups<'a>>,
+    /// Something was noted of heads that were seen before.
+    any_seen: bool,
+}
+
+impl<'a> Look<'a> {
+    fn lookups(&self) -> Result<&Lookups<'a>, RunnerError> {
+        if let Some(known) = self.lookups.get() {
+            return Ok(known);
+        }
+        let lookups = Lookups::new(self.runner)?;
+        Ok(self.lookups.get_or_init(|| lookups))
+    }
+
+    /// The verdict about a head that asks for nothing; `None` where the branch is to be evaluated.
+    fn settle(
+        &self,
+        branch: &RefName,
+        tip: Tip,
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        let runner = self.runner;
+        if runner.source_of(&tip).is_some() {
+            return Ok(None);
+        }
+        let tip = if self.any_seen { runner.with_hop(branch, tip) } else { tip };
+        let state = tip.event.as_ref().and_then(|e| e.state_name());
+        let working = state.is_some_and(StateName::is_working);
+        let lookup = match state.filter(|_| !working) {
+            Some(state) => match self.lookups()?.refusal() {
+                Some(refusal) => return Ok(Some(Verdict::Refused(refusal))),
+                None => self.lookups()?.lookup(&tip.commit, state)?,
+            },
+            None => Lookup::Missing,
+        };
+        let usable = matches!(lookup, Lookup::Found(_));
+        let seen = if working && self.any_seen { runner.first_seen(branch, tip.id()) } else { None };
+        match decide(tip.head(), seen, runner.clock.now(), runner.policy(&|_| usable)) {
+            Decision::Nothing(idle) => {
+                if let Lookup::Unusable { path, why } = lookup {
+                    return Ok(Some(runner.unusable(&tip, idle, path, why)));
+                }
+                if let Idle::NoCommand { state } = &idle {
+                    report.notes.extend(self.lookups()?.hint(&tip, state)?);
+                }
+                Ok(Some(Verdict::Idle(idle)))
+            }
+            // One that is judged by observation is noted when it is evaluated.
+            Decision::Leased { observed: Some(_), .. } if seen.is_none() => Ok(None),
+            Decision::Leased { until, observed } => Ok(Some(runner.leased(&tip, until, observed, report))),
+            Decision::Expired { .. } | Decision::Dispatch { .. } => Ok(None),
+        }
     }
 }
 

@@ -4,18 +4,17 @@
 //! branches cost little more than their commits. Works where nothing is trusted: then the branch's own
 //! tree says whether there would be a command. Implements K6, K7, K9, K13, K26 (as seen).
 
+use super::lookups::Lookups;
 use super::settings::CommandsFrom;
 use super::slot::{Abandoned, attempt_ref};
 use super::{Runner, RunnerError, Tip, pending};
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::{Event, STALLED_RUN};
-use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, STALLED, StateName};
 use crate::store::command_start::Unfit;
-use crate::store::command_tree::{self, Lookup};
+use crate::store::command_tree::Lookup;
 use crate::store::worktrees::{self, Busy};
-use crate::store::{Commit, RefName, StoreError};
-use std::cell::RefCell;
+use crate::store::{RefName, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -90,7 +89,8 @@ pub struct Surveyed {
     pub failed: Vec<(RefName, RunnerError)>,
 }
 
-type Found = HashMap<(Option<ObjectId>, StateName), Lookup>;
+/// From how many branches on one look at all is less work than a look at each.
+const MANY: usize = 50;
 
 /// One look at many branches, with what they share.
 pub struct Survey<'a> {
@@ -98,11 +98,7 @@ pub struct Survey<'a> {
     attempts: HashSet<RefName>,
     busy: Vec<(RefName, Busy, PathBuf)>,
     pending: HashMap<RefName, SystemTime>,
-    /// The `.aynig` tree of the ref that commands come from, where it is one.
-    shared: Option<Option<ObjectId>>,
-    absent: Option<RefName>,
-    trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
-    found: RefCell<Found>,
+    lookups: Lookups<'a>,
 }
 
 impl<'a> Survey<'a> {
@@ -113,32 +109,12 @@ impl<'a> Survey<'a> {
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
         let notes = if runner.settings.remote.is_none() { pending::notes(runner.repo) } else { Vec::new() };
         let pending = notes.into_iter().map(|note| (note.branch, note.since)).collect();
-        let mut absent = None;
-        let shared = match &runner.settings.commands_from {
-            CommandsFrom::Nowhere | CommandsFrom::Branch => None,
-            CommandsFrom::Ref(name) => Some(match runner.commands_tip(name)? {
-                Some(id) => command_tree::find(&*runner.store, runner.store.read_commit(id)?.tree)?,
-                None => {
-                    absent = Some(name.clone());
-                    None
-                }
-            }),
-        };
-        Ok(Self {
-            runner,
-            attempts,
-            busy,
-            pending,
-            shared,
-            absent,
-            trees: RefCell::default(),
-            found: RefCell::default(),
-        })
+        Ok(Self { runner, attempts, busy, pending, lookups: Lookups::new(runner)? })
     }
 
     /// The ref that commands come from, where it does not exist: then no state has one.
     pub fn absent(&self) -> Option<&RefName> {
-        self.absent.as_ref()
+        self.lookups.absent()
     }
 
     /// All branches; `only_events` leaves those out whose head is no state event.
@@ -159,6 +135,24 @@ impl<'a> Survey<'a> {
         Ok(surveyed)
     }
 
+    /// Those of these branches that exist. Many are found in one look at all.
+    pub fn these(&self, branches: &[RefName]) -> Result<Vec<BranchStatus>, RunnerError> {
+        if branches.len() < MANY {
+            return branches.iter().filter_map(|branch| self.one(branch).transpose()).collect();
+        }
+        let wanted: HashSet<&RefName> = branches.iter().collect();
+        let mut judged = Vec::new();
+        self.runner.store.visit_heads("refs/heads/", &mut |name, read| {
+            if wanted.contains(&name) {
+                let tip = read.map(Tip::from).map_err(RunnerError::Store);
+                judged.push(tip.and_then(|tip| self.judge(&name, tip)));
+            }
+        })?;
+        let mut judged = judged.into_iter().collect::<Result<Vec<_>, _>>()?;
+        judged.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
+        Ok(judged)
+    }
+
     /// One branch; `None` where it does not exist.
     pub fn one(&self, branch: &RefName) -> Result<Option<BranchStatus>, RunnerError> {
         match self.runner.read_tip(branch)? {
@@ -170,13 +164,14 @@ impl<'a> Survey<'a> {
     fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {
         let tip = self.runner.with_hop(branch, tip);
         let lookup = match tip.event.as_ref().and_then(Event::state_name) {
-            Some(state) if !state.is_working() => self.lookup(&tip.commit, state)?,
+            Some(state) if !state.is_working() => self.lookups.lookup(&tip.commit, state)?,
             Some(_) | None => Lookup::Missing,
         };
         let usable = matches!(lookup, Lookup::Found(_));
         let has_command = |_: &StateName| usable;
         let runner = self.runner;
-        let seen = runner.first_seen(branch, tip.id());
+        let seen =
+            tip.event.as_ref().filter(|e| e.is_working()).and_then(|_| runner.first_seen(branch, tip.id()));
         let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(&has_command));
         let standing = self.standing(branch, tip.event.as_ref(), decision, &lookup);
         let command = match lookup {
@@ -221,35 +216,6 @@ impl<'a> Survey<'a> {
             Decision::Dispatch { .. } if !self.runner.may_tick(branch) => Standing::LeftOut,
             Decision::Dispatch { .. } => Standing::Ready,
         }
-    }
-
-    /// Looks a command up where commands come from; where nobody has said, in the branch itself.
-    fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
-        let store = &*self.runner.store;
-        let tree = match self.shared {
-            Some(tree) => tree,
-            None => {
-                let known = self.trees.borrow().get(&commit.tree).copied();
-                match known {
-                    Some(tree) => tree,
-                    None => {
-                        let tree = command_tree::find(store, commit.tree)?;
-                        self.trees.borrow_mut().insert(commit.tree, tree);
-                        tree
-                    }
-                }
-            }
-        };
-        let key = (tree, state.clone());
-        if let Some(found) = self.found.borrow().get(&key) {
-            return Ok(found.clone());
-        }
-        let found = match tree {
-            Some(tree) => self.runner.lookup_in(tree, state)?,
-            None => Lookup::Missing,
-        };
-        self.found.borrow_mut().insert(key, found.clone());
-        Ok(found)
     }
 
     /// Where the work of the run is kept that a `stalled` head ended.

@@ -8,7 +8,7 @@ use super::report::{Note, Refusal, Report, Skip, Verdict};
 use super::settings::CommandsFrom;
 use super::supervise::Program;
 use super::{Runner, RunnerError, Tip};
-use crate::protocol::decide::{Decision, decide};
+use crate::protocol::decide::{Decision, Idle, Observed, decide};
 use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
@@ -57,19 +57,15 @@ impl Runner<'_> {
             match decision {
                 Decision::Nothing(idle) => {
                     let Some(Lookup::Unusable { path, why }) = found else {
-                        self.hint_missing(&idle, &tip, report)?;
+                        if let Idle::NoCommand { state } = &idle {
+                            report.notes.extend(self.command_elsewhere(&tip, state)?);
+                        }
                         return Ok(Verdict::Idle(idle));
                     };
-                    let Some(state) = tip.event.as_ref().and_then(|e| e.state_name()).cloned() else {
-                        return Ok(Verdict::Idle(idle));
-                    };
-                    return Ok(Verdict::Unusable { state, path, why, home: self.home() });
+                    return Ok(self.unusable(&tip, idle, path, why));
                 }
                 Decision::Leased { until, observed } => {
-                    if observed.is_some_and(|o| o != crate::protocol::decide::Observed::Policy) {
-                        report.notes.push(Note::MalformedLease);
-                    }
-                    return Ok(self.leased(&tip, until, observed.is_some()));
+                    return Ok(self.leased(&tip, until, observed, report));
                 }
                 Decision::Expired { since, .. } => {
                     if dry {
@@ -79,7 +75,7 @@ impl Runner<'_> {
                 }
                 Decision::Dispatch { state } => {
                     let Some(Lookup::Found(command)) = found else {
-                        return Ok(Verdict::Idle(crate::protocol::decide::Idle::NoCommand { state }));
+                        return Ok(Verdict::Idle(Idle::NoCommand { state }));
                     };
                     if let Some(verdict) = self.in_the_way(branch, &tip)? {
                         return Ok(verdict);
@@ -97,7 +93,7 @@ impl Runner<'_> {
 
     /// The remote that a local head says it came from, where that is configured here: what is decided about
     /// such a branch is decided there (K30). An address from a commit is never used.
-    fn source_of(&self, tip: &Tip) -> Option<String> {
+    pub(super) fn source_of(&self, tip: &Tip) -> Option<String> {
         let source = tip.event.as_ref().and_then(|e| e.text(SOURCE))?;
         let name = source.strip_prefix("git:").filter(|_| self.settings.remote.is_none())?;
         self.repo.has_remote(name).then(|| name.to_owned())
@@ -182,38 +178,54 @@ impl Runner<'_> {
         why.filter(|why| self.settings.exec.is_empty() || !why.is_of_machine())
     }
 
-    fn leased(&self, tip: &Tip, until: i64, malformed: bool) -> Verdict {
+    pub(super) fn leased(
+        &self,
+        tip: &Tip,
+        until: i64,
+        observed: Option<Observed>,
+        report: &mut Report,
+    ) -> Verdict {
+        if observed.is_some_and(|o| o != Observed::Policy) {
+            report.notes.push(Note::MalformedLease);
+        }
         let text = |key| tip.event.as_ref().and_then(|e| e.text(key)).map(str::to_owned);
         Verdict::Leased {
             until,
             left: until - self.clock.now(),
             run_id: text(crate::protocol::event::RUN_ID),
             runner_id: text(crate::protocol::event::RUNNER_ID),
-            malformed,
+            malformed: observed.is_some(),
             abandoned: tip.event.as_ref().and_then(|lease| self.abandoned(lease)),
         }
     }
 
-    /// Where a command is near but not where it counts, says so (K13).
-    fn hint_missing(
+    /// A state whose command can't be started.
+    pub(super) fn unusable(&self, tip: &Tip, idle: Idle, path: String, why: Unfit) -> Verdict {
+        match tip.event.as_ref().and_then(|e| e.state_name()).cloned() {
+            Some(state) => Verdict::Unusable { state, path, why, home: self.home() },
+            None => Verdict::Idle(idle),
+        }
+    }
+
+    /// Where a command of that name is near, but not where it counts (K13).
+    pub(super) fn command_elsewhere(
         &self,
-        idle: &crate::protocol::decide::Idle,
         tip: &Tip,
-        report: &mut Report,
-    ) -> Result<(), RunnerError> {
-        let crate::protocol::decide::Idle::NoCommand { state } = idle else { return Ok(()) };
+        state: &StateName,
+    ) -> Result<Option<Note>, RunnerError> {
         let path = format!("command/{state}");
         if let CommandsFrom::Ref(_) = &self.settings.commands_from
             && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
             && command_tree::lookup(&*self.store, tree, self.settings.whose(), state)? != Lookup::Missing
         {
-            report.notes.push(Note::NotInRef(path, self.home()));
-        } else if let Some(dir) = &self.repo.main_dir
+            return Ok(Some(Note::NotInRef(path, self.home())));
+        }
+        if let Some(dir) = &self.repo.main_dir
             && dir.join(command_tree::FOLDER).join(&path).is_file()
         {
-            report.notes.push(Note::NotCommitted(path, self.home()));
+            return Ok(Some(Note::NotCommitted(path, self.home())));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// From a head that asks for a command to what became of it; `None`: the head moved meanwhile.

@@ -14,7 +14,8 @@ use super::git_command::Git;
 use super::gix_report::{gix_error, gix_write_error};
 use super::reflog::LogRefs;
 use super::{
-    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, bulk, commit, io_error,
+    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Visit, bulk, commit,
+    io_error,
 };
 use crate::protocol::id::ObjectId;
 use gix::objs::{Kind, Write as _};
@@ -229,6 +230,21 @@ impl Store for GixStore {
             heads.push(name, read.unwrap_or_else(|| self.read_commit(id)));
         }
         Ok(heads)
+    }
+
+    fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let scan = self.scan_all(prefix)?;
+        for (name, cause) in scan.unreadable {
+            visit(name.clone(), Err(StoreError::UnreadableRef { name, cause }));
+        }
+        let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
+        let mut names: Vec<Option<RefName>> = scan.refs.into_iter().map(|(name, _)| Some(name)).collect();
+        for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
+            if let Some(name) = names[at].take() {
+                visit(name, self.read_commit(ids[at]));
+            }
+        }
+        Ok(())
     }
 
     fn sync(&self) -> Result<(), StoreError> {

@@ -215,6 +215,9 @@ pub struct Heads {
     pub failed: Vec<(RefName, StoreError)>,
 }
 
+/// Takes a ref and its newest commit.
+pub type Visit<'v> = dyn FnMut(RefName, Result<Commit, StoreError>) + 'v;
+
 /// Refs and objects of one repository. Every swap names its old value.
 pub trait Store: Send {
     /// What the ref holds; `None` where it does not exist.
@@ -276,6 +279,15 @@ pub trait Store: Send {
             heads.push(name, self.read_commit(id));
         }
         Ok(heads)
+    }
+
+    /// Hands each ref under a prefix to `visit`, with its newest commit, in whatever order they are read fastest:
+    /// nothing is kept of what is not wanted.
+    fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let found = self.read_heads(prefix)?;
+        found.heads.into_iter().for_each(|(name, commit)| visit(name, Ok(commit)));
+        found.failed.into_iter().for_each(|(name, error)| visit(name, Err(error)));
+        Ok(())
     }
 
     /// True for a commit whose parents a shallow clone does not have.

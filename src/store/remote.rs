@@ -11,7 +11,7 @@ use super::repository::Repository;
 use super::swap::compare_and_swap;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, RemoteFailure, Scan, Signature, Store, StoreError, Swap,
-    TreeEntry,
+    TreeEntry, Visit,
 };
 use crate::protocol::id::ObjectId;
 use std::cell::{Cell, RefCell};
@@ -234,6 +234,14 @@ impl Store for RemoteStore {
         heads.heads.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
         heads.failed.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
         Ok(heads)
+    }
+
+    fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let Some(below) = prefix.strip_prefix("refs/heads/") else {
+            return self.local.visit_heads(prefix, visit);
+        };
+        let tracking = format!("{}{below}", self.remote.tracking());
+        self.local.visit_heads(&tracking, &mut |name, read| visit(self.branch_of(&name), read))
     }
 
     fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {

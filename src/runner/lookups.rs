@@ -1,0 +1,108 @@
+//! Commands of many heads, each looked up once.
+//!
+//! What a ref that commands come from holds, where a tree keeps its commands, and what answers a state there
+//! are asked once for one look at all branches, so that ten thousand heads cost little more than their commits.
+//! Never kept from one look to the next, and never what a claim goes by. Implements K13 (for a scan).
+
+use super::report::{Note, Refusal};
+use super::settings::CommandsFrom;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::StateName;
+use crate::store::command_tree::{self, Lookup};
+use crate::store::{Commit, RefName, StoreError};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+type Hints = HashMap<(Option<ObjectId>, StateName), Option<Note>>;
+
+/// What one look found so far.
+pub struct Lookups<'a> {
+    runner: &'a Runner<'a>,
+    /// The `.aynig` tree of the ref that commands come from, where it is one.
+    shared: Option<Option<ObjectId>>,
+    absent: Option<RefName>,
+    trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
+    found: RefCell<HashMap<ObjectId, HashMap<StateName, Lookup>>>,
+    hints: RefCell<Hints>,
+}
+
+impl<'a> Lookups<'a> {
+    /// Reads what all branches share.
+    pub fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
+        let mut absent = None;
+        let shared = match &runner.settings.commands_from {
+            CommandsFrom::Nowhere | CommandsFrom::Branch => None,
+            CommandsFrom::Ref(name) => Some(match runner.commands_tip(name)? {
+                Some(id) => command_tree::find(&*runner.store, runner.store.read_commit(id)?.tree)?,
+                None => {
+                    absent = Some(name.clone());
+                    None
+                }
+            }),
+        };
+        Ok(Self {
+            runner,
+            shared,
+            absent,
+            trees: RefCell::default(),
+            found: RefCell::default(),
+            hints: RefCell::default(),
+        })
+    }
+
+    /// The ref that commands come from, where it does not exist: then no state has one.
+    pub fn absent(&self) -> Option<&RefName> {
+        self.absent.as_ref()
+    }
+
+    /// Why no command of this runner's may be looked for at all.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        match (&self.runner.settings.commands_from, &self.absent) {
+            (CommandsFrom::Nowhere, _) => Some(Refusal::NotTrusted),
+            (CommandsFrom::Branch | CommandsFrom::Ref(_), Some(name)) => {
+                Some(Refusal::NoCommandsRef(name.clone()))
+            }
+            (CommandsFrom::Branch | CommandsFrom::Ref(_), None) => None,
+        }
+    }
+
+    /// Looks a command up where commands come from; where nobody has said, in the branch itself.
+    pub fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
+        let tree = match self.shared {
+            Some(tree) => tree,
+            None => self.tree_of(commit.tree)?,
+        };
+        let Some(tree) = tree else { return Ok(Lookup::Missing) };
+        if let Some(found) = self.found.borrow().get(&tree).and_then(|states| states.get(state)) {
+            return Ok(found.clone());
+        }
+        let found = self.runner.lookup_in(tree, state)?;
+        self.found.borrow_mut().entry(tree).or_default().insert(state.clone(), found.clone());
+        Ok(found)
+    }
+
+    fn tree_of(&self, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
+        if let Some(known) = self.trees.borrow().get(&tree) {
+            return Ok(*known);
+        }
+        let found = command_tree::find(&*self.runner.store, tree)?;
+        self.trees.borrow_mut().insert(tree, found);
+        Ok(found)
+    }
+
+    /// Where a command is that is not where it counts (K13).
+    pub(super) fn hint(&self, tip: &Tip, state: &StateName) -> Result<Option<Note>, RunnerError> {
+        let own = match self.shared {
+            Some(_) => self.tree_of(tip.commit.tree)?,
+            None => None,
+        };
+        let key = (own, state.clone());
+        if let Some(known) = self.hints.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let hint = self.runner.command_elsewhere(tip, state)?;
+        self.hints.borrow_mut().insert(key, hint.clone());
+        Ok(hint)
+    }
+}
