@@ -7,10 +7,10 @@ mod support;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
-use support::life::{BIN, Life, done};
+use std::process::{Command, Output};
+use support::life::{BIN, Life, done, eventually};
 use support::net::{Machine, Net};
-use support::skipped;
+use support::{Repo, skipped};
 
 const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
 
@@ -181,4 +181,39 @@ fn a_scan_says_what_each_branch_says_alone() {
             assert_eq!(report, alone, "{from}");
         }
     }
+}
+
+/// K14 (pending), K39: more branches in one push than fit into the arguments of a process.
+#[test]
+fn a_push_of_thousands_of_branches_is_answered_whole() {
+    let count = if full() { 10_000 } else { 5_000 };
+    // Ends its runner: what was not begun is left to whoever comes next.
+    let halt = "echo x >>\"$T/runs\"; kill -TERM \"$(sed -n 's/^PPid:\\t//p' /proc/$PPID/status)\"; sleep 60";
+    let life = Life::new(&[("halt", halt)]);
+    let server = Repo::build().bare().create().unwrap();
+    let url = format!("file://{}", server.path().display());
+    life.git(&["push", "-q", &url, "main"]);
+    server.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/main"]);
+    server.git(&["config", "--global", "aynig.passEnv", "T"]);
+    let installed = done(server.command(BIN).args(["hooks", "install"]).output().unwrap());
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    let names =
+        branches(&life, &life.repo.path(), "w", (0..count).map(|n| format!("{n}\n\ndwp-state: halt\n")));
+    let mut push = life.repo.command("git");
+    let path = format!("{}:{}", Path::new(BIN).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    push.env("PATH", path).env("T", life.shared());
+    let receive = format!("--receive-pack=env HOME='{}' git-receive-pack", server.home().display());
+    let output: Output =
+        push.args(["push", "-q", &receive, &url, "refs/heads/w*:refs/heads/w*"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}", &said[..said.len().min(2000)]);
+    let told: Vec<&str> =
+        said.lines().filter(|line| line.contains(" on w") && line.contains(" (run ")).collect();
+    assert_eq!(told.len(), names.len(), "{}", &said[..said.len().min(2000)]);
+    let pending = server.git_dir().join("aynig/pending");
+    // The one that was begun is stalled; the others wait.
+    eventually("all others are noted", || {
+        (std::fs::read_dir(&pending).map_or(0, Iterator::count) == names.len() - 1).then_some(())
+    });
+    assert_eq!(life.said("runs").lines().count(), 1);
 }

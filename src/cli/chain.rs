@@ -29,6 +29,7 @@ use crate::supervisor::interrupt::Interrupt;
 use crate::supervisor::orphans;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,18 +43,23 @@ const PLACES_MAX: usize = 64;
 const REBASE_ENDS: Duration = Duration::from_secs(60);
 
 /// Starts this program in the background of `repo`: own session, no descriptor of ours, its words in
-/// `hook.log`.
-pub fn detach(session: &Session, args: &[OsString]) -> Result<(), Failure> {
+/// `hook.log`, and `input` to read.
+pub fn detach(session: &Session, args: &[OsString], input: &[u8]) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot start in the background: {e}"));
     let log = logs::open_hook_log(&session.repo)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.arg("--git-dir").arg(&session.repo.git_dir).args(args);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.current_dir(session.repo.work_dir.as_ref().unwrap_or(&session.repo.git_dir));
-    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
+    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    command.stdin(stdin).stdout(log.try_clone().map_err(failed)?).stderr(log);
     // It leaves our session, as a guardian does, and is nobody's orphan.
-    orphans::started(|| command.spawn()).map_err(failed)?;
-    Ok(())
+    let mut child = orphans::started(|| command.spawn()).map_err(failed)?;
+    match child.stdin.take() {
+        // It reads before it does anything else: nobody waits longer than it takes to start.
+        Some(mut pipe) => pipe.write_all(input).map_err(failed),
+        None => Ok(()),
+    }
 }
 
 /// What a background process keeps of the environment: nothing of the hook's Git, nothing of a run; and what
@@ -67,11 +73,34 @@ fn is_kept(name: &OsStr) -> bool {
 /// Starts a chain for these branches, as a hook does. Where that fails they are noted like those that found no
 /// slot: whoever ticks next takes them on.
 pub fn start(session: &Session, branches: &[RefName], more: &[&str]) -> Result<(), Failure> {
-    let mut args: Vec<OsString> = vec!["chain".into(), "--detached".into()];
+    start_promised(session, branches, &[], more)
+}
+
+/// The same, with the ids that their first runs were promised. They go by a pipe: a push may bring more of them
+/// than arguments may be long.
+pub fn start_promised(
+    session: &Session,
+    branches: &[RefName],
+    run_ids: &[String],
+    more: &[&str],
+) -> Result<(), Failure> {
+    let mut args: Vec<OsString> = vec!["chain".into(), "--detached".into(), "--from-input".into()];
     args.extend(more.iter().map(OsString::from));
-    args.push("--".into());
-    args.extend(branches.iter().map(|b| OsStr::from_bytes(b.as_bytes()).to_owned()));
-    detach(session, &args).map_err(|failure| not_started(session, branches, failure))
+    let ids = run_ids.iter().map(String::as_bytes).chain(std::iter::repeat(&b""[..]));
+    let fields = branches.iter().zip(ids).flat_map(|(branch, id)| [branch.as_bytes(), b"\0", id, b"\0"]);
+    let input = fields.collect::<Vec<_>>().concat();
+    detach(session, &args, &input).map_err(|failure| not_started(session, branches, failure))
+}
+
+/// What [`start_promised`] wrote. A name or an id without its end was cut off with whoever wrote it.
+fn read_promised(input: &mut impl Read) -> Result<(Vec<RefName>, Vec<String>), Failure> {
+    let mut raw = Vec::new();
+    let read = input.read_to_end(&mut raw);
+    read.map_err(|e| Failure::fatal(format!("cannot read the branches: {e}")))?;
+    let whole = raw.split_inclusive(|b| *b == 0).filter_map(|field| field.strip_suffix(b"\0"));
+    let fields: Vec<&[u8]> = whole.collect();
+    let pairs = fields.chunks_exact(2).map(|pair| (RefName::new(pair[0]), String::from_utf8_lossy(pair[1])));
+    Ok(pairs.filter(|(branch, _)| branch.is_valid()).map(|(branch, id)| (branch, id.into_owned())).unzip())
 }
 
 fn not_started(session: &Session, branches: &[RefName], mut failure: Failure) -> Failure {
@@ -181,27 +210,33 @@ pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
         leave_caller();
     }
     let interrupt = Interrupt::by_signals()?;
-    let (mut names, mut run_ids, mut code) = (&*args.branches, &*args.run_ids, 0);
+    let (mut names, mut run_ids) = (Vec::new(), Vec::new());
+    if args.from_input {
+        (names, run_ids) = read_promised(&mut std::io::stdin().lock())?;
+    }
+    let (mut more, mut code) = (&*args.branches, 0);
     loop {
         // Anew after each wait: what may run is what is said now.
         let mut session = Session::open(global)?;
         session.short_environment = args.pushed;
         session.repo.ended_by(interrupt.insistence());
+        for arg in std::mem::take(&mut more) {
+            names.push(session.branch(arg)?);
+        }
         if args.after_rebase && !names.is_empty() {
             wait_for_rebase(&session.repo.git_dir);
         }
-        let branches = names.iter().map(|b| session.branch(b)).collect::<Result<Vec<_>, _>>()?;
         let mut settings = session.settings(&Flags { jobs: jobs(&session), ..Flags::here() })?;
         session.require_trust(&settings)?;
         settings.wait_for_slot = false;
         let chain =
             Chaining { session: &session, settings: &settings, interrupt: &interrupt, more: &args.more() };
-        let (worst_of_it, again) = chain.go_on(branches, run_ids, Display::for_pusher(false))?;
+        let (worst_of_it, again) = chain.go_on(names, &run_ids, Display::for_pusher(false))?;
         code = worst(code, worst_of_it);
         if !again {
             return Ok(code);
         }
-        (names, run_ids) = (&[], &[]);
+        (names, run_ids) = (Vec::new(), Vec::new());
     }
 }
 
@@ -254,7 +289,8 @@ impl Chaining<'_> {
         display: Display,
     ) -> Result<(i32, bool), Failure> {
         if let Ok(mut promised) = self.settings.run_ids.lock() {
-            promised.extend(branches.iter().cloned().zip(run_ids.iter().cloned()));
+            let known = branches.iter().cloned().zip(run_ids.iter().cloned());
+            promised.extend(known.filter(|(_, id)| !id.is_empty()));
         }
         let runner = self.session.runner(self.settings, self.interrupt, &display)?;
         // Where hooks are all there is, nobody else does.

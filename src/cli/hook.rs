@@ -98,7 +98,7 @@ fn pushed(global: &Global) -> Result<(), Failure> {
     if settings.commands_from == CommandsFrom::Nowhere {
         return one_line(&session);
     }
-    if ready.iter().filter(|branch| chain::left_to_the_runner(&session, branch)).count() > 0 {
+    if ready.iter().filter(|(branch, _)| chain::left_to_the_runner(&session, branch)).count() > 0 {
         return Ok(());
     }
     let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
@@ -106,28 +106,20 @@ fn pushed(global: &Global) -> Result<(), Failure> {
     let interrupt = Interrupt::never()?;
     let free = session.reader(&settings, &interrupt)?.free_slots(settings.chain_jobs)?;
     let mut told = Vec::new();
-    for (at, (branch, id)) in ready.iter().zip(&ids).enumerate() {
-        let state = state_of(&session, branch)?;
+    for (at, ((branch, state), id)) in ready.iter().zip(&ids).enumerate() {
         let (what, why) = if at < free { ("dispatched", "") } else { ("queued", ": no worktree is free") };
         told.push(format!("aynig: {state} {what} on {} (run {}){why}", escape(branch.short()), &id[..8]));
     }
+    let ready: Vec<RefName> = ready.into_iter().map(|(branch, _)| branch).collect();
     if mode == HookMode::Wait || is_option("aynig.wait") {
         told.iter().for_each(|line| output::note(line));
         return chain::stream(&mut session, ready, &ids).map(drop);
     }
-    let ids = ids.join(",");
     let pushed: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
-    chain::start(&session, &ready, &[&["--run-ids", &ids], pushed].concat())?;
+    chain::start_promised(&session, &ready, &ids, pushed)?;
     // Nobody is told of what did not begin.
-    told.iter().for_each(|line| output::note(line));
+    output::error(&told.into_iter().map(|line| line + "\n").collect::<String>());
     Ok(())
-}
-
-fn state_of(session: &Session, branch: &RefName) -> Result<String, Failure> {
-    let store = session.repo.open_store(false)?;
-    let Some(id) = store.tip(branch)? else { return Ok(String::new()) };
-    let tip = Tip::from(store.read_commit(id)?);
-    Ok(tip.event.as_ref().and_then(|e| e.state_name()).map(|s| s.to_string()).unwrap_or_default())
 }
 
 /// The branches of a push that were made or moved.
@@ -145,17 +137,25 @@ fn updated(input: impl Read) -> Vec<RefName> {
     branches
 }
 
-/// Those that a tick would run, or would if it were trusted; of the others, what is worth a line is said.
-fn judge(session: &Session, settings: &Settings, branches: &[RefName]) -> Result<Vec<RefName>, Failure> {
+/// Those that a tick would run, or would if it were trusted, with their states; of the others, what is worth a
+/// line is said.
+fn judge(
+    session: &Session,
+    settings: &Settings,
+    branches: &[RefName],
+) -> Result<Vec<(RefName, String)>, Failure> {
     let interrupt = Interrupt::never()?;
     let runner = session.reader(settings, &interrupt)?;
     let survey = Survey::new(&runner)?;
     let (mut ready, mut waits) = (Vec::new(), false);
-    for branch in branches {
+    for status in survey.these(branches)? {
+        let branch = &status.branch;
         let shown = escape(branch.short());
-        let Some(status) = survey.one(branch)? else { continue };
         match status.standing {
-            Standing::Ready | Standing::NotTrusted | Standing::Expired { .. } => ready.push(branch.clone()),
+            Standing::Ready | Standing::NotTrusted | Standing::Expired { .. } => {
+                let state = status.tip.event.as_ref().and_then(|e| e.state_name());
+                ready.push((branch.clone(), state.map(|s| s.to_string()).unwrap_or_default()));
+            }
             Standing::HopLimit { max, .. } => {
                 output::note(&format!("aynig: {shown}: not dispatched: its chain has reached {max} hops"));
             }

@@ -36,11 +36,11 @@ pub struct Hook {
 /// `chain`: branches to go on with until nothing is actionable.
 #[derive(Debug, Args)]
 pub struct Chain {
-    /// The branches
+    /// Branches
     pub branches: Vec<OsString>,
-    /// The ids of their first runs, in this order
-    #[arg(long, value_delimiter = ',')]
-    pub run_ids: Vec<String>,
+    /// Read more branches, and the ids of their first runs, from standard input: each ends with a NUL
+    #[arg(long)]
+    pub from_input: bool,
     /// Only once the rebase here is over
     #[arg(long)]
     pub after_rebase: bool,

@@ -274,7 +274,7 @@ fn detach(session: &Session, args: &Ticking) -> Result<i32, Failure> {
     let settings = session.settings(&args.flags())?;
     session.require_trust(&settings)?;
     args.selection(session)?;
-    chain::detach(session, &without_places(std::env::args_os().skip(1)))?;
+    chain::detach(session, &without_places(std::env::args_os().skip(1)), b"")?;
     Ok(0)
 }
 
