@@ -142,10 +142,67 @@ fn ticks_of_one_clone_at_once_all_hear_who_has_the_branch() {
     let clone = net.clone_as("a", &["--ref-format=reftable"]);
     let names: Vec<String> = (0..8).map(|n| format!("b{n}")).collect();
     names.iter().for_each(|name| drop(net.event(name, "build", "")));
-    let all: Vec<_> = (0..16).map(|n| clone.start_tick(&[&*names[n % 8], &*names[(n + 1) % 8]])).collect();
+    // As many slots as branches that are looked at: this is about fetches, and how many CPUs there are says nothing.
+    let tick = |n: usize| clone.start_tick(&["--jobs", "32", &*names[n % 8], &*names[(n + 1) % 8]]);
+    let all: Vec<_> = (0..16).map(tick).collect();
     for tick in all {
         let said = tick.done();
         assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
     }
     names.iter().for_each(|name| assert_eq!(net.states(name), ["next", "working", "build"]));
+}
+
+/// K14: nobody who comes later takes the slot that somebody waits for, and a process that was stopped holds
+/// nobody up.
+#[test]
+fn whoever_waits_longest_for_a_slot_is_next() {
+    let script =
+        "echo \"$AYNIG_BRANCH\" >>\"$T/order\"; read x <\"$T/gate\"; echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    let mut gate = life.gate("gate");
+    let turns = life.repo.git_dir().join("aynig/turns");
+    let waiting = || std::fs::read_dir(&turns).map_or(0, Iterator::count);
+    let names: Vec<String> = (0..5).map(|n| format!("b{n}")).collect();
+    let mut running = Vec::new();
+    for (n, name) in names.iter().enumerate() {
+        life.event(name, "build", "");
+        running.push(life.start_tick(&["--jobs", "1", name]));
+        eventually("its turn", || (life.said("order").lines().count() == 1 && waiting() == n).then_some(()));
+    }
+    // One slot more would be free for whoever asks for two, but for who waits for the first alone.
+    life.event("late", "build", "");
+    running.push(life.start_tick(&["--jobs", "2", "late"]));
+    eventually("a slot of its own", || (life.said("order").lines().count() == 2).then_some(()));
+    for _ in 0..6 {
+        gate.open();
+    }
+    running.into_iter().for_each(|tick| drop(tick.done().expect(0)));
+    let order: Vec<String> = life.said("order").lines().filter(|b| *b != "late").map(str::to_owned).collect();
+    assert_eq!(order, names);
+    assert_eq!(waiting(), 0);
+}
+
+/// K14
+#[test]
+fn a_process_that_waits_and_is_stopped_holds_nobody_up() {
+    let script = "echo \"$AYNIG_BRANCH\" >>\"$T/order\"; read x <\"$T/$AYNIG_BRANCH\"; echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    let mut gates: Vec<_> = ["first", "stopped", "late"].map(|name| life.gate(name)).into();
+    for name in ["first", "stopped", "late"] {
+        life.event(name, "build", "");
+    }
+    let turns = life.repo.git_dir().join("aynig/turns");
+    let first = life.start_tick(&["--jobs", "1", "first"]);
+    eventually("it runs", || (life.said("order") == "first\n").then_some(()));
+    let stopped = life.start_tick(&["--jobs", "1", "stopped"]);
+    eventually("it waits", || (std::fs::read_dir(&turns).map_or(0, Iterator::count) == 1).then_some(()));
+    stopped.signal(nix::sys::signal::Signal::SIGSTOP);
+    gates[0].open();
+    first.done().expect(0);
+    gates[2].open();
+    life.tick(&["--jobs", "1", "late"]).expect(0);
+    assert_eq!(life.said("order"), "first\nlate\n");
+    stopped.signal(nix::sys::signal::Signal::SIGCONT);
+    gates[1].open();
+    stopped.done().expect(0);
 }

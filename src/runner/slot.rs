@@ -96,10 +96,12 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Option<Slot>, RunnerError> {
         let pool = self.pool()?;
-        let mut told = false;
+        let mut ticket = None;
+        let mut asked = Instant::now();
         loop {
             let mut unsettled = None;
-            for number in pool.order(tip.commit.tree) {
+            let first = pool.first_of_turn(ticket.as_ref());
+            for number in pool.order(tip.commit.tree).into_iter().filter(|number| *number >= first) {
                 let Some(mut slot) = pool.lock(number)? else { continue };
                 match self.settle(&mut slot, report) {
                     Ok(true) => return Ok(Some(slot)),
@@ -118,11 +120,19 @@ impl Runner<'_> {
             if !self.settings.wait_for_slot {
                 return Ok(None);
             }
-            if !told {
-                self.observer.told(branch, Progress::WaitingForSlot);
-                told = true;
+            match &ticket {
+                Some(ticket) => ticket.touch(),
+                None => {
+                    self.observer.told(branch, Progress::WaitingForSlot);
+                    ticket = Some(pool.wait_in_line()?);
+                }
             }
             self.interrupt.wait(LOOK_EVERY);
+            if self.settings.remote.is_some() && asked.elapsed() >= self.look_every(self.settings.lease) {
+                // Others of this machine may have taken it meanwhile: who waits for nothing need not wait.
+                asked = Instant::now();
+                let _ = self.fresh_tip(branch);
+            }
             if self.interrupt.signal().is_some() || self.store.known_tip(branch)? != Some(tip.id()) {
                 return Ok(None);
             }

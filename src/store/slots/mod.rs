@@ -16,6 +16,7 @@ pub mod paths;
 pub mod place;
 pub mod scan;
 mod tame;
+pub mod turns;
 mod view;
 
 use super::repository::Repository;

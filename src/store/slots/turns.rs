@@ -1,0 +1,107 @@
+//! Whose turn it is where all slots are taken: the one who waits longest.
+//!
+//! Whoever waits has a ticket: a file that says since when and for how many slots, locked while its process lives
+//! and touched while it looks. Nobody takes a slot that somebody with an older ticket waits for, so that nobody is
+//! overtaken for ever; a ticket that was not touched for a while is a stopped process's, and holds nobody up.
+//! Implements K14.
+
+use super::{Pool, io};
+use crate::store::StoreError;
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Who has not looked for so long does not wait.
+const STOPPED: Duration = Duration::from_secs(5);
+/// How often a ticket is touched.
+const TOUCH: Duration = Duration::from_secs(1);
+
+/// The right to be next.
+#[derive(Debug)]
+pub struct Ticket {
+    path: PathBuf,
+    file: Flock<File>,
+    touched: std::cell::Cell<SystemTime>,
+}
+
+impl Ticket {
+    /// Says that its holder still waits.
+    pub fn touch(&self) {
+        let now = SystemTime::now();
+        if now.duration_since(self.touched.get()).map_or(true, |since| since >= TOUCH) {
+            let _ = self.file.set_modified(now);
+            self.touched.set(now);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Pool<'_> {
+    fn tickets(&self) -> PathBuf {
+        self.repo.aynig_dir().join("turns")
+    }
+
+    /// A ticket from now on.
+    pub fn wait_in_line(&self) -> Result<Ticket, StoreError> {
+        static NTH: AtomicU32 = AtomicU32::new(0);
+        let folder = self.tickets();
+        std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+        let now = SystemTime::now();
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let unique = format!("{}-{}", nix::unistd::getpid(), NTH.fetch_add(1, Ordering::Relaxed));
+        let path = folder.join(format!("{since:024}.{}.{unique}", self.size));
+        // Seen once it is locked: an unlocked one is a dead process's.
+        let aside = folder.join(format!(".{unique}"));
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+        let file = options.open(&aside).map_err(io("open", &aside))?;
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|(_, errno)| io("lock", &aside)(errno.into()))?;
+        std::fs::rename(&aside, &path).map_err(io("write", &path))?;
+        Ok(Ticket { path, file, touched: now.into() })
+    }
+
+    /// The number from which on slots are free for whoever has this ticket, or none: those below are awaited by
+    /// somebody who has waited longer.
+    pub fn first_of_turn(&self, own: Option<&Ticket>) -> usize {
+        let Ok(entries) = std::fs::read_dir(self.tickets()) else { return 0 };
+        let own = own.and_then(|ticket| ticket.path.file_name()).map(OsStr::to_owned);
+        let mut first = 0;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(size) = name.to_str().and_then(|n| n.split('.').nth(1)?.parse::<usize>().ok()) else {
+                continue;
+            };
+            let older = own.as_ref().is_none_or(|own| name < *own);
+            if size > first && older && self.waits(&entry) {
+                first = size;
+            }
+        }
+        first
+    }
+
+    /// True while a ticket's process lives and looks; what the dead left goes.
+    fn waits(&self, entry: &std::fs::DirEntry) -> bool {
+        let touched = entry.metadata().and_then(|m| m.modified());
+        if touched.is_ok_and(|at| at.elapsed().is_ok_and(|since| since > STOPPED)) {
+            return false;
+        }
+        let path = entry.path();
+        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let Ok(file) = File::options().write(true).custom_flags(flags).open(&path) else { return false };
+        let lives = Flock::lock(file, FlockArg::LockExclusiveNonblock).is_err();
+        if !lives {
+            let _ = std::fs::remove_file(&path);
+        }
+        lives
+    }
+}
