@@ -117,7 +117,7 @@ impl Runner<'_> {
         exit: &Exit,
         guardian: &mut Option<Supervised>,
     ) -> Result<Option<Ran>, RunnerError> {
-        if !self.renew(branch, live)? {
+        if !self.renew(branch, &mut live.claimed)? {
             return Ok(None);
         }
         let claimed = &live.claimed;

@@ -11,6 +11,7 @@ pub mod checkup;
 pub mod claim;
 pub mod clock;
 mod declared;
+mod filling;
 pub mod finish;
 mod forward;
 pub mod gc;

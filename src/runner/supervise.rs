@@ -47,7 +47,7 @@ impl Runner<'_> {
     pub(super) fn run(
         &self,
         branch: &RefName,
-        claimed: Claimed,
+        mut claimed: Claimed,
         mut slot: Slot,
         program: &Program,
         report: &mut Report,
@@ -63,7 +63,7 @@ impl Runner<'_> {
             guardian: None,
             outcome: None,
         }))?;
-        let prepared = self.prepare(&claimed, &mut slot, report);
+        let prepared = self.prepare(branch, &mut claimed, &mut slot, report);
         let (dir, alive, logs) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return self.finish_unstarted(branch, claimed, slot, &error, report),
@@ -85,11 +85,12 @@ impl Runner<'_> {
     #[allow(clippy::type_complexity)]
     fn prepare(
         &self,
-        claimed: &Claimed,
+        branch: &RefName,
+        claimed: &mut Claimed,
         slot: &mut Slot,
         report: &mut Report,
     ) -> Result<(PathBuf, Option<Flock<File>>, Logs), RunnerError> {
-        slot.fill(self.repo, claimed.first, claimed.tree)?;
+        self.fill(branch, claimed, slot)?;
         let dir = self.run_dir(&claimed.run.id);
         let failed = |error: BeneathError| io("prepare", &dir)(error.into());
         // A run's id may be known before its folder is: to a pusher, and to other commands.
@@ -122,7 +123,7 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Ended, RunnerError> {
         match self.moments(&live.claimed).before_start(self.clock.elapsed()) {
-            BeforeStart::Renew if !self.renew(branch, live)? => {
+            BeforeStart::Renew if !self.renew(branch, &mut live.claimed)? => {
                 return Ok(Ended { exit: Exit::Stopped, guardian: None });
             }
             BeforeStart::Renew | BeforeStart::Start => {}
@@ -233,7 +234,7 @@ impl Runner<'_> {
                     stopped = Some(Exit::Stopped);
                 }
                 Duty::Renew => {
-                    match self.renew(branch, live) {
+                    match self.renew(branch, &mut live.claimed) {
                         Ok(true) => self.observer.told(branch, Progress::Renewed),
                         Ok(false) => look = Instant::now(),
                         Err(error) => {
@@ -285,8 +286,7 @@ impl Runner<'_> {
     }
 
     /// Swaps a fresh `working` commit in; false where the lease is no longer the head.
-    pub(super) fn renew(&self, branch: &RefName, live: &mut Live) -> Result<bool, RunnerError> {
-        let claimed = &mut live.claimed;
+    pub(super) fn renew(&self, branch: &RefName, claimed: &mut Claimed) -> Result<bool, RunnerError> {
         let until = self.moments(claimed).give_up;
         let born = self.clock.elapsed();
         let commit = self.write(branch, claimed.tree, vec![claimed.lease.id], &claimed.lease.message)?;

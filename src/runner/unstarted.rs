@@ -24,6 +24,7 @@ impl Runner<'_> {
         let logs = super::logs::paths(&super::logs::folder(self.repo).0, claimed.run.trigger, 1);
         let dir = self.run_dir(&claimed.run.id);
         let mut live = Live::new(claimed, slot, dir, logs, None);
+        live.interrupted = self.interrupt.signal();
         let why = super::finish::with_causes(error);
         match live.claimed.run.dialect.writer() {
             Writer::Runner => self.finish_stalled(branch, &mut live, None, Stall::Slot(why), report),

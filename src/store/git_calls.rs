@@ -13,6 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -285,9 +286,10 @@ impl RepoGit {
         dir: &Path,
         tree: ObjectId,
         no_filters: bool,
-        hold: Option<&File>,
+        (hold, stop): (Option<&File>, &Arc<AtomicBool>),
     ) -> Result<(), StoreError> {
-        let command = self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?;
+        let command =
+            self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?.stopped_by(stop);
         command.verb("read-tree").args(["--reset", "-u", &tree.to_string()]).ok().map(drop)
     }
 
@@ -297,9 +299,10 @@ impl RepoGit {
         git_dir: &Path,
         dir: &Path,
         no_filters: bool,
-        hold: Option<&File>,
+        (hold, stop): (Option<&File>, &Arc<AtomicBool>),
     ) -> Result<(), StoreError> {
-        let command = self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?;
+        let command =
+            self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?.stopped_by(stop);
         command.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
     }
 

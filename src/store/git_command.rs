@@ -24,6 +24,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The `git` program and the environment of its children.
@@ -155,6 +156,7 @@ impl Git {
             deadline: None,
             only_asks: false,
             may_lock: None,
+            stop: None,
         }
     }
 
@@ -192,6 +194,7 @@ pub struct GitCommand {
     deadline: Option<Instant>,
     only_asks: bool,
     may_lock: Option<MayLock>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl GitCommand {
@@ -328,6 +331,12 @@ impl GitCommand {
         self
     }
 
+    /// Ends it once this is set: nothing hangs on what it has not done yet.
+    pub(super) fn stopped_by(mut self, stop: &Arc<AtomicBool>) -> Self {
+        self.stop = Some(Arc::clone(stop));
+        self
+    }
+
     /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
     pub fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
@@ -380,7 +389,9 @@ impl GitCommand {
 fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     let command = command.ready()?;
     let program = PathBuf::from(command.inner.get_program());
-    let asked = || command.insistence.asked() || command.only_asks && command.insistence.stopped();
+    let stopped = || command.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let asked =
+        || command.insistence.asked() || command.only_asks && command.insistence.stopped() || stopped();
     let mut child = Bounded::new(command.inner);
     child.own_group = command.own_group;
     child.stdout = Output::Capture(usize::MAX);

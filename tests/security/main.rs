@@ -5,6 +5,7 @@
 
 mod before_trust;
 mod believed;
+mod bomb;
 mod environment;
 mod escapes;
 mod files;

@@ -3,19 +3,18 @@
 //! Three ways, tried in this order: the same tree again (compared file by file), a fresh checkout in
 //! process, and Git's own `read-tree` and `clean` for a slot that was changed or needs another tree. A
 //! slot that can't be brought to the tree, or whose attributes change with it, is given up and made anew
-//! once. No hook runs, no file system monitor, and on a server no filter. Implements K14.
+//! once. Whoever waits for it may stop it ([`Slot::stopper`]), from another thread. No hook runs, no file system monitor, and on a server no filter. Implements K14.
 
 use super::super::gix_report::gix_write_error;
 use super::super::gix_store::Backend;
 use super::super::repository::Repository;
 use super::super::{StoreError, copy_file, copy_index};
-use super::{FileId, Slot, attributes, io, scan};
+use super::{FileId, Slot, attributes, bomb, io, scan};
 use crate::protocol::id::ObjectId;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 /// From this many files on they are written by several threads.
@@ -53,7 +52,12 @@ impl Slot {
         if known && self.opened_admin().is_ok() {
             match self.refill(repo, commit, tree) {
                 Ok(filled) => return Ok(filled),
-                Err(_) => self.retire(repo)?,
+                Err(error) => {
+                    self.retire(repo)?;
+                    if self.is_stopped() {
+                        return Err(error);
+                    }
+                }
             }
         } else if self.dir.symlink_metadata().is_ok() || self.admin.symlink_metadata().is_ok() {
             self.retire(repo)?;
@@ -82,7 +86,7 @@ impl Slot {
         let rules = attributes::of_index(self.index(repo.hash)?);
         // Before: Git would go by a file of attributes that nobody committed.
         self.clean(repo)?;
-        self.held(|hold| repo.git.read_tree(&self.admin, &self.dir, tree, repo.bare, hold))?;
+        self.held(|hold| repo.git.read_tree(&self.admin, &self.dir, tree, repo.bare, (hold, &self.stop)))?;
         let now = scan::read_index(&index, repo.hash)?;
         if attributes::of_index(&now) != rules {
             // Git leaves files as they were written where only the rules for writing them changed.
@@ -99,12 +103,12 @@ impl Slot {
     }
 
     fn switch_tree(&self, repo: &Repository, tree: ObjectId) -> Result<(), StoreError> {
-        self.held(|hold| repo.git.read_tree(&self.admin, &self.dir, tree, repo.bare, hold))?;
+        self.held(|hold| repo.git.read_tree(&self.admin, &self.dir, tree, repo.bare, (hold, &self.stop)))?;
         self.clean(repo)
     }
 
     fn clean(&self, repo: &Repository) -> Result<(), StoreError> {
-        self.held(|hold| repo.git.clean(&self.admin, &self.dir, repo.bare, hold))
+        self.held(|hold| repo.git.clean(&self.admin, &self.dir, repo.bare, (hold, &self.stop)))
     }
 
     /// True where the slot is byte for byte what the runner's index copy says.
@@ -155,11 +159,19 @@ impl Slot {
         self.note(&index, tree)
     }
 
+    fn not_stopped(&self) -> Result<(), StoreError> {
+        match self.is_stopped() {
+            true => Err(StoreError::Gix { what: "fill the worktree", message: "it was stopped".into() }),
+            false => Ok(()),
+        }
+    }
+
     /// Writes all files of a tree into the empty slot, in process where that can be.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &Path) -> Result<(), StoreError> {
         let failed = |e: gix::Error| gix_write_error("check out to", &self.dir)(e);
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
+        bomb::defuse(&gix, id, &self.stop)?;
         let mut index = gix.index_from_tree(&id).map_err(failed)?;
         if attributes::ask_for_git(repo, &gix, &index) {
             return self.switch_tree(repo, tree);
@@ -182,17 +194,18 @@ impl Slot {
             path: repo.common_dir.clone(),
             source: e,
         })?;
-        let interrupt = AtomicBool::new(false);
+        self.not_stopped()?;
         let outcome = gix::worktree::state::checkout(
             &mut index,
             &self.dir,
             objects,
             &gix::progress::Discard,
             &gix::progress::Discard,
-            &interrupt,
+            &self.stop,
             options,
         )
         .map_err(failed)?;
+        self.not_stopped()?;
         if let Some(first) = outcome.errors.into_iter().next() {
             let path = self.dir.join(OsStr::from_bytes(&first.path));
             return Err(gix_write_error("check out", &path)(first.error));

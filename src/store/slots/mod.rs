@@ -9,6 +9,7 @@
 
 pub mod admin;
 pub mod attributes;
+mod bomb;
 pub mod fill;
 pub mod harvest;
 pub mod modules;
@@ -31,6 +32,8 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How the administrative folders of slots begin under `worktrees/` in the Git directory.
 pub const ADMIN_PREFIX: &str = "aynig-slot-";
@@ -112,6 +115,8 @@ pub struct Slot {
     index: std::cell::OnceCell<gix::index::File>,
     /// What the index file was when we put it there; a change time can't be forged.
     placed: Option<FileId>,
+    /// Set by whoever does not want it to be filled any more.
+    stop: Arc<AtomicBool>,
     _lock: Option<Flock<File>>,
 }
 
@@ -225,6 +230,7 @@ impl<'r> Pool<'r> {
             record,
             index: std::cell::OnceCell::new(),
             placed: None,
+            stop: Arc::default(),
             _lock: None,
         }
     }
@@ -272,6 +278,15 @@ impl Slot {
     pub fn record(&self) -> &Record {
         &self.record
     }
+    /// What ends its filling, once it is set.
+    pub fn stopper(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// True where the worktree is a folder of its own, and no link that a command put there.
     fn is_folder(&self) -> bool {
         self.dir.symlink_metadata().is_ok_and(|m| m.is_dir())
@@ -367,7 +382,10 @@ impl Slot {
         if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
             std::fs::rename(&self.dir, &aside).map_err(io("move aside", &self.dir))?;
-            let _ = super::remove_tree(&aside);
+            // Nobody waits for that who did not want to wait for its making: `gc` removes it.
+            if !self.is_stopped() {
+                let _ = super::remove_tree(&aside);
+            }
         }
         if self.is_registered() {
             // A link that a command put there goes itself, and not what it leads to.
