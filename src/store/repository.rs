@@ -242,9 +242,11 @@ impl Repository {
         super::gix_store::from_gix(&id)
     }
 
-    /// The repository as gix sees it, for this thread.
+    /// The repository as gix sees it, for this thread. What was hashed counts, not what `refs/replace` shows.
     pub(super) fn gix(&self) -> gix::Repository {
-        self.gix.to_thread_local()
+        let mut repo = self.gix.to_thread_local();
+        repo.objects.ignore_replacements = true;
+        repo
     }
 
     /// A name for this repository that is the same in every process, from where it is.
