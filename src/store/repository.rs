@@ -249,6 +249,14 @@ impl Repository {
         repo
     }
 
+    /// True where the working tree that we stand in may have configuration of its own.
+    pub(super) fn has_own_settings(&self) -> bool {
+        let config = self.gix.to_thread_local();
+        let config = config.config_snapshot();
+        config.boolean("extensions.worktreeConfig").unwrap_or(false)
+            && self.git_dir.join("config.worktree").symlink_metadata().is_ok()
+    }
+
     /// A name for this repository that is the same in every process, from where it is.
     pub fn id(&self) -> String {
         use std::os::unix::ffi::OsStrExt;

@@ -173,7 +173,9 @@ impl Slot {
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         bomb::defuse(&gix, id, &self.stop)?;
         let mut index = gix.index_from_tree(&id).map_err(failed)?;
-        if attributes::ask_for_git(repo, &gix, &index) {
+        // Where working trees have settings of their own, gix knows those of the one that we stand in; Git asks for
+        // the slot's, when it fills and when what is there is staged.
+        if repo.has_own_settings() || attributes::ask_for_git(repo, &gix, &index) {
             return self.switch_tree(repo, tree);
         }
         let source = gix::worktree::stack::state::attributes::Source::IdMapping;
