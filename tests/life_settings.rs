@@ -32,7 +32,7 @@ fn replaced(life: &Life) {
 fn what_was_replaced_is_read_as_it_was_hashed() {
     let look = format!("cat file dir/other >>\"$T/seen\"; echo x >>more; {DONE}");
     for kind in [Repo::build(), Repo::build().reftable()] {
-        if kind.clone().create().is_none() {
+        if kind.create().is_none() {
             continue;
         }
         let life = Life::of(kind, &[("build", &look)]);
