@@ -174,6 +174,14 @@ pub enum GovernedError {
         /// Where it would be.
         path: PathBuf,
     },
+    /// A limit of the configuration's is passed; the run is blocked now.
+    #[error("cannot go on: {message}")]
+    TimedOut {
+        /// Which one.
+        message: String,
+        /// The state after it.
+        state: Box<State>,
+    },
     /// A file operation failed.
     #[error("cannot {what} '{}'", path.display())]
     Io {
@@ -220,6 +228,7 @@ impl GovernedError {
             | Self::NoSuchRole { .. }
             | Self::UnknownNotification { .. }
             | Self::Outside { .. }
+            | Self::TimedOut { .. }
             | Self::Io { .. }
             | Self::Workspace { .. } => None,
         }

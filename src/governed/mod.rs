@@ -28,6 +28,7 @@ mod http;
 mod journal;
 pub(crate) mod json;
 pub(crate) mod ledger;
+mod limits;
 pub(crate) mod lines;
 mod lock;
 pub(crate) mod manifest;

@@ -8,6 +8,7 @@ mod boundary;
 mod corpus;
 mod hooks;
 mod lifecycle;
+mod limits;
 mod loops;
 mod notify;
 mod prompts;

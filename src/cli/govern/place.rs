@@ -224,6 +224,7 @@ pub fn settled(acted: Result<Done, GovernedError>) -> Act {
     acted.or_else(|error| {
         let (GovernedError::Hook { state, .. }
         | GovernedError::Conflict { state, .. }
+        | GovernedError::TimedOut { state, .. }
         | GovernedError::PolicyViolation { escalated: Some(state), .. }) = &error
         else {
             return Err(failure(&error));
@@ -278,6 +279,7 @@ pub fn failure(error: &GovernedError) -> Failure {
         | GovernedError::Blank { .. }
         | GovernedError::NoSuchRole { .. }
         | GovernedError::Hook { .. }
+        | GovernedError::TimedOut { .. }
         | GovernedError::Conflict { .. } => 2,
         GovernedError::Locked { .. } => 75,
         GovernedError::NoProject { .. }
@@ -325,7 +327,7 @@ fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
         GovernedError::Conflict { .. } => Some(
             "merge by hand, then: git aynig govern accept --human-merge; or: git aynig govern reject -m <reason>",
         ),
-        GovernedError::Hook { .. } => {
+        GovernedError::Hook { .. } | GovernedError::TimedOut { .. } => {
             Some("git aynig govern status; once it is mended: git aynig govern unblock")
         }
         GovernedError::DirtyWorkspace { .. } => Some("git status"),

@@ -67,6 +67,8 @@ pub(crate) fn problems(raw: &Value, root: Option<&Path>) -> Vec<Problem> {
     parts::notifications(config.get("notifications"), &mut found);
     parts::budget(config.get("budget"), &mut found);
     parts::rules(config.get("rules"), &mut found);
+    parts::timeouts(config.get("timeouts"), &mut found);
+    parts::approval_policy(config.get("approval_policy"), &mut found);
     policy::check(config.get("policies"), &mut found);
     found
 }

@@ -220,6 +220,51 @@ pub(super) fn phase_timeout(place: &str, route: &Object, found: &mut Vec<Problem
     }
     let action = route.get("timeout_action");
     if action.is_some_and(|a| a != "escalate" && a != "warn" && a != "skip_phase") {
-        found.push(Problem::invalid(format!("{place}.timeout_action"), "be escalate, warn or skip_phase"));
+        found.push(Problem::invalid(format!("{place}.timeout_action"), "be escalate or warn"));
+    }
+    if action.is_some_and(|action| action == "skip_phase") {
+        found.push(Problem::invalid(
+            format!("{place}.timeout_action"),
+            "not be skip_phase: no phase is skipped here",
+        ));
+    }
+}
+
+/// The limits of all phases.
+pub(super) fn timeouts(value: Option<&Value>, found: &mut Vec<Problem>) {
+    let timeouts = match value {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(timeouts)) => timeouts,
+        Some(_) => return found.push(Problem::invalid("timeouts", "be an object")),
+    };
+    for (key, value) in timeouts {
+        let is_right = match key.as_str() {
+            "per_turn_minutes" | "per_phase_minutes" | "per_run_minutes" => {
+                value.as_f64().is_some_and(|minutes| minutes >= 1.0)
+            }
+            "action" => value == "escalate" || value == "warn",
+            _ => false,
+        };
+        if !is_right {
+            let must = "be per_turn_minutes, per_phase_minutes or per_run_minutes, a number of at least 1, or action, \
+                        escalate or warn";
+            found.push(Problem::invalid(format!("timeouts.{key}"), must));
+        }
+    }
+}
+
+/// Nothing is approved here but by people.
+pub(super) fn approval_policy(value: Option<&Value>, found: &mut Vec<Problem>) {
+    fn approves(value: &Value) -> bool {
+        match value {
+            Value::String(word) => word == "auto_approve",
+            Value::Array(all) => all.iter().any(approves),
+            Value::Object(all) => all.values().any(approves),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    if value.is_some_and(approves) {
+        let must = "not say auto_approve: gates are approved by people here";
+        found.push(Problem::invalid("approval_policy", must));
     }
 }

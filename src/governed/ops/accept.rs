@@ -20,7 +20,7 @@ use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
 use super::super::{Config, GovernedError, conflict, hooks, policy};
 use super::carryover::{Carryover, carryover};
 use super::facts::{Staged, staged};
-use super::{Place, asked, locked, record};
+use super::{Place, asked, in_time, locked, record};
 use serde_json::{Value, json};
 
 /// How a conflicted turn is accepted.
@@ -100,7 +100,9 @@ struct Accepting<'a> {
 
 impl Accepting<'_> {
     fn run(&self, found: Option<Staged>, owed: &mut Vec<Owed>) -> Result<Accepted, GovernedError> {
+        let late = in_time(self.root, self.config, self.state, Some(self.turn), owed)?;
         let mut validation = self.validated(found, owed)?;
+        validation.warnings.extend(late);
         let result = validation.turn_result.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
         let sight = observe::look(self.root)?;
         let changes = observe::changes(self.root, &sight, self.turn.get("baseline"))?;

@@ -8,7 +8,7 @@ use super::super::next::{Assignment, Event, Verb, admit, next_state};
 use super::super::root::Root;
 use super::super::state::{self, State, Turn, get_active_turns};
 use super::super::{Config, GovernedError, get_max_concurrent_turns, hooks, lines, observe, time};
-use super::{Place, locked};
+use super::{Place, in_time, locked};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -56,6 +56,7 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
         };
         // The guards cost nothing; the look at the workspace does.
         next_state(&state, &Event::Assign(Box::new(assignment.clone())))?;
+        let mut late = in_time(root, config, &state, None, owed)?;
         let sight = observe::look(root)?;
         let files = observe::unclean(&sight);
         if !files.is_empty() && get_active_turns(&state).is_empty() && writes(config, role) {
@@ -71,7 +72,8 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
         let next = next_state(&state, &Event::Assign(Box::new(assignment)))?;
         Change::new("assign_turn", &state, next.clone()).turn(&id).commit(root)?;
         let turn = super::super::next::target(&next, Some(&id))?;
-        Ok(Assigned { warnings: warnings(config, &next), state: next, turn })
+        late.extend(warnings(config, &next));
+        Ok(Assigned { warnings: late, state: next, turn })
     })
 }
 

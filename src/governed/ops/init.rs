@@ -7,7 +7,7 @@ use super::super::next::{Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::root::Root;
 use super::super::state::{self, RunStatus, State};
-use super::super::{Config, GovernedError};
+use super::super::{Config, GovernedError, limits};
 use super::locked;
 use serde_json::{Value, json};
 
@@ -134,7 +134,11 @@ pub fn reactivate_run(
         if of(seen) != of(&state) {
             return Err(GovernedError::StaleState);
         }
-        let next = next_state(&state, &Event::Reactivate)?;
+        let mut next = next_state(&state, &Event::Reactivate)?;
+        if let Some(scope) = state.blocked_on().and_then(|on| on.strip_prefix(limits::BLOCKED)) {
+            let at = root.now();
+            next.edit(limits::EXTENDED, |extended| drop(extended.insert(scope.to_owned(), json!(at))));
+        }
         let mut change = Change::new("reactivate_run", &state, next.clone());
         let was_escalated = state.blocked_on().is_some_and(|on| on.starts_with("escalation:"));
         if was_escalated {

@@ -20,8 +20,8 @@ use super::journal::Change;
 use super::next::{self, Event, Verb, next_state};
 use super::notify::{self, Owed};
 use super::root::Root;
-use super::state::{State, get_active_turn};
-use super::{Config, GovernedError, lock};
+use super::state::{State, Turn, get_active_turn};
+use super::{Config, GovernedError, json, limits, lock};
 use serde_json::{Value, json};
 
 /// Runs an operation under the lock, and notifies once the lock is given back.
@@ -131,6 +131,48 @@ impl Place<'_> {
             Some(_) | None => Ok(state.clone()),
         }
     }
+}
+
+/// Looks at the limits: the warnings of those that only warn.
+///
+/// # Errors
+/// [`GovernedError::TimedOut`] where one that escalates is passed: the run is blocked then.
+fn in_time(
+    root: &Root,
+    config: &Config,
+    state: &State,
+    turn: Option<&Turn>,
+    owed: &mut Vec<Owed>,
+) -> Result<Vec<String>, GovernedError> {
+    let (mut warnings, at) = (Vec::new(), root.now());
+    for passed in limits::passed(config, state, turn, root.moment()) {
+        let message = passed.told();
+        if passed.warns {
+            warnings.push(message);
+            continue;
+        }
+        let action = "give it more time in the configuration, or reactivate the run to give it as much again";
+        let blocked_on = format!("{}{}", limits::BLOCKED, passed.scope);
+        let event = Event::Block {
+            by: Verb::Hook,
+            blocked_on: blocked_on.clone(),
+            reason: next::reason("timeout", "human", action, Some(&message), turn.map(Turn::id), &at),
+            escalation: None,
+        };
+        let entry = json!({
+            "type": "timeout",
+            "timestamp": at,
+            "run_id": state.run_id(),
+            "phase": state.phase(),
+            "turn_id": turn.map(Turn::id),
+            "scope": passed.scope,
+            "limit_minutes": json::number(passed.minutes),
+            "action": "escalate",
+        });
+        let state = blocked(root, "timeout", state, &event, vec![entry], owed)?;
+        return Err(GovernedError::TimedOut { message, state: Box::new(state) });
+    }
+    Ok(warnings)
 }
 
 /// Commits a transition that blocks the run, with its event.
