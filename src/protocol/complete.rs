@@ -30,6 +30,8 @@ pub enum Exit {
     NotStarted(String),
     /// Its supervisor died, and what became of it is not known.
     Unsupervised,
+    /// Its supervisor was stopped, or did not answer any more, and was killed with it.
+    SupervisorStopped,
 }
 
 impl fmt::Display for Exit {
@@ -44,6 +46,7 @@ impl fmt::Display for Exit {
             Exit::Stopped => f.write_str("stopped: the lease could not be kept"),
             Exit::NotStarted(why) => write!(f, "could not be started: {why}"),
             Exit::Unsupervised => f.write_str("its supervisor was killed"),
+            Exit::SupervisorStopped => f.write_str("its supervisor was stopped"),
         }
     }
 }
@@ -188,6 +191,7 @@ mod tests {
             Exit::Stopped,
             Exit::NotStarted("x".into()),
             Exit::Unsupervised,
+            Exit::SupervisorStopped,
         ]
     }
 
@@ -263,6 +267,7 @@ mod tests {
             (Exit::Stopped, "stopped: the lease could not be kept"),
             (Exit::NotStarted("no shell".into()), "could not be started: no shell"),
             (Exit::Unsupervised, "its supervisor was killed"),
+            (Exit::SupervisorStopped, "its supervisor was stopped"),
         ] {
             assert_eq!(exit.to_string(), said);
             assert_eq!(Stall::Exit(exit).to_string(), said);

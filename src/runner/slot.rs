@@ -16,6 +16,7 @@ use crate::store::hooks::Hooks;
 use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::slots::{Occupant, Pool, Slot, modules};
 use crate::store::{NewCommit, RefName, StoreError, Swap, swap};
+use crate::supervisor::holders;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::time::{Duration, Instant};
@@ -214,6 +215,12 @@ impl Runner<'_> {
         if let (true, Some(pid)) = (occupant.lingering, occupant.guardian) {
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
         }
+        // One that is stopped hears nothing, and its runner is gone: nobody else has the slot's lock.
+        holders::wake(&slot.hold_path());
+        if self.is_left_within(slot, GUARDIAN_ENDS)? {
+            return Ok(true);
+        }
+        holders::end_stopped(&slot.hold_path());
         self.is_left_within(slot, GUARDIAN_ENDS)
     }
 

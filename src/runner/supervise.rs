@@ -263,7 +263,7 @@ impl Runner<'_> {
                 let cause = std::io::Error::from_raw_os_error(errno);
                 report.notes.push(Note::LogFailed(format!("'{}': {cause}", path.display())));
             }
-            Event::Exited { .. } | Event::Done { .. } => {}
+            Event::Exited { .. } | Event::Done { .. } | Event::Beat => {}
         }
     }
 
@@ -325,5 +325,6 @@ fn exit_of(ending: Ending, stopped: Option<Exit>) -> Exit {
             Exit::NotStarted(format!("{what}: {}", Errno::from_raw(errno).desc()))
         }
         Ending::GuardianLost => Exit::Unsupervised,
+        Ending::GuardianStopped => Exit::SupervisorStopped,
     }
 }

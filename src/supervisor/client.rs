@@ -11,6 +11,7 @@ use super::guardian::options::{Options, ROLE};
 use super::hold;
 use super::inbox::Inbox;
 use super::orphans;
+use super::pulse::{Pulse, Sign};
 use super::wire::{Event, Order};
 use nix::errno::Errno;
 use nix::libc;
@@ -97,6 +98,9 @@ pub struct Supervised {
     exited: bool,
     done: Option<u32>,
     lost: bool,
+    pub(super) pulse: Pulse,
+    /// It was found stopped, or did not answer.
+    stopped: bool,
 }
 
 /// Guardians that were let go before their end. Each is reaped when a later run starts: nobody waits for it.
@@ -134,6 +138,8 @@ impl Supervised {
             exited: false,
             done: None,
             lost: false,
+            pulse: Pulse::new(),
+            stopped: false,
         };
         // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
         match spec.hold.as_deref().map(hold::take).transpose() {
@@ -187,6 +193,9 @@ impl Supervised {
             if over {
                 return Err(SupervisorError::Over);
             }
+            if event == Some(Event::Beat) {
+                continue;
+            }
             let Some(event) = event else {
                 if self.wait(until, interrupt)? {
                     return Ok(Wake::Interrupted);
@@ -212,7 +221,10 @@ impl Supervised {
         let Some(events) = &self.events else { return Ok(false) };
         let mut fds = vec![PollFd::new(events.as_fd(), PollFlags::POLLIN)];
         fds.extend(interrupt.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-        match poll(&mut fds, patience(until)) {
+        // From the beginning: it may be stopped by a command before it could say that there is one.
+        let watched = !self.exited && !self.stopped;
+        let look = watched.then(|| self.pulse.due());
+        match poll(&mut fds, patience([until, look].into_iter().flatten().min())) {
             Ok(_) => {}
             // A signal came; what it means is in the caller's descriptor.
             Err(Errno::EINTR) => return Ok(false),
@@ -221,8 +233,21 @@ impl Supervised {
         if fds.get(1).is_some_and(ready) {
             return Ok(true);
         }
-        if ready(&fds[0]) && !self.inbox.fill(events).map_err(SupervisorError::system("read events"))? {
-            self.events_ended();
+        if ready(&fds[0]) {
+            self.pulse.heard();
+            if !self.inbox.fill(events).map_err(SupervisorError::system("read events"))? {
+                self.events_ended();
+            }
+        } else if watched {
+            match self.pulse.look(self.guardian_pid()) {
+                Sign::Wait => {}
+                Sign::Ask => self.order(Order::Beat),
+                Sign::Gone => {
+                    // Its events end with it, and what it said before is heard first.
+                    self.stopped = true;
+                    self.kill_guardian();
+                }
+            }
         }
         Ok(false)
     }
@@ -236,7 +261,8 @@ impl Supervised {
             | Event::LongLine(_)
             | Event::Output { .. }
             | Event::Chunk { .. }
-            | Event::LogFailed { .. } => {}
+            | Event::LogFailed { .. }
+            | Event::Beat => {}
         }
     }
 
@@ -247,9 +273,13 @@ impl Supervised {
             return;
         }
         self.lost = true;
+        let ending = match self.stopped {
+            true => Ending::GuardianStopped,
+            false => Ending::GuardianLost,
+        };
         self.kill_command();
         if !self.exited {
-            self.own.push_back(Event::Exited { ending: Ending::GuardianLost, leaked: false });
+            self.own.push_back(Event::Exited { ending, leaked: false });
         }
     }
 

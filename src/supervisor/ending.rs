@@ -55,6 +55,9 @@ pub enum Ending {
     },
     /// The guardian died before it could say; the command was killed as far as it could be found.
     GuardianLost,
+    /// The guardian was stopped, or did not answer any more: it was killed, and what it watched over as far as it
+    /// could be found.
+    GuardianStopped,
 }
 
 impl Ending {
@@ -105,6 +108,7 @@ impl fmt::Display for Ending {
                 write!(f, "could not be started: {what}: {}", Errno::from_raw(*errno).desc())
             }
             Self::GuardianLost => f.write_str("lost: its guardian died before it could report"),
+            Self::GuardianStopped => f.write_str("ended: its guardian was stopped"),
         }
     }
 }
@@ -131,6 +135,7 @@ mod tests {
                 "could not be started: interpreter '/x' of 'b': No such file or directory",
             ),
             (Ending::GuardianLost, "lost: its guardian died before it could report"),
+            (Ending::GuardianStopped, "ended: its guardian was stopped"),
         ];
         for (ending, phrase) in phrases {
             assert_eq!(ending.to_string(), phrase);

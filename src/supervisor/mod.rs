@@ -13,10 +13,12 @@ mod client;
 mod ending;
 pub mod guardian;
 pub mod hold;
+pub mod holders;
 mod inbox;
 pub mod interrupt;
 mod orders;
 pub mod orphans;
+mod pulse;
 mod wire;
 
 pub use client::{Ended, Spec, Supervised, Wake};

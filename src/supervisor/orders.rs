@@ -12,6 +12,9 @@ impl Supervised {
     /// Events go on. May be called again, with a shorter grace.
     pub fn stop(&mut self, grace: Duration) {
         self.order(Order::Stop(grace));
+        // One that does not answer that either is not waited for longer than it may take.
+        self.order(Order::Beat);
+        self.pulse.ordered(grace);
     }
 
     /// Has the guardian do that by itself after a time, suspend counted. The last call counts.

@@ -56,6 +56,8 @@ pub enum Event {
         /// the guardian stays, keeps the hold, and goes on trying.
         survivors: u32,
     },
+    /// The guardian lives; said when it is asked, and not told to the caller's caller.
+    Beat,
 }
 
 /// Bytes of a frame before its payload.
@@ -69,6 +71,7 @@ const CHUNK: u8 = 5;
 const LOG_FAILED: u8 = 6;
 const EXITED: u8 = 7;
 const DONE: u8 = 8;
+const BEAT: u8 = 9;
 
 impl Event {
     /// The frame as two pieces, so that a long line is moved and not copied.
@@ -91,6 +94,7 @@ impl Event {
                 (EXITED, payload)
             }
             Self::Done { survivors } => (DONE, survivors.to_le_bytes().to_vec()),
+            Self::Beat => (BEAT, Vec::new()),
         };
         head.push(kind);
         head.extend_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -109,6 +113,7 @@ impl Event {
             LOG_FAILED => rest.log_failed(),
             EXITED => rest.exited(),
             DONE => rest.u32().map(|survivors| Self::Done { survivors }),
+            BEAT => Some(Self::Beat),
             _ => None,
         };
         event.ok_or(SupervisorError::Garbled { kind })
@@ -153,6 +158,7 @@ fn put_ending(out: &mut Vec<u8>, ending: &Ending) {
             out.extend_from_slice(what.as_bytes());
         }
         Ending::GuardianLost => out.push(4),
+        Ending::GuardianStopped => out.push(5),
     }
 }
 
@@ -218,6 +224,7 @@ impl Fields<'_> {
                 Some(Ending::NotStarted { errno, what: String::from_utf8_lossy(self.0).into_owned() })
             }
             4 => Some(Ending::GuardianLost),
+            5 => Some(Ending::GuardianStopped),
             _ => None,
         }
     }
@@ -234,6 +241,8 @@ pub(crate) enum Order {
     End,
     /// The caller leaves, and the run's processes may go on.
     Linger,
+    /// Say that you live.
+    Beat,
 }
 
 impl Order {
@@ -244,6 +253,7 @@ impl Order {
             Self::StopAfter(after, grace) => format!("after {} {}\n", after.as_millis(), grace.as_millis()),
             Self::End => "end\n".into(),
             Self::Linger => "linger\n".into(),
+            Self::Beat => "beat\n".into(),
         }
     }
 
@@ -252,6 +262,7 @@ impl Order {
         match line {
             b"end" => Some(Self::End),
             b"linger" => Some(Self::Linger),
+            b"beat" => Some(Self::Beat),
             other => {
                 let millis = |text: &str| text.parse().ok().map(Duration::from_millis);
                 let (word, rest) = std::str::from_utf8(other).ok()?.split_once(' ')?;
@@ -278,6 +289,7 @@ mod tests {
             Ending::Stopped { exit: Exit::Code(0) },
             Ending::NotStarted { errno: 13, what: "'é'".into() },
             Ending::GuardianLost,
+            Ending::GuardianStopped,
         ];
         let mut all: Vec<_> =
             endings.into_iter().map(|ending| Event::Exited { ending, leaked: true }).collect();
@@ -289,6 +301,7 @@ mod tests {
             Event::Chunk { stderr: true, bytes: vec![0, 255] },
             Event::LogFailed { stderr: false, errno: 28 },
             Event::Done { survivors: 2 },
+            Event::Beat,
         ]);
         all
     }
@@ -307,7 +320,7 @@ mod tests {
         for event in events() {
             let (head, _) = event.clone().encode();
             let empty = Event::decode(head[0], Vec::new());
-            assert!(empty.is_err() || matches!(event, Event::Line(_)), "{event:?}");
+            assert!(empty.is_err() || matches!(event, Event::Line(_) | Event::Beat), "{event:?}");
         }
         assert!(Event::decode(99, vec![0; 64]).is_err());
     }
@@ -315,7 +328,9 @@ mod tests {
     #[test]
     fn orders_arrive_as_they_were_given() {
         let (short, long) = (Duration::from_millis(250), Duration::from_secs(86_400));
-        for order in [Order::Stop(short), Order::StopAfter(long, short), Order::End, Order::Linger] {
+        let said =
+            [Order::Stop(short), Order::StopAfter(long, short), Order::End, Order::Linger, Order::Beat];
+        for order in said {
             let line = order.encode();
             assert_eq!(Order::decode(line.trim_end().as_bytes()), Some(order));
         }

@@ -80,6 +80,7 @@ fn exits() -> impl Strategy<Value = Exit> {
         Just(Exit::Stopped),
         Just(Exit::NotStarted("x".into())),
         Just(Exit::Unsupervised),
+        Just(Exit::SupervisorStopped),
     ]
 }
 

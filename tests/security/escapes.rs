@@ -34,6 +34,55 @@ sleep 300"#;
     assert_eq!(world.git(&dir, &["show", "good:file.txt"]), "one\nedited");
 }
 
+/// K17, K18, S28: a command that stops its guardian is ended, and what ended it is said
+#[test]
+fn s28_a_command_that_stops_its_guardian_is_ended_by_its_runner() {
+    let mut world = World::any();
+    let pids = world.root().join("pids");
+    world.set("PIDS", &pids);
+    let script = "kill -STOP $PPID\n(setsid sh -c 'echo $$ >>\"$PIDS\"; exec sleep 300' >/dev/null 2>&1 &)\n\
+                  echo w >>file.txt; echo $$ >>\"$PIDS\"; sleep 300";
+    let dir = repo(&world, &[("stop", script)]);
+    let said = tick(&world, &dir, "stop", "bad").expect(1);
+    assert!(said.out.contains("its supervisor was stopped"), "{}{}", said.out, said.err);
+    let all = std::fs::read_to_string(&pids).unwrap();
+    assert!(all.lines().count() == 2 && !all.lines().any(lives), "{all}");
+    let body = world.git(&dir, &["log", "-1", "--format=%B", "bad"]);
+    assert!(
+        body.contains("The command ended after") && body.contains("its supervisor was stopped"),
+        "{body}"
+    );
+    let attempt = body.split_whitespace().find(|word| word.starts_with("refs/aynig/attempts/")).unwrap();
+    assert_eq!(world.git(&dir, &["show", &format!("{}:file.txt", attempt.trim_end_matches('.'))]), "one\nw");
+    let said = tick(&world, &dir, "build", "good").expect(0);
+    assert!(said.out.contains("build -> review"), "{}{}", said.out, said.err);
+}
+
+/// K17, S28, promise 2: nor do two commands of one branch live where it stops its guardian and its runner is killed
+#[test]
+fn s28_a_stopped_guardian_of_a_dead_runner_is_ended_before_the_branch_is_recovered() {
+    let mut world = World::any();
+    let pids = world.root().join("pids");
+    world.set("PIDS", &pids);
+    // As often as it is woken, it is stopped again.
+    let script = "G=$PPID; (while kill -STOP $G; do :; done) & echo $$ $! >>\"$PIDS\"; sleep 300";
+    let dir = repo(&world, &[("stop", script)]);
+    world.aynig(&dir, &["set-state", "stop", "-b", "bad"]).expect(0);
+    let bin = world.root().join("bin/git-aynig");
+    let mut runner = world.command(bin, &dir);
+    let mut runner = runner.args(["tick", "--lease", "2s", "bad"]).spawn().unwrap();
+    let all =
+        eventually("the command runs", || std::fs::read_to_string(&pids).ok().filter(|p| p.ends_with('\n')));
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let recovered = |said: &Said| said.code == 1 && said.out.contains("stalled");
+    let said = eventually("its lease ends", || Some(world.aynig(&dir, &["tick", "bad"])).filter(recovered));
+    let left: Vec<&str> = all.split_whitespace().filter(|pid| lives(pid)).collect();
+    assert!(left.is_empty(), "{left:?} of {all}: {}{}", said.out, said.err);
+    let said = world.aynig(&dir, &["status", "bad"]);
+    assert!(said.out.contains("stalled"), "{}{}", said.out, said.err);
+}
+
 /// K40, S19: a command can't have a chain started in a folder that nobody trusts
 #[test]
 fn s19_a_noted_repository_that_nobody_trusts_is_left_alone() {

@@ -241,6 +241,39 @@ fn a_frozen_guardian_is_killed_after_a_while() {
     eventually(Duration::from_secs(1), "everybody is gone", || rig.alive().is_empty());
 }
 
+/// K17: a guardian that its command stopped is noticed while the run goes on, whatever it was asked for
+#[test]
+fn a_guardian_that_its_command_stops_is_an_ending_of_its_own() {
+    for order in ["none", "stop", "time limit"] {
+        let rig = Rig::new();
+        let mut spec = rig.spec("setsid sleep 300 & kill -STOP $PPID; echo up >up; sleep 300");
+        spec.timeout = (order == "time limit").then_some(Duration::from_millis(300));
+        let mut run = Supervised::start(&spec).unwrap();
+        // It may be stopped before it could say that anything was started.
+        eventually(LONG, "it is stopped", || rig.count("up") == 1);
+        if order == "stop" {
+            run.stop(Duration::from_secs(60));
+        }
+        let report = hear(&mut run);
+        assert_eq!(report.ending, Some(Ending::GuardianStopped), "{order}");
+        assert!(run.end().unwrap().guardian_lost);
+        eventually(Duration::from_secs(1), "everybody is gone", || rig.alive().is_empty());
+    }
+}
+
+/// K17: one that answers late, or was stopped for a moment, is none
+#[test]
+fn a_guardian_that_goes_on_is_not_taken_for_a_stopped_one() {
+    let rig = Rig::new();
+    let script =
+        "for n in 1 2 3; do kill -STOP $PPID; sleep 0.3; kill -CONT $PPID; sleep 0.3; done; echo SET on";
+    let report = run(&rig.spec(script));
+    assert_eq!((report.ending, report.lines), (Some(Ending::Exited(0)), vec!["SET on".to_owned()]));
+    // Silent for longer than it takes to be asked.
+    let quiet = run(&rig.spec("sleep 3"));
+    assert_eq!(quiet.ending, Some(Ending::Exited(0)));
+}
+
 #[test]
 fn waiting_ends_at_the_deadline_and_at_an_interrupt() {
     let rig = Rig::new();

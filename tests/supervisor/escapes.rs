@@ -69,6 +69,20 @@ fn nothing_survives_a_killed_runner() {
     }
 }
 
+/// K17: nobody could act but the guardian, which goes on when its runner dies
+#[test]
+fn nothing_survives_a_killed_runner_whose_guardian_was_stopped() {
+    for (shape, start, up) in SHAPES {
+        let rig = Rig::new();
+        let then = "kill -STOP $PPID; echo stopped >stopped; sleep 300";
+        let mut runner = rig.runner(&script(start, up, then));
+        eventually(LONG, "the guardian is stopped", || rig.count("stopped") == 1);
+        runner.kill().unwrap();
+        nobody_is_left(&rig, shape);
+        runner.wait().unwrap();
+    }
+}
+
 #[test]
 fn nothing_survives_a_dropped_run() {
     let rig = Rig::new();

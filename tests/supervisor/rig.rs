@@ -176,7 +176,7 @@ pub fn hear(run: &mut Supervised) -> Report {
                 report.ending = Some(ending);
                 report.leaked = leaked;
             }
-            Event::Done { .. } => panic!("done before the command ended"),
+            Event::Done { .. } | Event::Beat => panic!("done, or asked, before the command ended"),
         }
     }
     report.took = start.elapsed();

@@ -192,6 +192,17 @@ pub(in crate::supervisor) fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
+/// The state in a `/proc/<pid>/stat`: one letter.
+pub(in crate::supervisor) fn state(stat: &[u8]) -> Option<u8> {
+    let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];
+    after.trim_ascii_start().first().copied()
+}
+
+/// True for a process that a signal stopped. One that is traced is not: a look at it goes by.
+pub(in crate::supervisor) fn is_stopped(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/stat")).is_ok_and(|stat| state(&stat) == Some(b'T'))
+}
+
 /// The signal that killed a zombie, where `wait` has no name for it (real-time signals).
 #[cfg(target_os = "linux")]
 pub(super) fn zombie_signal(pid: Pid) -> Option<i32> {
@@ -210,6 +221,8 @@ mod tests {
     fn a_nasty_process_name_hides_nothing() {
         assert_eq!(parse_stat(b"7 (a) R 1 2\n) S 40 41 42 0 -1"), Some((40, 41)));
         assert_eq!(parse_stat(b"7 (\xff\xfe) S 40 41 42"), Some((40, 41)));
+        assert_eq!(state(b"7 (a) T x) S 40 41 42"), Some(b'S'));
+        assert_eq!(state(b"7 (a)"), None);
         assert_eq!(parse_stat(b""), None);
         assert_eq!(parse_stat(b"7 (a) S x"), None);
     }

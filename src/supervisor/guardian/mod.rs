@@ -77,6 +77,7 @@ fn prepare(options: &Options, control: BorrowedFd<'_>) -> Result<Prepared, Endin
             .map_err(|e| not_started(errno_of(&e), format!("log '{}'", path.display())))
     };
     let logs = [open(&options.stdout_log)?, open(&options.stderr_log)?];
+    wake_with_the_caller();
     become_subreaper().map_err(|errno| not_started(errno, "guardian's subreaper role".into()))?;
     let signals = signals::Signals::watch().map_err(|e| not_started(errno_of(&e), "signal pipe".into()))?;
     // The machine may have been slow, or asleep: by now the branch may be another runner's.
@@ -85,6 +86,16 @@ fn prepare(options: &Options, control: BorrowedFd<'_>) -> Result<Prepared, Endin
     }
     Ok(Prepared { hold, logs, signals, spawned: spawn::spawn(options)? })
 }
+
+/// A command that stops its guardian and kills the runner leaves nobody who could act: the system wakes a guardian
+/// whose caller dies, which then finds it gone. Sent to one that runs, the signal says nothing.
+#[cfg(target_os = "linux")]
+fn wake_with_the_caller() {
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGCONT);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wake_with_the_caller() {}
 
 #[cfg(target_os = "linux")]
 fn become_subreaper() -> nix::Result<()> {

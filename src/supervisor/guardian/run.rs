@@ -274,6 +274,7 @@ impl<'a> Run<'a> {
             Heard::Order(Order::StopAfter(after, grace)) => {
                 self.stop_at = clock::now().checked_add(after).map(|at| (at, grace));
             }
+            Heard::Order(Order::Beat) => self.outbox.send(Event::Beat),
             Heard::Order(Order::End) => self.caller_finished(),
             Heard::Order(Order::Linger) => {
                 self.caller = Caller::Lingers;

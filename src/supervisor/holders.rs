@@ -1,0 +1,89 @@
+//! Who holds a slot whose runner is dead: guardians that were stopped, and can't end what they guard.
+//!
+//! A guardian is known by what it is and has, not by a number that somebody noted: its command line, and the very
+//! lock file open. It is woken first, and then ends its run itself, as it does whenever its runner is gone. One
+//! that is stopped again and again is killed after all that is below it, while it still keeps that together.
+//! Only where there is a `/proc`. Implements K14, K17.
+
+use super::guardian::kill::{is_stopped, parse_stat, signal_groups};
+use super::guardian::options::ROLE;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long everything below a guardian is killed again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The guardians that hold this lock file.
+pub fn guardians(hold: &Path) -> Vec<u32> {
+    let Ok(hold) = hold.symlink_metadata() else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let is_guardian = line.split(|byte| *byte == 0).nth(1) == Some(ROLE.as_bytes());
+        is_guardian && has_open(*pid, hold.dev(), hold.ino())
+    })
+    .collect()
+}
+
+fn has_open(pid: u32, device: u64, inode: u64) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| std::fs::metadata(file.path()).ok())
+        .any(|m| (m.dev(), m.ino()) == (device, inode))
+}
+
+/// Wakes the stopped ones among them; false where there is none.
+pub fn wake(hold: &Path) -> bool {
+    let stopped: Vec<u32> = guardians(hold).into_iter().filter(|pid| is_stopped(*pid)).collect();
+    for pid in &stopped {
+        let _ = kill(Pid::from_raw(*pid as i32), Signal::SIGCONT);
+    }
+    !stopped.is_empty()
+}
+
+/// Kills those that are stopped still, and before each of them what is below it.
+pub fn end_stopped(hold: &Path) {
+    for pid in guardians(hold) {
+        let guardian = Pid::from_raw(pid as i32);
+        // From here on it takes no part: what it guards stays below it until it is killed itself.
+        if !is_stopped(pid) {
+            continue;
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let below = below(pid as i32);
+            if below.is_empty() || Instant::now() >= until {
+                break;
+            }
+            signal_groups(below.into_iter(), Signal::SIGKILL);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = kill(guardian, Signal::SIGKILL);
+    }
+}
+
+/// Process and group of each below this one that is not dead already.
+fn below(root: i32) -> Vec<(i32, i32)> {
+    let mut children: HashMap<i32, Vec<(i32, i32, bool)>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { continue };
+        if let Some((parent, group)) = parse_stat(&stat) {
+            let dead = super::guardian::kill::state(&stat) == Some(b'Z');
+            children.entry(parent).or_default().push((pid, group, dead));
+        }
+    }
+    let (mut found, mut parents) = (Vec::new(), vec![root]);
+    while let Some(parent) = parents.pop() {
+        for (pid, group, dead) in children.remove(&parent).unwrap_or_default() {
+            parents.push(pid);
+            found.extend((!dead).then_some((pid, group)));
+        }
+    }
+    found
+}
