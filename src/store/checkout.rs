@@ -21,12 +21,15 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for somebody who is at work in the index.
 const HELD_MAX: Duration = Duration::from_secs(5);
 /// The same where nothing depends on it: the next tick tries again.
 const HELD_LATER: Duration = Duration::from_millis(500);
+
+/// What was tried so shortly before is believed.
+const JUST_NOW: Duration = Duration::from_millis(100);
 
 /// Whether an outcome can be brought into a working tree.
 #[derive(Debug)]
@@ -44,6 +47,7 @@ pub struct Fitted {
     copy: Copy,
     old: ObjectId,
     new: ObjectId,
+    tried: Instant,
 }
 
 /// Tries a two-tree merge in a working tree without changing a file, nor the index.
@@ -88,7 +92,7 @@ fn try_on(
         refusal = merge()?;
     }
     Ok(match refusal {
-        None => Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new })),
+        None => Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new, tried: Instant::now() })),
         Some(words) => Fit::Blocked(Obstacle::Changes(words)),
     })
 }
@@ -110,8 +114,13 @@ impl Fitted {
 
     /// Changes the files, and then the index, whose lock is held.
     fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Result<(), Obstacle>, StoreError> {
-        let Self { at, copy, old, new } = self;
-        let refusal = repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), Some(lock))?;
+        let Self { at, copy, old, new, tried } = self;
+        let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
+        // As little as can be is done under the lock: what was looked at just now is not looked at again.
+        let refusal = match tried.elapsed() < JUST_NOW {
+            true => repo.git.merge_tracked(git_dir, dir, index, (old, new), Some(lock))?,
+            false => repo.git.two_tree_merge(git_dir, dir, index, (old, new), Some(lock))?,
+        };
         if let Some(words) = refusal {
             // It was tried before: only what was edited since is a local change.
             let edited = ["not uptodate", "would be overwritten", "would be removed"];

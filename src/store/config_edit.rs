@@ -52,6 +52,8 @@ pub(super) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
     let done = edited();
     if done.is_err() {
         let _ = fs::remove_file(&copy);
+        // Of a child that was killed.
+        let _ = fs::remove_file(copy.with_extension("lock"));
     }
     done
 }

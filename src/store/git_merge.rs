@@ -69,6 +69,18 @@ impl RepoGit {
         if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (old, new))? {
             return Ok(Some(words));
         }
+        self.merge_tracked(git_dir, dir, index, (old, new), lock)
+    }
+
+    /// The same where nothing that Git would not ask about stands in the way.
+    pub(super) fn merge_tracked(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
+        lock: Option<&IndexLock>,
+    ) -> Result<Option<String>, StoreError> {
         let (old, new) = (old.to_string(), new.to_string());
         let mut args = vec!["-m", "-u"];
         if lock.is_none() {

@@ -105,7 +105,7 @@ pub fn locks(git_dir: &Path) -> Vec<String> {
 /// block nobody, and go with the slot's next use or with `gc`.
 fn is_slot_lock(below: &Path) -> bool {
     let text = below.to_string_lossy();
-    if ["worktrees/aynig-slot-", "aynig/merge-"].iter().any(|p| text.starts_with(p))
+    if ["worktrees/aynig-slot-", "aynig/merge-", "aynig/.new-config-"].iter().any(|p| text.starts_with(p))
         || text.contains(".staging-")
     {
         return true;

@@ -164,7 +164,8 @@ impl World {
         for args in own.iter().chain(case.next) {
             let did = self.git(args);
             if did.code != Some(0) {
-                let list = if did.stderr.contains(".lock") { &mut locked } else { &mut bad };
+                let is_lock = did.stderr.contains(".lock") || did.stderr.contains("could not lock");
+                let list = if is_lock { &mut locked } else { &mut bad };
                 list.push(format!("git {}: {}", args.join(" "), did.stderr.trim()));
             }
         }
@@ -337,10 +338,15 @@ fn age(command: &mut Command) {
     }
 }
 
+/// All of them, or those that `AYNIG_CASES` names.
+fn asked_for(case: &Case) -> bool {
+    std::env::var("AYNIG_CASES").map_or(true, |names| names.split(',').any(|name| name == case.name))
+}
+
 fn one(case: &Case, dice: &mut Dice, only: Option<&str>) -> Found {
     let mut found = Found::default();
     let wanted = only.map(|only| only.split_once('/').unwrap());
-    if wanted.is_some_and(|(name, _)| name != case.name) {
+    if wanted.is_some_and(|(name, _)| name != case.name) || !asked_for(case) {
         return found;
     }
     let world = World::new(case);

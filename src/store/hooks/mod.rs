@@ -263,13 +263,21 @@ impl<'r> Hooks<'r> {
     }
 
     fn is_included(&self) -> Result<bool, StoreError> {
-        let command = self.here().args(["--local", "--fixed-value", "--get-all", INCLUDE, OURS]);
-        Ok(command.output()?.status.success())
+        self.asked(&["--fixed-value", "--get-all", INCLUDE, OURS]).map(|found| found.is_some())
     }
 
     fn config_value(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let output = self.here().args(["--local", "--get", key]).output()?;
-        Ok(output.status.success().then_some(output.stdout))
+        self.asked(&["--get", key])
+    }
+
+    /// What the repository's own configuration says; a child that could not look has said nothing.
+    fn asked(&self, args: &[&str]) -> Result<Option<Vec<u8>>, StoreError> {
+        let output = self.here().args(["--local"]).args(args).output()?;
+        match output.status.code() {
+            Some(0) => Ok(Some(output.stdout)),
+            Some(1) => Ok(None),
+            _ => Err(StoreError::Git { verb: "config".into(), message: output.message }),
+        }
     }
 
     fn here(&self) -> super::git_command::GitCommand {
