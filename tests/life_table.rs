@@ -113,7 +113,7 @@ fn a_command_that_can_not_be_started_costs_no_commit() {
     life.write(".aynig/command/build", "echo 'SET_STATE {\"state\":\"done\"}'\n");
     life.git(&["commit", "-qam", "command"]);
     life.event("work", "build", "");
-    life.config("aynig.exec", "sh");
+    life.config("aynig.exec", "env");
     life.tick(&["work"]).expect(0);
     assert_eq!(life.state("work"), "done");
 }

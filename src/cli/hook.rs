@@ -6,13 +6,15 @@
 use super::chain;
 use super::fail::Failure;
 use super::inner::Hook;
-use super::output;
 use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};
+use super::{output, render};
+use crate::protocol::resemble::missed_state;
 use crate::protocol::text::escape;
 use crate::runner::Tip;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
+use crate::store::command_tree::Lookup;
 use crate::store::hooks::HookEvent;
 use crate::store::slots::is_slot;
 use crate::store::{RefName, glance};
@@ -45,7 +47,10 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
 /// Something new on the branch that is checked out here.
 fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     let git_dir = std::env::var_os("GIT_DIR").map_or_else(|| ".git".into(), std::path::PathBuf::from);
-    if glance::newest_commit(&git_dir).is_some_and(|commit| Tip::from(commit).event.is_none()) {
+    if let Some(tip) = glance::newest_commit(&git_dir).map(Tip::from)
+        && tip.event.is_none()
+    {
+        say_missed(&tip, "");
         return Ok(());
     }
     let mut session = Session::open(global)?;
@@ -56,9 +61,11 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     let Some(branch) = session.current_branch()? else { return Ok(()) };
     let store = session.repo.open_store(false)?;
     let Some(id) = store.tip(&branch)? else { return Ok(()) };
-    if Tip::from(store.read_commit(id)?).event.is_none() {
+    let tip = Tip::from(store.read_commit(id)?);
+    let Some(event) = &tip.event else {
+        say_missed(&tip, "");
         return Ok(());
-    }
+    };
     let mode = session.config.hooks()?;
     if mode == HookMode::Off || chain::left_to_the_runner(&session, &branch) {
         return Ok(());
@@ -67,12 +74,32 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     if settings.commands_from == CommandsFrom::Nowhere {
         return one_line(&session);
     }
+    if let Some(state) = event.state_name() {
+        let interrupt = Interrupt::never()?;
+        let runner = session.reader(&settings, &interrupt)?;
+        if matches!(runner.lookup(&tip, state), Ok(Ok(Lookup::Missing))) {
+            say_alike(state.as_str(), &runner.alike(state, tip.commit.tree)?, "");
+        }
+    }
     match mode {
         HookMode::Off => Ok(()),
         HookMode::Wait if !rebased => chain::stream(&mut session, vec![branch], &[]).map(drop),
         HookMode::Wait | HookMode::Detach => {
             chain::start(&session, &[branch], if rebased { &["--after-rebase"] } else { &[] })
         }
+    }
+}
+
+/// What of a commit that is no state event may have been meant as one.
+fn say_missed(tip: &Tip, whose: &str) {
+    if let Some(missed) = missed_state(&tip.commit.message) {
+        output::note(&format!("aynig: {whose}{}", render::missed_state(&missed)));
+    }
+}
+
+fn say_alike(state: &str, meant: &[String], whose: &str) {
+    if !meant.is_empty() {
+        output::note(&format!("aynig: {whose}no command answers '{state}': {}", render::did_you_mean(meant)));
     }
 }
 
@@ -166,8 +193,13 @@ fn judge(
             Standing::InvalidState(state, why) => {
                 output::note(&format!("aynig: {shown}: state '{}' is not usable: {why}", escape(&state)));
             }
-            Standing::Waits => waits = true,
-            Standing::NoState | Standing::Leased { .. } => {}
+            Standing::Waits => {
+                waits = true;
+                let state = status.tip.event.as_ref().and_then(|e| e.state_name()).map_or("", |s| s.as_str());
+                say_alike(state, &status.alike, &format!("{shown}: "));
+            }
+            Standing::NoState => say_missed(&status.tip, &format!("{shown}: ")),
+            Standing::Leased { .. } => {}
         }
     }
     if let Some(name) = survey.absent().filter(|_| waits) {

@@ -8,6 +8,7 @@ use super::output;
 use super::ran;
 use crate::protocol::decide::Idle;
 use crate::protocol::name::STALLED;
+use crate::protocol::resemble::Missed;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::finish::with_causes;
@@ -227,6 +228,10 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));
             return Some(format!("{branch}: .aynig/{path} is in the working tree, not in {}\n{hint}", home.shown()));
         }
+        Note::NearlyAState(state, meant) => {
+            format!("no command answers '{state}': {}", did_you_mean(meant))
+        }
+        Note::NearlyAnEvent(missed) => missed_state(missed),
         Note::NotInRef(path, home) => {
             let take = format!("git checkout {} -- {}", at.here, shell_word(format!(".aynig/{path}").as_bytes()));
             let hint = at.commit(home, &take, path.trim_start_matches("command/"));
@@ -390,5 +395,26 @@ pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
     let failed = matches!(report.verdict, Verdict::Failed(_));
     if !quiet || failed {
         text.notes.iter().for_each(|n| output::note(n));
+    }
+}
+
+/// A question after names that are nearly what was written.
+pub fn did_you_mean(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    format!("did you mean {}?", names.join(" or "))
+}
+
+/// What a commit without a state has in place of one.
+pub fn missed_state(missed: &Missed) -> String {
+    match missed {
+        Missed::Key(said, meant) => {
+            format!(
+                "'{}' is not the trailer that names a state: did you mean '{meant}'?",
+                escape(said.as_bytes())
+            )
+        }
+        Missed::Outside(key, state) => {
+            format!("'{key}: {state}' is not in the message's last paragraph, so it is no trailer")
+        }
     }
 }

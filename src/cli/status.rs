@@ -8,10 +8,11 @@ use super::fail::Failure;
 use super::hints::{self, Addressed};
 use super::session::{Global, Session};
 use super::settings::Flags;
-use super::{mend, output};
+use super::{mend, output, render};
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
+use crate::protocol::resemble::missed_state;
 use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -145,7 +146,10 @@ fn short(run: &str) -> String {
 fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
     let event = status.tip.event.as_ref();
     let mut words = match &status.standing {
-        Standing::NoState => "no state event".to_owned(),
+        Standing::NoState => match missed_state(&status.tip.commit.message) {
+            Some(missed) => format!("no state event: {}", render::missed_state(&missed)),
+            None => "no state event".to_owned(),
+        },
         Standing::InvalidState(_, why) => format!("unusable state: {why}"),
         Standing::Waits if state(status) == STALLED && event.is_some_and(by_a_run) => {
             let what = field(event, ORIGIN_STATE).map(|s| format!("{s} ")).unwrap_or_default();
@@ -153,6 +157,9 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
             format!("{what}{run}; waits for {}", Addressed::new(&status.branch, remote).call("retry"))
         }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
+        Standing::Waits if !status.alike.is_empty() => {
+            format!("no command: waits for a person; {}", render::did_you_mean(&status.alike))
+        }
         Standing::Waits => "no command: waits for a person".to_owned(),
         Standing::Ready => match &status.command {
             Some(command) => format!("ready: .aynig/{}", escape(command.as_bytes())),

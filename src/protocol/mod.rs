@@ -19,6 +19,7 @@ pub mod name;
 pub mod obstacle;
 pub mod order;
 pub mod queue;
+pub mod resemble;
 pub mod secrets;
 pub mod swap;
 pub mod text;

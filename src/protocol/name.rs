@@ -15,6 +15,9 @@ pub const STALLED: &str = "stalled";
 /// The state that `cancel` writes.
 pub const CANCELED: &str = "canceled";
 
+/// States that mean the same everywhere, with a command or without one.
+pub const RESERVED: [&str; 8] = [WORKING, STALLED, CANCELED, "done", "failed", "blocked", "waiting", "noop"];
+
 /// A state that could name a command: segments of `[A-Za-z0-9][A-Za-z0-9._+-]*` joined by `/`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateName(String);

@@ -93,11 +93,7 @@ impl<'a> Lookups<'a> {
 
     /// Where a command is that is not where it counts (K13).
     pub(super) fn hint(&self, tip: &Tip, state: &StateName) -> Result<Option<Note>, RunnerError> {
-        let own = match self.shared {
-            Some(_) => self.tree_of(tip.commit.tree)?,
-            None => None,
-        };
-        let key = (own, state.clone());
+        let key = (self.tree_of(tip.commit.tree)?, state.clone());
         if let Some(known) = self.hints.borrow().get(&key) {
             return Ok(known.clone());
         }

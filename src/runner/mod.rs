@@ -5,6 +5,7 @@
 //! An [`Observer`] may be passed in that is told what happens and cannot answer.
 //! Implements K6-K11, K13-K29, K43-K45 over the rooms below.
 
+mod alike;
 mod attempt_age;
 pub mod change;
 pub mod checkup;

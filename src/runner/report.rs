@@ -11,6 +11,7 @@ use crate::protocol::decide::Idle;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
+use crate::protocol::resemble::Missed;
 use crate::store::RefName;
 use crate::store::command_start::Unfit;
 use crate::store::worktrees::Busy;
@@ -240,6 +241,10 @@ pub enum Note {
     NotCommitted(String, Home),
     /// The command is on the branch, but commands come from elsewhere.
     NotInRef(String, Home),
+    /// No command answers this state; these answer one that is nearly it.
+    NearlyAState(StateName, Vec<String>),
+    /// The head is no state event, and says something that is nearly one.
+    NearlyAnEvent(Missed),
     /// The copy of `.aynig/` that commands start from had been changed, and was written anew.
     CommandsRestored,
     /// Output was kept elsewhere, because a symbolic link is in the way.

@@ -5,6 +5,7 @@
 //! tree says whether there would be a command. Implements K6, K7, K9, K13, K26 (as seen).
 
 use super::lookups::Lookups;
+use super::report::Note;
 use super::settings::CommandsFrom;
 use super::slot::{Abandoned, attempt_ref};
 use super::{Runner, RunnerError, Tip, pending};
@@ -32,6 +33,8 @@ pub struct BranchStatus {
     pub command: Option<String>,
     /// Where work of the run that it stalled in is kept.
     pub attempt: Option<RefName>,
+    /// States with a command that its state nearly is, where nothing answers it.
+    pub alike: Vec<String>,
     /// A working tree that is in the middle of something with it.
     pub busy: Option<(Busy, PathBuf)>,
     /// Since when it waits for a slot.
@@ -178,12 +181,19 @@ impl<'a> Survey<'a> {
             Lookup::Found(command) => Some(command.path),
             Lookup::Missing | Lookup::Unusable { .. } => None,
         };
+        let alike = match (&standing, tip.event.as_ref().and_then(Event::state_name)) {
+            (Standing::Waits, Some(state)) => match self.lookups.hint(&tip, state)? {
+                Some(Note::NearlyAState(_, alike)) => alike,
+                Some(_) | None => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
         let attempt = self.attempt(&tip)?;
         let busy =
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
         // What runs is in somebody's hand, and what has no command waits for nothing.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
-        Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, busy, pending })
+        Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, alike, busy, pending })
     }
 
     fn standing(

@@ -12,6 +12,7 @@ use crate::protocol::decide::{Decision, Idle, Observed, decide};
 use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
+use crate::protocol::resemble::missed_state;
 use crate::store::command_start::Unfit;
 use crate::store::command_tree::{self, Command, Lookup};
 use crate::store::{RefName, StoreError, pattern};
@@ -57,8 +58,15 @@ impl Runner<'_> {
             match decision {
                 Decision::Nothing(idle) => {
                     let Some(Lookup::Unusable { path, why }) = found else {
-                        if let Idle::NoCommand { state } = &idle {
-                            report.notes.extend(self.command_elsewhere(&tip, state)?);
+                        match &idle {
+                            Idle::NoCommand { state } => {
+                                report.notes.extend(self.command_elsewhere(&tip, state)?);
+                            }
+                            Idle::NoState => {
+                                let missed = missed_state(&tip.commit.message);
+                                report.notes.extend(missed.map(Note::NearlyAnEvent));
+                            }
+                            Idle::InvalidState { .. } | Idle::HopLimit { .. } => {}
                         }
                         return Ok(Verdict::Idle(idle));
                     };
@@ -207,7 +215,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Where a command of that name is near, but not where it counts (K13).
+    /// Where a command of that name is near, but not where it counts (K13), or one of nearly that name.
     pub(super) fn command_elsewhere(
         &self,
         tip: &Tip,
@@ -225,7 +233,8 @@ impl Runner<'_> {
         {
             return Ok(Some(Note::NotCommitted(path, self.home())));
         }
-        Ok(None)
+        let alike = self.alike(state, tip.commit.tree)?;
+        Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))
     }
 
     /// From a head that asks for a command to what became of it; `None`: the head moved meanwhile.

@@ -192,10 +192,19 @@ impl Runner<'_> {
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
         match self.advance(branch, tip.id(), commit, &log)? {
-            Swap::Won => Ok(written(branch, commit, &next.state)),
+            Swap::Won => self.answered(written(branch, commit, &next.state), tip.commit.tree),
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
             Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
         }
+    }
+
+    /// With a word about a state that nothing answers and that is nearly one that something does.
+    fn answered(&self, mut written: Written, tree: ObjectId) -> Result<Written, ChangeError> {
+        // It is on the branch: whatever keeps us from saying more is no failure.
+        let meant = self.alike(&written.state, tree).unwrap_or_default();
+        let note = (!meant.is_empty()).then(|| Note::NearlyAState(written.state.clone(), meant));
+        written.notes.extend(note);
+        Ok(written)
     }
 
     /// True for the branch that the run is about.
@@ -234,7 +243,9 @@ impl Runner<'_> {
         let log = format!("aynig: set {}", next.state);
         let by = self.signature();
         match swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)? {
-            Swap::Won => Ok(Written { created: true, ..written(branch, commit, &next.state) }),
+            Swap::Won => {
+                self.answered(Written { created: true, ..written(branch, commit, &next.state) }, tree)
+            }
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
             Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
         }

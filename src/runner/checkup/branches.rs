@@ -2,6 +2,7 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted, shown};
+use crate::protocol::resemble::{Missed, missed_state};
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::home::Home;
 use crate::runner::survey::{BranchStatus, Standing, Survey};
@@ -27,6 +28,22 @@ impl Runner<'_> {
         let home = self.home();
         found.extend(surveyed.branches.iter().filter_map(|status| judge(status, &home)).take(NAMED));
         let left_out = surveyed.branches.iter().filter(|b| matches!(b.standing, Standing::LeftOut)).count();
+        let heads = self.store.read_heads("refs/heads/")?.heads;
+        let missed = heads.iter().filter_map(|(name, commit)| Some((name, missed_state(&commit.message)?)));
+        for (branch, missed) in missed.take(NAMED) {
+            let (shown, named) = (escape(branch.short()), word(branch));
+            let (text, state) = match missed {
+                Missed::Key(key, meant) => (
+                    format!("{shown}: its head says '{}', not '{meant}'", escape(key.as_bytes())),
+                    "<state>".to_owned(),
+                ),
+                Missed::Outside(key, state) => {
+                    (format!("{shown}: its head's '{key}' is not in the last paragraph"), state.to_string())
+                }
+            };
+            let hint = format!("git aynig set-state {state} -b {named}");
+            found.push(Finding::new(Warning, "branches", text).hint(hint));
+        }
         let mut text = format!("{} with a state event", surveyed.branches.len());
         if left_out > 0 {
             text.push_str(&format!(", {left_out} of them left out by 'aynig.branches'"));
@@ -57,6 +74,15 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         Standing::HopLimit { hop, max } => {
             (Warning, format!("{branch}: {hop} dispatches led here, the limit is {max}"), set)
         }
+        Standing::Waits if !status.alike.is_empty() => {
+            let text = format!("{branch}: no command answers its state");
+            (
+                Warning,
+                text,
+                format!("git aynig set-state {} -b {named}", shell_word(status.alike[0].as_bytes())),
+            )
+        }
+        Standing::Waits => return None,
         Standing::Expired { .. } => {
             let text = format!("{branch}: its lease has expired; the next tick recovers it");
             (Warning, text, format!("git aynig tick {named}"))
@@ -68,7 +94,6 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         }
         Standing::Leased { malformed: false, .. }
         | Standing::NoState
-        | Standing::Waits
         | Standing::Ready
         | Standing::NotTrusted
         | Standing::LeftOut => return None,
