@@ -108,7 +108,7 @@ fn porcelain_lines_keep_their_fields() {
     let rig = Rig::new();
     let id = rig.set("work", "ok");
     let said = rig.aynig(&["status", "--porcelain"]).expect(0);
-    assert_eq!(said.out, format!("work\t{id}\tok\tready\tcommand/ok\t-\t-\t-\t-\t-\t0\n"));
+    assert_eq!(said.out, format!("work\t{id}\tok\tready\tcommand/ok\t-\t-\t-\t-\t-\t0\t-\n"));
     assert_eq!(
         rig.aynig(&["status", "main", "--porcelain"]).expect(0).out.split('\t').nth(3),
         Some("no-state")
