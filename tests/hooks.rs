@@ -435,7 +435,7 @@ fn a_push_is_answered_and_nobody_is_held() {
     life.event("stream", "build", "");
     let output = push(&server, &life, &["-o", "aynig.wait", "origin", "stream"]);
     assert!(
-        said(&output).contains("SET_STATE") && state_there(&server, "stream") == "done",
+        said(&output).contains("remote: | SET_STATE") && state_there(&server, "stream") == "done",
         "{}",
         said(&output)
     );

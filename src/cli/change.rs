@@ -10,7 +10,7 @@ use super::{chain, mend};
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, Take, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::Silent;
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::runner::report::Note;
@@ -90,7 +90,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
 /// Brings what was written to the branch's remote. The event is on the local branch whatever comes of it.
 fn push(session: &Session, runner: &crate::runner::Runner<'_>, written: &Written) -> Result<(), Failure> {
     let branch = &written.branch;
-    let (shown, word) = (escape(branch.short()), shell_word(branch.short()));
+    let (shown, word) = (escape(branch.short()), branch_word(branch.short()));
     let remote = session.repo.git.push_remote(branch)?;
     let remote = remote.or_else(|| session.repo.has_remote("origin").then(|| "origin".to_owned()));
     let remote = remote.ok_or_else(|| {

@@ -5,7 +5,7 @@
 //! it here. Implements K36.
 
 use crate::protocol::obstacle::Obstacle;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape, move_ref_away, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
@@ -37,7 +37,7 @@ impl Addressed {
         let remote = remote.map(|name| shell_word(name.as_bytes()));
         Self {
             shown: escape(branch.short()),
-            word: shell_word(branch.short()),
+            word: branch_word(branch.short()),
             remote,
             branch: branch.clone(),
             here,
@@ -91,7 +91,7 @@ impl Addressed {
                 let to = shell_word(&[commit.as_bytes(), b":", self.branch.as_bytes()].concat());
                 format!("git push {remote} {to}")
             }
-            None => format!("git branch {} {commit}", self.word),
+            None => format!("git branch -- {} {commit}", shell_word(self.branch.short())),
         }
     }
     /// Bringing a ref to where the branch is.
@@ -107,6 +107,16 @@ impl Addressed {
 pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
     match error {
         RunnerError::Store(store) => of_store(store, branch),
+        RunnerError::Unready { what, path, source } => {
+            let (word, mut hints) =
+                (shell_word(path.as_os_str().as_encoded_bytes()), of_system(source, None));
+            if hints.is_empty() {
+                let other = "git config --global aynig.worktreeDir <folder>";
+                hints.extend((*what == "worktrees").then(|| other.to_owned()));
+                hints.push(format!("ls -ld {word}; mkdir -p {word} && chmod u+rwx {word}"));
+            }
+            hints
+        }
         RunnerError::Io { path, source, .. } => of_system(source, Some(path)),
         RunnerError::Supervisor(inner) => {
             inner.system_error().map_or_else(Vec::new, |source| of_system(source, None))
@@ -136,8 +146,11 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             vec![reflog_of(name), format!("{rm} && git update-ref {word} <commit>")]
         }
         StoreError::NameConflict { other, .. } => {
-            let word = shell_word(other.short());
-            vec![format!("another name, or first: git branch -m {word} <new name>")]
+            if other.as_bytes().starts_with(b"refs/heads/") {
+                let word = shell_word(other.short());
+                return vec![format!("another name, or first: git branch -m -- {word} <new name>")];
+            }
+            vec![move_ref_away(other.as_bytes())]
         }
         StoreError::Io { path, source, .. } => of_system(source, Some(path)),
         StoreError::Remote { failure: RemoteFailure::Other, message, .. } if is_broken_here(message) => {

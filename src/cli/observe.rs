@@ -16,27 +16,64 @@ pub struct Display {
     running: Mutex<BTreeMap<String, Instant>>,
     /// What commands print on stdout and stderr, where that goes to a terminal.
     tame: [Option<Mutex<Tame>>; 2],
+    /// Where each of them stands in a line, where every line of a command's own has a mark.
+    marked: Option<[Mutex<bool>; 2]>,
 }
+
+/// What stands before each line of a command's own that a pusher is shown: none of them can be taken for ours.
+const MARK: &str = "| ";
 
 impl Display {
     /// A display; `quiet` says nothing at all.
     pub fn new(quiet: bool, tee: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let tame = [std::io::stdout().is_terminal(), terminal].map(|shown| shown.then(Mutex::default));
-        Self { live: terminal && !quiet && !tee, notes: !quiet, running: Mutex::default(), tame }
+        Self {
+            live: terminal && !quiet && !tee,
+            notes: !quiet,
+            running: Mutex::default(),
+            tame,
+            marked: None,
+        }
     }
 
     /// A display at the other end of which is somebody's terminal, whatever these streams are: a pusher's.
     pub fn for_pusher(tee: bool) -> Self {
-        Self { tame: [true, true].map(|shown| shown.then(Mutex::default)), ..Self::new(true, tee) }
+        let tame = [true, true].map(|shown| shown.then(Mutex::default));
+        Self { tame, marked: Some(Default::default()), ..Self::new(true, tee) }
     }
 
     /// What a command printed.
     fn pass_on(&self, stderr: bool, bytes: &[u8]) {
         match self.tame[usize::from(stderr)].as_ref().map(|tame| tame.lock()) {
             None => output::raw(stderr, bytes),
-            Some(Ok(mut tame)) => output::raw(stderr, tame.take(bytes).as_bytes()),
+            Some(Ok(mut tame)) => output::raw(stderr, self.mark(stderr, tame.take(bytes)).as_bytes()),
             Some(Err(_)) => {}
+        }
+    }
+
+    /// The text with a mark before each line that begins in it.
+    fn mark(&self, stderr: bool, text: String) -> String {
+        let Some(Ok(mut within)) = self.marked.as_ref().map(|lines| lines[usize::from(stderr)].lock()) else {
+            return text;
+        };
+        let mut marked = String::with_capacity(text.len() + MARK.len());
+        for line in text.split_inclusive('\n') {
+            if !*within {
+                marked.push_str(MARK);
+            }
+            *within = !line.ends_with('\n');
+            marked.push_str(line);
+        }
+        marked
+    }
+
+    /// Ends the lines that a command left open.
+    fn end_lines(&self) {
+        for (stderr, within) in self.marked.iter().flatten().enumerate() {
+            if within.lock().is_ok_and(|mut within| std::mem::take(&mut *within)) {
+                output::raw(stderr == 1, b"\n");
+            }
         }
     }
 
@@ -85,6 +122,7 @@ impl Observer for Display {
                 if let Ok(mut running) = self.running.lock() {
                     running.remove(&name);
                 }
+                self.end_lines();
                 self.clear();
             }
             Progress::Started { .. } | Progress::Renewed => {}

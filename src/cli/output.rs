@@ -2,7 +2,7 @@
 //!
 //! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`Tame`]). Implements K36.
 
-use crate::protocol::text::escape_block;
+use crate::protocol::text::{escape_block, steers};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -11,14 +11,15 @@ use std::io::Write;
 /// control characters above ASCII, and those that reorder a line, as they are.
 pub fn json(object: &Value) -> String {
     let text = object.to_string();
-    let steers = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(steers) {
         return text;
     }
     let mut safe = String::with_capacity(text.len() + 32);
     for c in text.chars() {
         if steers(c) {
-            let _ = write!(safe, "\\u{:04x}", c as u32);
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
         } else {
             safe.push(c);
         }

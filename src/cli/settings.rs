@@ -200,6 +200,7 @@ impl Config {
             log_level: env_text("LOG_LEVEL").unwrap_or_else(|| "error".to_owned()),
             tee: flags.tee,
             run_ids: Default::default(),
+            ready: Default::default(),
             wait_for_slot: true,
         })
     }

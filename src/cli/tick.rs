@@ -9,12 +9,14 @@ use super::settings::{Flags, duration};
 use super::{mend, output, render, trust};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
+use crate::runner::finish::with_causes;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
 use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +59,8 @@ struct Calling<'a> {
     quiet: bool,
     /// Say the branches with nothing to do too.
     verbose: bool,
+    /// What kept a branch from being claimed, as it was told: the next one is as well off with a word.
+    told: Mutex<HashSet<String>>,
 }
 
 /// `git aynig tick`.
@@ -195,6 +199,7 @@ fn calling<'a>(
         json: args.json,
         quiet: global.quiet,
         verbose: global.verbose > 0,
+        told: Mutex::default(),
     }
 }
 
@@ -250,6 +255,13 @@ impl Calling<'_> {
         if here && waits { chain::start(self.session, &[], &[]) } else { Ok(()) }
     }
 
+    /// True where what failed before the claim was told of another branch already.
+    fn is_told(&self, report: &Report) -> bool {
+        let Verdict::Failed(error) = &report.verdict else { return false };
+        let told = self.told.lock().map(|mut told| !told.insert(with_causes(error)));
+        told.unwrap_or(false) && report.claimed.is_none() && report.notes.is_empty() && !self.json
+    }
+
     fn show(&self, report: &Report) {
         self.display.clear();
         let named =
@@ -261,7 +273,11 @@ impl Calling<'_> {
             )
             || !report.notes.is_empty()
             || !report.recovered.is_empty();
-        if said || self.json || self.verbose {
+        if self.is_told(report) {
+            if named {
+                output::note(&format!("error: {}: the same", escape(report.branch.short())));
+            }
+        } else if said || self.json || self.verbose {
             // JSON says what a caller's exit code is, which only names decide.
             render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
         }

@@ -21,11 +21,27 @@ pub fn shell_word(raw: &[u8]) -> String {
     shlex::try_quote(&safe).map_or_else(|_| safe.clone(), |quoted| quoted.into_owned())
 }
 
+/// A branch's short name as the argument of a command that is shown to be pasted: one that looks like an option is
+/// named in full.
+pub fn branch_word(short: &[u8]) -> String {
+    match short.starts_with(b"-") {
+        true => shell_word(&[b"refs/heads/", short].concat()),
+        false => shell_word(short),
+    }
+}
+
+/// The command that takes a ref away from where it is in the way, and keeps what it holds.
+pub fn move_ref_away(name: &[u8]) -> String {
+    let rest = name.strip_prefix(b"refs/").unwrap_or(name);
+    let (word, to) = (shell_word(name), shell_word(&[b"refs/moved/", rest].concat()));
+    format!("git update-ref {to} {word} && git update-ref --no-deref -d {word}")
+}
+
 /// The command that asks for a stalled branch again, of that remote or of this repository.
 pub fn retry_call(branch: &[u8], remote: Option<&str>) -> String {
     let at =
         remote.filter(|name| *name != ".").map(|name| format!(" --remote {}", shell_word(name.as_bytes())));
-    format!("git aynig retry{} {}", at.unwrap_or_default(), shell_word(branch))
+    format!("git aynig retry{} {}", at.unwrap_or_default(), branch_word(branch))
 }
 
 /// Where a repository is, without what a URL says before an `@`, which may be a secret.
@@ -37,13 +53,22 @@ pub fn shown_url(url: &[u8]) -> String {
     escape(format!("{scheme}://{host}{path}").as_bytes())
 }
 
+/// True for what is not shown but changes how a line is: control characters, and Unicode's formats (direction,
+/// joiners, fillers without width, tags) and separators of lines and paragraphs. Numbers' and verses' marks, which
+/// are formats too, can be seen, and stay.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{70f}' | '\u{180e}' | '\u{feff}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
+}
+
 fn escape_keeping(raw: &[u8], keep: fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(raw.len());
     for chunk in raw.utf8_chunks() {
         for c in chunk.valid().chars() {
-            let reorders =
-                matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
-            if keep(c) || !(c.is_control() || reorders) {
+            if keep(c) || !steers(c) {
                 safe.push(c);
             } else if (c as u32) < 0x100 {
                 let _ = write!(safe, "\\x{:02x}", c as u32);
@@ -97,6 +122,33 @@ mod tests {
         assert_eq!(shown("https://example.com"), "https://example.com");
         assert_eq!(shown("git@example.com:a/b"), "git@example.com:a/b");
         assert_eq!(shown("/srv/\u{1b}[2Jx"), "/srv/\\x1b[2Jx");
+    }
+
+    /// K36: the class, not those that were thought of.
+    #[test]
+    fn what_steers_a_line_is_escaped() {
+        for c in [
+            '\u{61c}',
+            '\u{2028}',
+            '\u{2029}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{200b}',
+            '\u{feff}',
+            '\u{e0041}',
+            '\u{9b}',
+            '\u{ad}',
+        ] {
+            assert!(!escape(format!("a{c}b").as_bytes()).contains(c), "{:x}", c as u32);
+        }
+        assert_eq!(escape("é\u{600}日🙂".as_bytes()), "é\u{600}日🙂");
+    }
+
+    /// K36: git-aynig takes a branch by its full name, too.
+    #[test]
+    fn a_branch_that_looks_like_an_option_is_named_in_full() {
+        assert_eq!(retry_call(b"--help", None), "git aynig retry refs/heads/--help");
+        assert_eq!(branch_word(b"-x;y"), "'refs/heads/-x;y'");
     }
 
     /// K36.

@@ -31,7 +31,7 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
 }
 
 /// Makes that folder; in a working tree it ignores itself.
-fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
+pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     let (folder, elsewhere) = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     if repo.main_dir.is_some() && !elsewhere {

@@ -28,6 +28,7 @@ mod moments;
 mod named;
 pub mod pending;
 pub mod queue;
+mod ready;
 pub mod recover;
 mod relate;
 pub mod report;
@@ -148,6 +149,17 @@ pub enum RunnerError {
         /// What was tried, as a verb.
         what: &'static str,
         /// On which path.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A folder that every run needs can't be written to: nothing was claimed.
+    #[error("cannot write to '{}', where {what} are kept", path.display())]
+    Unready {
+        /// What is kept there.
+        what: &'static str,
+        /// The folder.
         path: PathBuf,
         /// The system's error.
         #[source]

@@ -382,8 +382,14 @@ impl RunnerError {
         };
         match self {
             RunnerError::Store(StoreError::LockHeld { .. }) | RunnerError::Unknown { .. } => 75,
-            RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => {
-                if transient(source) { 75 } else { 128 }
+            RunnerError::Store(StoreError::Io { source, .. })
+            | RunnerError::Unready { source, .. }
+            | RunnerError::Io { source, .. } => {
+                if transient(source) {
+                    75
+                } else {
+                    128
+                }
             }
             RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => 2,
             RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {

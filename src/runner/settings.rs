@@ -9,7 +9,7 @@ use crate::store::command_tree::RoleUse;
 use crate::store::slots::harvest::Stage;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Which commit `.aynig/` is read from.
@@ -94,6 +94,8 @@ pub struct Settings {
     pub tee: bool,
     /// Ids that were promised to the first runs of branches.
     pub run_ids: Arc<Mutex<HashMap<RefName, String>>>,
+    /// Set once this process has found that runs can be prepared here.
+    pub ready: Arc<OnceLock<()>>,
     /// Wait for a free slot.
     pub wait_for_slot: bool,
 }

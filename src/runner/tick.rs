@@ -249,6 +249,7 @@ impl Runner<'_> {
         if self.store.has_moved(branch, tip.id()) {
             return Ok(Some(Verdict::LostRace));
         }
+        self.ready()?;
         let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
             return self.no_slot(branch, &tip);

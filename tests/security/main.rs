@@ -10,6 +10,7 @@ mod environment;
 mod escapes;
 mod files;
 mod forged;
+mod in_the_way;
 mod options;
 mod own_words;
 mod programs;

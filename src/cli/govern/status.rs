@@ -11,7 +11,7 @@ use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, context_of, get_active_turns, load_context, load_state,
 };
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::Tip;
 use crate::store::{RefName, Store};
 use crate::supervisor::interrupt::Interrupt;
@@ -79,7 +79,7 @@ fn held(tip: &Tip, branch: &RefName, place: &str) -> Option<String> {
         return Some("a turn is being taken".to_owned());
     }
     let is_stalled = event.state_name().is_some_and(|state| state.as_str() == "stalled");
-    is_stalled.then(|| format!("a person: the turn stalled; git aynig retry {}", shell_word(branch.short())))
+    is_stalled.then(|| format!("a person: the turn stalled; git aynig retry {}", branch_word(branch.short())))
 }
 
 /// A folder without a run.

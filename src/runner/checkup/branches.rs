@@ -3,7 +3,7 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted, shown};
 use crate::protocol::resemble::{Missed, missed_state};
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::home::Home;
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::{Runner, RunnerError, finish};
@@ -54,7 +54,7 @@ impl Runner<'_> {
 }
 
 fn word(branch: &RefName) -> String {
-    shell_word(branch.short())
+    branch_word(branch.short())
 }
 
 fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {

@@ -14,9 +14,9 @@ mod queue;
 mod remotes;
 
 use super::{Runner, RunnerError, finish};
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{escape, move_ref_away, shell_word};
 use crate::store::gix_store::Backend;
-use crate::store::{NewCommit, RefName};
+use crate::store::{NewCommit, RefName, StoreError};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, access, geteuid};
 use std::os::unix::fs::MetadataExt;
@@ -125,6 +125,13 @@ impl Runner<'_> {
             "repository",
             format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
         ));
+        if let Err(error) = self.refs_in_the_way() {
+            let mut finding = Finding::new(Error, "repository", finish::with_causes(&error));
+            if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
+                finding = finding.hint(move_ref_away(other.as_bytes()));
+            }
+            found.push(finding);
+        }
         if let Some(place) = self.unwritable() {
             let (text, hint) = unwritable(&place);
             found.push(Finding::new(Error, "repository", text).hint(hint));

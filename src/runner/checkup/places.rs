@@ -2,7 +2,7 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, existing, name, quoted, shown};
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape};
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::{checkout, locks, slots};
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -74,7 +74,7 @@ impl Runner<'_> {
         if let Some(on) = kept.first().filter(|_| kept.len() >= self.settings.jobs) {
             let text =
                 "all of them are kept by runs whose commands have ended: a tick waits for a lease to end";
-            let hint = format!("git aynig cancel {}", shell_word(on.short()));
+            let hint = format!("git aynig cancel {}", branch_word(on.short()));
             found.push(Finding::new(Warning, "worktrees", text).hint(hint));
         }
         Ok(())

@@ -1,0 +1,92 @@
+//! Names that stand in the way, and names that look like something else. Row S34.
+
+use crate::support::life::Life;
+
+fn life() -> Life {
+    let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'"), ("fail", "exit 1")]);
+    ["one", "two", "three"].iter().for_each(|name| drop(life.event(name, "build", "")));
+    life
+}
+
+/// The commands of all hints, as a person pastes them.
+fn paste(life: &Life, said: &str) {
+    let hint =
+        said.lines().find_map(|l| l.trim_start().strip_prefix("hint: ")).unwrap_or_else(|| panic!("{said}"));
+    let mut command = life.repo.command("sh");
+    let output = command.current_dir(life.repo.path()).args(["-c", hint]).output().unwrap();
+    assert!(output.status.success(), "{hint}: {output:?}");
+}
+
+/// K44: somebody's ref has the name of the folder that ours are in.
+#[test]
+fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
+    for name in ["refs/aynig/run", "refs/aynig/attempts", "refs/aynig"] {
+        let life = life();
+        let main = life.rev("main");
+        life.git(&["update-ref", name, &main]);
+        let said = life.tick(&["--jobs", "1"]).expect(128);
+        let error = format!("'{name}' is in the way");
+        assert_eq!(said.stderr.matches(&error).count(), 1, "{said:?}");
+        let said = life.tick(&["one", "two"]).expect(128);
+        assert_eq!(said.stderr.matches(&error).count(), 1, "{said:?}");
+        for branch in ["one", "two", "three"] {
+            assert_eq!(life.states(branch), ["build"]);
+        }
+        let found = life.run(&["doctor"]);
+        assert!(found.stdout.contains(&error), "{found:?}");
+        paste(&life, &said.stderr);
+        let moved = name.replacen("refs/", "refs/moved/", 1);
+        assert_eq!((life.try_rev(name), life.rev(&moved)), (None, main));
+        life.tick(&[]).expect(0);
+        assert_eq!(life.states("three"), ["done", "working", "build"]);
+        assert!(!life.run(&["doctor"]).stdout.contains("in the way"));
+    }
+}
+
+/// K14: what no run could be prepared in is found before anything is claimed, and told once with what mends it.
+#[test]
+fn s34_a_runner_that_could_run_nothing_claims_nothing() {
+    let life = life();
+    let file = life.shared().join("file");
+    std::fs::write(&file, "").unwrap();
+    life.config("aynig.worktreeDir", file.join("below").to_str().unwrap());
+    let runs = life.repo.git_dir().join("aynig/runs");
+    for what in ["worktrees", "runs"] {
+        let said = life.tick(&[]).expect(128);
+        assert_eq!(said.stderr.matches(&format!("where {what} are kept")).count(), 1, "{said:?}");
+        assert_eq!(said.stderr.matches("hint: ").count(), if what == "runs" { 1 } else { 2 }, "{said:?}");
+        for branch in ["one", "two", "three"] {
+            assert_eq!(life.states(branch), ["build"], "{what}");
+        }
+        assert!(!life.repo.git_dir().join("worktrees").exists());
+        if what == "worktrees" {
+            life.git(&["config", "--global", "--unset", "aynig.worktreeDir"]);
+            std::fs::create_dir_all(runs.parent().unwrap()).unwrap();
+            std::fs::write(&runs, "").unwrap();
+        }
+    }
+    std::fs::remove_file(runs).unwrap();
+    life.tick(&[]).expect(0);
+    assert_eq!(life.state("two"), "done");
+}
+
+/// K36: git-aynig itself refuses such a name; somebody may push it.
+#[test]
+fn s34_a_branch_that_is_named_as_an_option_is_none_in_a_hint() {
+    let life = life();
+    let id = life.event("plain", "fail", "");
+    life.git(&["update-ref", "refs/heads/--help", &id]);
+    let said = life.tick(&[]);
+    let said = format!("{}{}", said.stdout, said.stderr);
+    assert!(said.contains("--help") && !said.contains("git aynig retry --help"), "{said}");
+    life.run(&["retry", "refs/heads/--help"]).expect(0);
+    assert_eq!(
+        life.git(&[
+            "log",
+            "-1",
+            "--format=%(trailers:key=dwp-state,valueonly,separator=)",
+            "refs/heads/--help"
+        ]),
+        "fail"
+    );
+}
