@@ -147,8 +147,9 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
         }
         StoreError::NameConflict { other, .. } => {
             if other.as_bytes().starts_with(b"refs/heads/") {
+                let end = if other.short().starts_with(b"-") { "-- " } else { "" };
                 let word = shell_word(other.short());
-                return vec![format!("another name, or first: git branch -m -- {word} <new name>")];
+                return vec![format!("another name, or first: git branch -m {end}{word} <new name>")];
             }
             vec![move_ref_away(other.as_bytes())]
         }

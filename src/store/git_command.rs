@@ -117,8 +117,9 @@ impl Git {
         inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
         // Messages in one language; no prompt may hang; `status` takes no lock for its own comfort.
         inner.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-        // What was hashed counts, not what `refs/replace` and grafts show instead.
-        inner.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
+        // What was hashed counts, not what `refs/replace` and grafts show instead. Git has a word to say about each file
+        // of grafts that it can open.
+        inner.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
         inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
         let git_dir = Some(git_dir.to_owned());
         let mut command = self.child(inner, git_dir);
