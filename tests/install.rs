@@ -467,3 +467,16 @@ fn killed_anywhere_each_file_is_old_or_new_and_the_next_one_succeeds() {
     assert!(names.iter().all(|name| rig.read(name) == "new\n"));
     assert!(!rig.to.join(".aynig/.installing").exists());
 }
+
+/// A folder that holds what `.aynig/` would is a pack too, where it is named.
+#[test]
+fn a_subfolder_may_be_the_pack_itself() {
+    let rig = Rig::new();
+    std::fs::create_dir_all(rig.from.join("packs")).unwrap();
+    rig.world.git(&rig.from, &["mv", ".aynig", "packs/ci"]);
+    rig.commit(&rig.from, "moved");
+    rig.install(&["main", "packs"]).expect(128);
+    rig.install(&["main", "packs/ci"]).expect(0);
+    assert_eq!(rig.read("command/build"), BUILD);
+    assert_eq!(rig.read("lib/words"), "say() { echo \"$1\"; }\n");
+}

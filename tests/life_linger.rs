@@ -221,3 +221,16 @@ fn a_command_knows_its_run_where_the_repository_is_reached_through_a_link() {
     life.run(&["-C", link.to_str().unwrap(), "tick", "work"]).expect(0);
     assert_eq!(life.states("work"), ["next", "working", "build"]);
 }
+
+/// K22: a state that a command commits by itself is nobody's outcome, and somebody says so
+#[test]
+fn a_state_that_a_command_commits_is_no_outcome_and_is_said() {
+    let life = Life::new(&[("build", "git commit -q --allow-empty -m 'done' -m 'dwp-state: done'")]);
+    life.event("work", "build", "");
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(done.code, Some(0), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("its command committed 'dwp-state: done' and declared nothing"), "{report}");
+    assert!(notes.contains("git aynig set-state done"), "{report}");
+    assert_eq!(life.state("work"), "working");
+}

@@ -161,7 +161,7 @@ impl From<PackError> for Failure {
                 Failure { code: inner.code, ..failure }.because([inner.message]).because(inner.causes)
             }
             PackError::NoPack { .. } => failure
-                .hint("git aynig install <repo> <ref> <subfolder>, where <subfolder>/.aynig is the pack"),
+                .hint("git aynig install <repo> <ref> <subfolder>, where <subfolder>/.aynig, or <subfolder> itself, is the pack"),
             PackError::Busy { .. } => failure.hint("wait for it, then install again"),
             PackError::Empty { .. } | PackError::Store(_) => failure,
         }

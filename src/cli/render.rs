@@ -228,6 +228,13 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));
             return Some(format!("{branch}: .aynig/{path} is in the working tree, not in {}\n{hint}", home.shown()));
         }
+        Note::StateCommitted(dialect, state) => {
+            format!(
+                "its command committed '{}state: {state}' and declared nothing: that commit is no outcome; 'git aynig \
+                 set-state {state}' in the command writes one, and a SET_STATE line declares it",
+                dialect.prefix()
+            )
+        }
         Note::NearlyAState(state, meant) => {
             format!("no command answers '{state}': {}", did_you_mean(meant))
         }

@@ -10,7 +10,7 @@ use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
 use super::slot::attempt_ref;
 use super::supervise::{Ended, PATIENCE};
-use super::{Runner, RunnerError};
+use super::{Runner, RunnerError, Tip};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Kept, Stall, complete, kept_of_fenced};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Writer;
@@ -80,7 +80,10 @@ impl Runner<'_> {
             };
             let head = relation.head();
             let done = match (complete(live.claimed.run.dialect, &exit, declared.clone(), head), relation) {
-                (Completion::KeepLease, _) => self.keep_lease(branch, &mut live, &exit, &mut guardian)?,
+                (Completion::KeepLease, _) => {
+                    self.note_committed_state(&live, report);
+                    self.keep_lease(branch, &mut live, &exit, &mut guardian)?
+                }
                 (Completion::Outcome(next), _) => {
                     end(&mut guardian)?;
                     self.finish_outcome(branch, &mut live, &exit, next, head, report)?
@@ -106,6 +109,17 @@ impl Runner<'_> {
                 self.note_modules(&ran.run_id, report);
                 return Ok(ran);
             }
+        }
+    }
+
+    /// A state that the command committed, where it was to declare one: nobody's outcome, and worth a word (K22).
+    fn note_committed_state(&self, live: &Live, report: &mut Report) {
+        let head = live.slot.head(self.repo).ok().filter(|head| *head != live.claimed.first);
+        let commit = head.and_then(|head| self.scratch.read_commit(head).ok()).map(Tip::from);
+        if let Some(event) = commit.and_then(|tip| tip.event)
+            && let Some(state) = event.state_name().filter(|state| !state.is_working())
+        {
+            super::supervise::note_once(report, Note::StateCommitted(event.dialect, state.clone()));
         }
     }
 

@@ -8,6 +8,7 @@ use super::home::Home;
 use super::slot::Abandoned;
 use crate::protocol::complete::Stall;
 use crate::protocol::decide::Idle;
+use crate::protocol::dialect::Dialect;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
@@ -269,6 +270,8 @@ pub enum Note {
     NotPublished(RefName, String),
     /// Work of an earlier run that was found in a slot and kept, and the branch that the run was on.
     FoundAttempt(RefName, RefName),
+    /// The command committed a state where it has to declare one (K22).
+    StateCommitted(Dialect, StateName),
     /// The command declared a state where it has to commit one itself (K29).
     DeclarationIgnored,
     /// A commit of the command's that did not become the branch's head.

@@ -9,6 +9,7 @@ use super::settings::CommandsFrom;
 use super::supervise::Program;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, Observed, decide};
+use crate::protocol::dialect::Dialect;
 use crate::protocol::event::SOURCE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
@@ -102,8 +103,16 @@ impl Runner<'_> {
     /// The remote that a local head says it came from, where that is configured here: what is decided about
     /// such a branch is decided there (K30). An address from a commit is never used.
     pub(super) fn source_of(&self, tip: &Tip) -> Option<String> {
-        let source = tip.event.as_ref().and_then(|e| e.text(SOURCE))?;
-        let name = source.strip_prefix("git:").filter(|_| self.settings.remote.is_none())?;
+        let event = tip.event.as_ref().filter(|_| self.settings.remote.is_none())?;
+        let source = event.text(SOURCE).and_then(|source| source.strip_prefix("git:"));
+        // The kernel contract's runner takes the bare name from a trailer of its own.
+        let pinned = || match event.dialect {
+            Dialect::Aynig => {
+                event.message.last("aynig-remote").and_then(|name| std::str::from_utf8(name).ok())
+            }
+            Dialect::Dwp => None,
+        };
+        let name = source.or_else(pinned)?;
         self.repo.has_remote(name).then(|| name.to_owned())
     }
 

@@ -193,3 +193,21 @@ fn a_bare_repository_forwards_as_well() {
     assert_eq!(subjects, "to done\naynig: working on build\nplain\naynig: working on build\ngo");
     assert_eq!(life.git(&["-C", bare, "for-each-ref", "refs/aynig"]), "");
 }
+
+/// K30: the kernel contract's way to say whose branch it is; a remote that nobody configured is none
+#[test]
+fn a_head_that_pins_a_configured_remote_is_judged_there() {
+    let life = asked("state done");
+    let server = life.repo.home().join("server.git");
+    life.git(&["init", "-q", "--bare", server.to_str().unwrap()]);
+    life.git(&["remote", "add", "far", server.to_str().unwrap()]);
+    for (remote, there) in [("nowhere", false), ("far", true)] {
+        event(&life, "pinned", "build", &format!("aynig-remote: {remote}\n"));
+        let head = life.rev("pinned");
+        life.git(&["push", "-q", "far", "+pinned"]);
+        life.tick(&["pinned"]).expect(0);
+        assert_eq!(life.rev("pinned") == head, there, "{remote}: the local branch");
+        let far = life.git(&["ls-remote", "far", "refs/heads/pinned"]);
+        assert_eq!(!far.starts_with(&head), there, "{remote}: the remote's");
+    }
+}

@@ -43,10 +43,16 @@ impl Pack {
 
     /// Lists the pack's folder and judges every entry.
     fn take(&mut self, origin: &Origin) -> Result<(), PackError> {
-        let folder = origin.pack_folder();
-        let tree = format!("{}:{folder}", self.commit);
-        let listed = self.command().verb("ls-tree").args(["-r", "-z", "-l", &tree]);
-        let listed = listed.output()?;
+        let mut folder = origin.pack_folder();
+        let list = |tree: &str, more: &[&str]| {
+            let tree = format!("{}:{tree}", self.commit);
+            self.command().verb("ls-tree").args(more).args(["-z", "-l", &tree]).output()
+        };
+        let mut listed = list(&folder, &["-r"])?;
+        if !listed.status.success() && self.is_pack_itself(&origin.folder)? {
+            folder.clone_from(&origin.folder);
+            listed = list(&folder, &["-r"])?;
+        }
         let no_pack = || PackError::NoPack { shown: origin.shown(), folder, commit: self.commit };
         if !listed.status.success() {
             return Err(no_pack());
@@ -77,6 +83,21 @@ impl Pack {
         }
         (self.files, self.left_out) = (files, left_out);
         Ok(())
+    }
+
+    /// True for a folder that holds what `.aynig/` would: commands, by state or by role.
+    fn is_pack_itself(&self, folder: &str) -> Result<bool, StoreError> {
+        if folder.is_empty() {
+            // A whole repository with a folder of that name is none.
+            return Ok(false);
+        }
+        for below in ["command", "roles"] {
+            let tree = format!("{}:{folder}/{below}", self.commit);
+            if self.command().verb("ls-tree").args([&tree]).output()?.status.success() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn judge_link(&self, entry: &Entry<'_>, kind: Kind) -> Result<Kind, &'static str> {
