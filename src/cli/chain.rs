@@ -15,7 +15,7 @@ use crate::protocol::text::escape;
 use crate::runner::finish::with_causes;
 use crate::runner::pending::{self, Taken, Woken, note_wake};
 use crate::runner::queue::{Waiting, note_waiting, watch};
-use crate::runner::report::{Report, Skip, Verdict, worst};
+use crate::runner::report::{Refusal, Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Round, evaluate};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::{Runner, RunnerError, logs};
@@ -215,10 +215,17 @@ pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
         (names, run_ids) = read_promised(&mut std::io::stdin().lock())?;
     }
     let (mut more, mut code) = (&*args.branches, 0);
+    let mut begun_off = None;
     loop {
         // Anew after each wait: what may run is what is said now.
         let mut session = Session::open(global)?;
-        session.short_environment = args.pushed;
+        (session.short_environment, session.is_chain) = (args.pushed, true);
+        let is_off = session.config.hooks()? == HookMode::Off;
+        let was_off = *begun_off.get_or_insert(is_off);
+        if is_off && !was_off {
+            output::note("aynig.hooks is off now: what waits is left to the next tick");
+            return Ok(code);
+        }
         session.repo.ended_by(interrupt.insistence());
         for arg in std::mem::take(&mut more) {
             names.push(session.branch(arg)?);
@@ -229,8 +236,13 @@ pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
         let mut settings = session.settings(&Flags { jobs: jobs(&session), ..Flags::here() })?;
         session.require_trust(&settings)?;
         settings.wait_for_slot = false;
-        let chain =
-            Chaining { session: &session, settings: &settings, interrupt: &interrupt, more: &args.more() };
+        let chain = Chaining {
+            session: &session,
+            settings: &settings,
+            interrupt: &interrupt,
+            more: &args.more(),
+            changed: AtomicBool::new(false),
+        };
         let (worst_of_it, again) = chain.go_on(names, &run_ids, Display::for_pusher(false))?;
         code = worst(code, worst_of_it);
         if !again {
@@ -266,8 +278,18 @@ pub fn stream(session: &mut Session, branches: Vec<RefName>, run_ids: &[String])
     let mut settings = session.settings(&Flags { jobs: jobs(session), tee: true, ..Flags::here() })?;
     session.require_trust(&settings)?;
     settings.wait_for_slot = true;
-    let chain = Chaining { session, settings: &settings, interrupt: &interrupt, more: &[] };
-    chain.go_on(branches, run_ids, Display::for_pusher(true)).map(|(code, _)| code)
+    let chain = Chaining {
+        session,
+        settings: &settings,
+        interrupt: &interrupt,
+        more: &[],
+        changed: AtomicBool::new(false),
+    };
+    let (code, again) = chain.go_on(branches, run_ids, Display::for_pusher(true))?;
+    if again {
+        start(session, &[], chain.more)?;
+    }
+    Ok(code)
 }
 
 /// One chain, under what was said when it began.
@@ -277,6 +299,8 @@ struct Chaining<'a> {
     interrupt: &'a Interrupt,
     /// What further chains of its kind are started with.
     more: &'a [&'a str],
+    /// What may run is no more what it was: what is left waits for whoever goes by what is said now.
+    changed: AtomicBool,
 }
 
 impl Chaining<'_> {
@@ -298,7 +322,7 @@ impl Chaining<'_> {
         let pass = Mutex::new(Pass::default());
         let code = || pass.lock().unwrap_or_else(PoisonError::into_inner).code;
         let mut stuck = !self.evaluate(branches, Vec::new(), &display, &pass)?;
-        while self.interrupt.signal().is_none() {
+        while self.interrupt.signal().is_none() && !self.changed.load(Ordering::Relaxed) {
             if self.settings.wait_for_slot {
                 self.leave_watcher(runner.is_to_be_watched(true)?)?;
                 break;
@@ -312,6 +336,9 @@ impl Chaining<'_> {
                 Waiting::Later => return Ok((code(), true)),
                 Waiting::Nobody => break,
             }
+        }
+        if self.changed.load(Ordering::Relaxed) {
+            return Ok((code(), true));
         }
         if self.interrupt.signal().is_none() {
             recover_others(&runner)?;
@@ -339,6 +366,11 @@ impl Chaining<'_> {
                 let noted = self.note(&report.branch);
                 // While others run nobody here looks.
                 if let Err(failure) = noted.and_then(|()| self.leave_watcher(many)) {
+                    output::error(&failure.render());
+                }
+            } else if matches!(report.verdict, Verdict::Refused(Refusal::Changed)) {
+                self.changed.store(true, Ordering::Relaxed);
+                if let Err(failure) = self.note(&report.branch) {
                     output::error(&failure.render());
                 }
             } else {

@@ -149,6 +149,7 @@ fn recovered(branch: &str, recovered: &Recovered) -> String {
 fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotTrusted => "not trusted".to_owned(),
+        Refusal::Changed => "refused: what may run here was changed meanwhile".to_owned(),
         Refusal::Branch(_) => "refused: 'aynig.branches' leaves it out".to_owned(),
         Refusal::NoCommandsRef(name) => {
             format!("refused: '{}', where commands come from, does not exist", full(name))
@@ -169,6 +170,7 @@ fn refused(refusal: &Refusal) -> String {
 fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
     match refusal {
         Refusal::NotTrusted => Some("hint: git aynig trust".to_owned()),
+        Refusal::Changed => Some(format!("hint: {}", at.call("tick"))),
         Refusal::Branch(key) => {
             let key = shell_word(key.as_bytes());
             Some(format!("hint: git config --global --add {key} {}", at.word))

@@ -7,7 +7,7 @@ use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Inside;
 use crate::runner::clock::SystemClock;
 use crate::runner::settings::{CommandsFrom, Settings};
-use crate::runner::{Observer, Runner, RunnerError, Silent, housekeeping};
+use crate::runner::{Mandate, Observer, Runner, RunnerError, Silent, housekeeping};
 use crate::store::git_calls::branch_from_arg;
 use crate::store::protected::leads_to;
 use crate::store::repository::Repository;
@@ -36,6 +36,18 @@ pub struct Session {
     quiet: bool,
     /// Commands inherit little: they run for whoever pushed.
     pub short_environment: bool,
+    /// It is a chain's: `aynig.hooks` can end it.
+    pub is_chain: bool,
+    /// The folder and the Git directory that it was opened by.
+    opened: (PathBuf, Option<PathBuf>),
+}
+
+impl Mandate for Session {
+    fn holds(&self) -> bool {
+        let (folder, named) = &self.opened;
+        let now = Self::open_at(folder, named.as_deref(), true);
+        now.is_ok_and(|now| now.config.policy(self.is_chain) == self.config.policy(self.is_chain))
+    }
 }
 
 impl Session {
@@ -55,7 +67,8 @@ impl Session {
         if config.commands_from()? == CommandsFrom::Nowhere {
             repo.confine();
         }
-        Ok(Self { repo, config, quiet, short_environment: false })
+        let opened = (folder.to_owned(), named.map(Path::to_owned));
+        Ok(Self { repo, config, quiet, short_environment: false, is_chain: false, opened })
     }
 
     /// Says which keys of the repository's own configuration do not count.
@@ -149,6 +162,7 @@ impl Session {
             clock: &CLOCK,
             interrupt,
             observer,
+            mandate: self,
             program,
             environment: self.config.environment(self.short_environment),
         })

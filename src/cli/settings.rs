@@ -11,6 +11,7 @@ use crate::protocol::text::escape;
 use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
+use crate::store::protected::is_protected;
 use crate::store::repository::Repository;
 use crate::store::slots::harvest::Stage;
 use crate::store::{RefName, pattern};
@@ -85,6 +86,12 @@ impl Config {
     pub fn all(&self, key: &str) -> Vec<String> {
         let key = key.to_ascii_lowercase();
         self.entries.iter().filter(|(k, _)| *k == key).filter_map(|(_, v)| v.clone()).collect()
+    }
+
+    /// All that is said about what may run: by the account, and of chains by `aynig.hooks` too.
+    pub fn policy(&self, of_chains: bool) -> Vec<&(String, Option<String>)> {
+        let counts = |key: &str| is_protected(key) || of_chains && key == "hooks";
+        self.entries.iter().filter(|(key, _)| counts(key)).collect()
     }
 
     fn bool(&self, key: &str, default: bool) -> Result<bool, Failure> {

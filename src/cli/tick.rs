@@ -52,7 +52,7 @@ struct Calling<'a> {
     session: &'a Session,
     settings: &'a Settings,
     selection: Selection,
-    interrupt: Interrupt,
+    interrupt: &'a Interrupt,
     display: Display,
     dry: bool,
     json: bool,
@@ -78,7 +78,7 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     let (settings, selection) = prepare(&mut session, global, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.insistence());
-    let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
+    let calling = calling(global, &session, &settings, selection, &interrupt, &args.ticking);
     match calling.pass(args.chain) {
         Ok(pass) => Ok(signal_code(&calling, pass.code)),
         Err(failure) => stopped(&calling, failure),
@@ -98,7 +98,6 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     if switched_off() {
         return Ok(0);
     }
-    let mut session = Session::open(global)?;
     let every = match &args.every {
         None => None,
         Some(text) => Some(
@@ -107,38 +106,45 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
                 .ok_or_else(|| Failure::usage(format!("'{text}' is no duration; say 90, 90s or 5m")))?,
         ),
     };
-    let (settings, selection) = prepare(&mut session, global, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
-    session.repo.ended_by(interrupt.insistence());
-    let calling = calling(global, &session, &settings, selection, interrupt, &args.ticking);
+    let mut begun = false;
+    loop {
+        // Anew after each wait: what may run is what is said now.
+        let mut session = Session::open(global)?;
+        let (settings, selection) = match std::mem::replace(&mut begun, true) {
+            false => prepare(&mut session, global, &args.ticking)?,
+            true => again(&session, &args.ticking)?,
+        };
+        session.repo.ended_by(interrupt.insistence());
+        let calling = calling(global, &session, &settings, selection, &interrupt, &args.ticking);
+        let code = passes(&calling, every.is_some())?;
+        let Some(every) = every.filter(|_| interrupt.signal().is_none()) else {
+            return Ok(signal_code(&calling, code));
+        };
+        wait(&interrupt, every);
+        if interrupt.signal().is_some() {
+            return Ok(signal_code(&calling, code));
+        }
+    }
+}
+
+/// Passes until nothing is actionable; the exit code. Who polls outlives what may pass.
+fn passes(calling: &Calling<'_>, polls: bool) -> Result<i32, Failure> {
     let mut code = 0;
     loop {
-        let mut last;
-        loop {
-            let pass = match calling.pass(true) {
-                Ok(pass) => pass,
-                // Who polls outlives a network that is away.
-                Err(failure) if calling.interrupt.signal().is_some() => return stopped(&calling, failure),
-                Err(failure) if every.is_some() && failure.code == 75 => {
-                    output::error(&failure.render());
-                    code = failure.code;
-                    break;
-                }
-                Err(failure) => return Err(failure),
-            };
-            last = pass.code;
-            // What stalled on the way counts even where a handler went on from it.
-            code = if every.is_some() { last } else { worst(code, last) };
-            if calling.dry || !pass.advanced || calling.interrupt.signal().is_some() {
-                break;
+        let pass = match calling.pass(true) {
+            Ok(pass) => pass,
+            Err(failure) if calling.interrupt.signal().is_some() => return stopped(calling, failure),
+            Err(failure) if polls && failure.code == 75 => {
+                output::error(&failure.render());
+                return Ok(failure.code);
             }
-        }
-        let Some(every) = every else { return Ok(signal_code(&calling, code)) };
-        if calling.interrupt.signal().is_none() {
-            wait(&calling.interrupt, every);
-        }
-        if calling.interrupt.signal().is_some() {
-            return Ok(signal_code(&calling, code));
+            Err(failure) => return Err(failure),
+        };
+        // What stalled on the way counts even where a handler went on from it.
+        code = if polls { pass.code } else { worst(code, pass.code) };
+        if calling.dry || !pass.advanced || calling.interrupt.signal().is_some() {
+            return Ok(code);
         }
     }
 }
@@ -181,12 +187,19 @@ fn prepare(session: &mut Session, global: &Global, args: &Ticking) -> Result<(Se
     Ok((settings, args.selection(session)?))
 }
 
+/// The same once it has begun: nobody is asked for trust in what he took it from.
+fn again(session: &Session, args: &Ticking) -> Result<(Settings, Selection), Failure> {
+    let settings = session.settings(&args.flags())?;
+    session.require_trust(&settings)?;
+    Ok((settings, args.selection(session)?))
+}
+
 fn calling<'a>(
     global: &Global,
     session: &'a Session,
     settings: &'a Settings,
     selection: Selection,
-    interrupt: Interrupt,
+    interrupt: &'a Interrupt,
     args: &Ticking,
 ) -> Calling<'a> {
     Calling {
@@ -206,7 +219,7 @@ fn calling<'a>(
 impl Calling<'_> {
     /// One pass over the selected branches.
     fn pass(&self, chain: bool) -> Result<Pass, Failure> {
-        let make = || self.session.runner(self.settings, &self.interrupt, &self.display);
+        let make = || self.session.runner(self.settings, self.interrupt, &self.display);
         let runner = make()?;
         if !self.dry {
             mend::all(self.session);

@@ -128,6 +128,8 @@ pub struct Runner<'a> {
     pub interrupt: &'a Interrupt,
     /// Who is told.
     pub observer: &'a dyn Observer,
+    /// Whether what was configured about trust is still what is said.
+    pub mandate: &'a dyn Mandate,
     /// The `git-aynig` binary, which is also the guardian.
     pub program: PathBuf,
     /// The environment that commands inherit, already narrowed.
@@ -185,6 +187,12 @@ pub enum RunnerError {
         /// What Git said.
         cause: String,
     },
+}
+
+/// What may run here, as it was said when this runner was made.
+pub trait Mandate: Sync {
+    /// True where the same is said now. Asked before each claim; whoever can't tell says no.
+    fn holds(&self) -> bool;
 }
 
 /// The newest commit of a branch, read once.
@@ -257,6 +265,7 @@ impl Runner<'_> {
             clock: self.clock,
             interrupt: self.interrupt,
             observer: self.observer,
+            mandate: self.mandate,
             program: self.program.clone(),
             environment: self.environment.clone(),
         };

@@ -121,6 +121,8 @@ pub enum Skip {
 pub enum Refusal {
     /// Nobody has said what may run here.
     NotTrusted,
+    /// What may run here was changed since this runner was told.
+    Changed,
     /// `aynig.branches` leaves it out; the key that lets more in, in this repository alone.
     Branch(String),
     /// The ref that commands come from does not exist.

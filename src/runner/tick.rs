@@ -266,6 +266,10 @@ impl Runner<'_> {
         if self.store.known_tip(branch)? != Some(tip.id()) {
             return Ok(None);
         }
+        // It may have been a long wait.
+        if !self.mandate.holds() {
+            return Ok(Some(Verdict::Refused(Refusal::Changed)));
+        }
         let claimed = match self.claim(branch, tip, state)? {
             Ok(claimed) => claimed,
             Err(verdict) => return Ok(verdict),

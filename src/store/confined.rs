@@ -32,6 +32,8 @@ pub(super) struct Found {
     pub(super) reading: Settings,
     /// Variables, where configuration does not do: of several values of a key the first counts.
     pub(super) env: Settings,
+    /// The account lets paths be pushed to, whose hooks run then.
+    pub(super) pushes_to_paths: bool,
     /// It has filter drivers of its own: without them its files are not what they should be.
     pub(super) filters: bool,
 }
@@ -50,6 +52,9 @@ impl Confined {
         };
         let narrowed = all.iter().any(|value| said(Some(b"file"), value) || said(None, value));
         let reading = (!narrowed).then(|| setting(b"protocol.file.allow", b"always"));
+        let file = all.iter().rev().find(|value| said(Some(b"file"), value));
+        let file = file.or_else(|| all.iter().rev().find(|value| said(None, value)));
+        let pushes_to_paths = file.is_some_and(|value| value.value == b"always");
         let proxies = |value: &&Value| value.key.section == b"core" && value.key.name == b"gitproxy";
         let proxied = all.iter().filter(proxies).any(|value| !value.protected);
         let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
@@ -58,6 +63,7 @@ impl Confined {
             settings: overrides(&all, is_program),
             reading: reading.into_iter().collect(),
             env: env.into_iter().collect(),
+            pushes_to_paths,
             filters,
         });
         known.insert(git_dir.to_owned(), found.clone());

@@ -54,6 +54,16 @@ impl RepoGit {
         self.git.confine();
     }
 
+    /// Refuses to push to a path, whose hooks would run, where nobody trusts who named it.
+    pub(super) fn may_push_to_paths(&self) -> Result<(), StoreError> {
+        match self.git.kept_from(&self.common_dir)? {
+            Some(found) if !found.pushes_to_paths => {
+                Err(StoreError::Untrusted { what: "the hooks of a repository at a path" })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Refuses where files would be read or written by filter drivers that nobody trusts: without them they would
     /// be other files.
     pub(super) fn with_plain_files(&self, git_dir: &Path) -> Result<(), StoreError> {

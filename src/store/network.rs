@@ -203,6 +203,7 @@ impl Remote {
             // Empty: it must not exist.
             Expected::Missing => String::new(),
         };
+        self.may_push()?;
         super::lfs::send(self, new, patience)?;
         let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
         let output = self.push_command(new, full, Some(OsString::from_vec(lease)), patience).output()?;
@@ -214,9 +215,14 @@ impl Remote {
 
     /// Puts a ref of the runner's own there, whatever is there.
     pub fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
+        self.may_push()?;
         super::lfs::send(self, new, patience)?;
         let output = self.push_command(new, name.as_bytes(), None, patience).output()?;
         if output.status.success() { Ok(()) } else { Err(self.failed("push to", &output)) }
+    }
+
+    fn may_push(&self) -> Result<(), StoreError> {
+        if self.is_path { self.git.may_push_to_paths() } else { Ok(()) }
     }
 
     fn push_command(

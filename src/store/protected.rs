@@ -13,6 +13,11 @@ use std::path::{Path, PathBuf};
 /// Keys that count only where the repository can't have set them.
 const PROTECTED: &[&str] =
     &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"];
+/// True for a key, without its section, that only the account can set.
+pub fn is_protected(short: &str) -> bool {
+    PROTECTED.contains(&short)
+}
+
 /// Most bytes of a `.git` file: a path and a few more.
 const DOT_GIT_MAX: u64 = 16 << 10;
 
@@ -80,7 +85,7 @@ impl Site {
             if !place.is_none_or(|place| self.is_meant_by(place)) {
                 continue;
             }
-            if PROTECTED.contains(&&*short) && !entry.protected {
+            if is_protected(&short) && !entry.protected {
                 narrowed.ignored.push(entry.key.clone());
             } else {
                 narrowed.counts.push((short, entry.value.clone()));

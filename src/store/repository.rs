@@ -299,7 +299,8 @@ fn main_dir(
 
 /// Lets Git judge a repository that gix would open all the same.
 fn ask_git(git: &Git, from: &Path, git_dir: Option<&Path>) -> Result<(), OpenError> {
-    let output = git.plain(git_dir).verb("rev-parse").args(["--git-dir"]).in_dir(from).output()?;
+    let output =
+        git.plain(git_dir).said_by_caller().verb("rev-parse").args(["--git-dir"]).in_dir(from).output()?;
     if output.status.success() {
         return Ok(());
     }

@@ -233,3 +233,43 @@ fn s16_a_bare_repository_inside_a_branch_is_refused_as_git_refuses_it() {
     world.aynig(&dir, &["--git-dir=docs", "trust", "--list"]).expect(0);
     tick(&world, &dir, "build", "work").expect(0);
 }
+
+/// K33, S16: `safe.directory` by `git -c` is as good here as it is to Git
+#[test]
+fn s16_a_foreign_repository_that_the_command_line_calls_safe_is_served() {
+    if !support::world::is_root() {
+        return support::skipped("S16: only root can give a repository away");
+    }
+    let world = World::any();
+    let dir = repo(&world, &[]);
+    nix::unistd::chown(&dir, Some(65534.into()), None).unwrap();
+    nix::unistd::chown(&dir.join(".git"), Some(65534.into()), None).unwrap();
+    assert_eq!(world.aynig(&dir, &["status"]).code, 128);
+    let safe = format!("safe.directory={}", dir.display());
+    for args in [["-c", &safe, "aynig", "status"], ["-c", "safe.directory=*", "aynig", "status"]] {
+        world.try_git(&dir, &args).expect(0);
+    }
+    world.try_git(&dir, &["-c", "safe.directory=/other", "aynig", "status"]).expect(128);
+    assert_eq!(world.try_git(&dir, &["status"]).code, 128, "as Git has it");
+}
+
+/// K34, S29: nothing is pushed to a path that only the repository names, and nobody waits for that
+#[test]
+fn s29_before_trust_nothing_is_pushed_to_a_path() {
+    let world = World::any();
+    let dir = world.init("repo");
+    Place::new(&world, &dir).seed();
+    world.git(&world.root(), &["clone", "-q", "--bare", "repo", "other.git"]);
+    world.git(&dir, &["remote", "add", "origin", "../other.git"]);
+    global(&world, &["--unset", "protocol.file.allow"]);
+    for args in [
+        &["set-state", "build", "-b", "work", "--push"][..],
+        &["set-state", "build", "-b", "work", "--remote", "origin"],
+    ] {
+        let said = world.aynig(&dir, args).expect(2);
+        assert!(said.err.contains("not trusted: the hooks of a repository at a path"), "{}", said.err);
+    }
+    world.aynig(&dir, &["status", "--remote", "origin"]).expect(0);
+    global(&world, &["protocol.file.allow", "always"]);
+    world.aynig(&dir, &["set-state", "build", "-b", "work", "--push"]).expect(0);
+}

@@ -146,6 +146,9 @@ const VERBS: &[(&str, &[&[&str]])] = &[
     ("trust", &[&["--list"], &["--revoke"], &["--ref", "main"]]),
 ];
 
+/// Hooks that what a verb does could fire.
+const HOOKS: &[&str] = &["reference-transaction", "post-index-change", "post-checkout", "pre-push"];
+
 /// Verbs that judge or make signatures, where those are asked for.
 const SIGNING: &[&str] = &["tick", "set-state", "set-working", "status", "cancel", "retry", "doctor"];
 
@@ -219,6 +222,10 @@ impl Scene {
                 }
             }
         }
+        for hook in HOOKS {
+            let path = scene.world.root().join("programs/core-hooksPath-hooks").join(hook);
+            executable(&path, &scene.script("core.hooksPath"));
+        }
         // What a key falls back to is the account's own.
         for own in ["ssh", "git-lfs"] {
             let _ = std::fs::remove_file(scene.world.root().join("bin").join(own));
@@ -241,13 +248,14 @@ impl Scene {
         assert!(copied.unwrap().success());
         let _ = std::fs::remove_dir_all(dir.join(".git/worktrees"));
         let mut config = std::fs::read_to_string(dir.join(".git/config")).unwrap();
+        for hook in HOOKS {
+            executable(&dir.join(".git/hooks").join(hook), &self.script("a hook"));
+        }
         for (key, value) in keys {
             let name = key.replace(['/', '.', ':', '@', ' '], "-");
             let program = self.world.root().join("programs").join(&name);
-            executable(&program, &self.script(key));
-            for hook in ["reference-transaction", "post-index-change", "post-checkout", "pre-push"] {
-                executable(&dir.join(".git/hooks").join(hook), &self.script("a hook"));
-                executable(&program.with_file_name(format!("{name}-hooks")).join(hook), &self.script(key));
+            if !program.exists() {
+                executable(&program, &self.script(key));
             }
             let (key, value) =
                 (key.replace('@', program.to_str().unwrap()), value.replace('@', program.to_str().unwrap()));

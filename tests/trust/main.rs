@@ -1,5 +1,6 @@
 //! What may run: nothing until the account's owner says so, and then only what that says (K33-K35).
 
+mod anew;
 mod commands;
 mod policy;
 mod scopes;
