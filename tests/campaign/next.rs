@@ -1,9 +1,11 @@
 //! The user's own next command, after a verb of ours was killed, or refused something by the system, at any call.
 //!
-//! What outcomes do to working trees, `retry`, `set-state`, `hooks install` and `uninstall`. After each point the user
-//! goes on with plain Git: what they type works, or is kept from it by a lock at no more points than Git's own
-//! verb for the same change leaves one at, killed the same way; nothing that is on a branch is undone by their next
-//! commit. Then one verb of ours comes by, and nothing is left. `AYNIG_POINT=retry/rename:3:runner=KILL` replays one.
+//! What outcomes do to working trees, `retry`, `set-state` and its push, `hooks install` and `uninstall`. After each
+//! point the user goes on with plain Git: what they type works, or a lock keeps it from working, and nothing that is on
+//! a branch is undone by their next commit. At how many points there is such a lock is counted, beside Git's own verb
+//! for the same change killed the same way; a landing is a merge and a commit of the branch in one, and has more than
+//! the merge alone. Then one verb of ours comes by, and nothing is left in the way.
+//! `AYNIG_POINT=retry/rename:3:runner=KILL` replays one, `AYNIG_CASES=retry,push` takes some.
 //! For K28, K41, K43.
 
 use super::points::name_of;
