@@ -284,16 +284,34 @@ fn large(place: &Place, rows: &mut Vec<Row>) {
     ));
 }
 
-fn scans(place: &Place, branches: usize, rows: &mut Vec<Row>) {
-    let dir = place.repository(&format!("scan{branches}"), 10);
+/// What heads of a scan say: nothing of ours, or something that nothing is to be done about.
+const HEADS: [(&str, &[&str]); 6] = [
+    ("without events", &["Reviewed-by: someone <s@example.com>\nticket: 7"]),
+    ("that are finished", &["dwp-state: done\ndwp-origin-state: build\ndwp-run-id: r\ndwp-hop: 1"]),
+    ("that wait, by 50 states", &["dwp-state: wait"]),
+    ("that are leased", &[LEASED]),
+    ("of unusable states", &["dwp-state: ../x"]),
+    ("of all these kinds", &["ticket: 7", "dwp-state: done", "dwp-state: wait", LEASED, "dwp-state: ../x"]),
+];
+const LEASED: &str = "dwp-state: working\ndwp-origin-state: build\ndwp-run-id: r\ndwp-runner-id: elsewhere-1\n\
+                      dwp-lease-seconds: 2000000";
+
+fn scans(place: &Place, branches: usize, heads: usize, rows: &mut Vec<Row>) {
+    let (kind, texts) = HEADS[heads];
+    let name = |how: &str| format!("scan of {branches} branches {kind}, {how}");
+    if !["all loose", "after git gc"].iter().any(|how| wanted(&name(how))) {
+        return;
+    }
+    let dir = place.repository(&format!("scan{branches}-{heads}"), 10);
     let mut import = String::new();
     let head = place.git_says(&dir, &["rev-parse", "main"], b"");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
     for i in 0..branches {
-        let message = format!("change {i}\n\nbody\n\nReviewed-by: someone <s@example.com>\nticket: {i}\n");
+        let text = texts[i % texts.len()].replace("wait", &format!("wait{}", i % 50));
+        let message = format!("change {i}\n\nbody\n\n{text}\n");
         let _ = write!(
             import,
-            "commit refs/heads/topic/b{i:05}\ncommitter b <b@example.com> {} +0000\ndata {}\n{message}\nfrom {head}\n\n",
-            1_700_000_000 + i,
+            "commit refs/heads/topic/b{i:06}\ncommitter b <b@example.com> {now} +0000\ndata {}\n{message}\nfrom {head}\n\n",
             message.len()
         );
     }
@@ -301,15 +319,18 @@ fn scans(place: &Place, branches: usize, rows: &mut Vec<Row>) {
     let format = "--format=%(refname) %(trailers)";
     let scan = |how: &str| {
         measure(
-            &format!("scan of {branches} branches without events, {how}"),
+            &name(how),
             "git for-each-ref --format='%(refname) %(trailers)'",
             Limit::Ratio(1.0),
-            rounds(),
+            if branches > 10_000 { rounds().min(10) } else { rounds() },
             |_| place.time(&dir, &place.bin, &["tick"], 0),
             |_| place.time(&dir, Path::new("git"), &["for-each-ref", format, "refs/heads"], 0),
         )
     };
-    rows.extend(scan("all loose"));
+    // That many files are no repository that anybody has.
+    if heads == 0 && branches <= 10_000 {
+        rows.extend(scan("all loose"));
+    }
     place.git(&dir, &["gc", "-q", "--prune=now"]);
     rows.extend(scan("after git gc"));
 }
@@ -341,8 +362,9 @@ fn all(place: &Place) -> Vec<Row> {
     idle(place, &mut rows);
     ticks(place, 10, &mut rows);
     ticks(place, 1000, &mut rows);
-    scans(place, 1000, &mut rows);
-    scans(place, 10_000, &mut rows);
+    for branches in [1000, 10_000, 100_000] {
+        (0..HEADS.len()).for_each(|heads| scans(place, branches, heads, &mut rows));
+    }
     many::history(place, &mut rows);
     many::branches(place, &mut rows);
     large(place, &mut rows);
