@@ -45,12 +45,14 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     }
     let (mut left, mut any) = (args.n.unwrap_or(usize::MAX), false);
     if left > 0 {
+        let mut lines = output::Lines::begin();
         runner.walk(head, &HashSet::new(), &mut |tip| {
             if !args.history && is_lease(&tip) {
                 return true;
             }
             (left, any) = (left - 1, true);
-            show(&branch, &tip, args.json) && left > 0
+            let shown = text(&branch, &tip, args.json).is_none_or(|text| lines.offer(&text));
+            shown && left > 0
         })?;
     }
     if !any && !global.quiet && args.n != Some(0) {
@@ -96,8 +98,12 @@ fn follow(runner: &Runner<'_>, branch: &RefName, head: ObjectId, args: &Events) 
 }
 
 fn show(branch: &RefName, tip: &Tip, as_json: bool) -> bool {
-    let Some(event) = &tip.event else { return true };
-    output::offer(&if as_json { output::json(&json(branch, tip, event)) } else { line(tip, event) })
+    text(branch, tip, as_json).is_none_or(|text| output::offer(&text))
+}
+
+fn text(branch: &RefName, tip: &Tip, as_json: bool) -> Option<String> {
+    let event = tip.event.as_ref()?;
+    Some(if as_json { output::json(&json(branch, tip, event)) } else { line(tip, event) })
 }
 
 /// A moment as people and programs read it, in UTC.

@@ -5,12 +5,16 @@
 use crate::protocol::text::{escape_block, steers};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{BufWriter, StdoutLock, Write};
 
 /// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
 /// control characters above ASCII, and those that reorder a line, as they are.
 pub fn json(object: &Value) -> String {
     let text = object.to_string();
+    // Most say nothing but ASCII.
+    if text.bytes().all(|b| b < 0x7f) {
+        return text;
+    }
     if !text.contains(steers) {
         return text;
     }
@@ -66,6 +70,27 @@ pub fn line(text: &str) {
 /// One line of result; false once the reader went away.
 pub fn offer(text: &str) -> bool {
     offer_raw(format!("{text}\n").as_bytes())
+}
+
+/// Many lines of result, written some at a time.
+pub struct Lines(BufWriter<StdoutLock<'static>>);
+
+impl Lines {
+    /// None yet. Nobody else writes results until these are dropped.
+    pub fn begin() -> Self {
+        Self(BufWriter::with_capacity(1 << 15, std::io::stdout().lock()))
+    }
+
+    /// One more; false once the reader is known to have gone away.
+    pub fn offer(&mut self, text: &str) -> bool {
+        self.0.write_all(text.as_bytes()).and_then(|()| self.0.write_all(b"\n")).is_ok()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let _ = self.0.flush().and_then(|()| self.0.get_mut().flush());
+    }
 }
 
 /// Bytes as they are; false once the reader went away.

@@ -20,6 +20,7 @@ use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// The schema of a branch's status.
 pub const STATUS_SCHEMA: &str = "aynig.status/1";
@@ -53,9 +54,11 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     };
     let now = runner.clock.now();
     if args.json {
-        surveyed.branches.iter().all(|s| output::offer(&output::json(&json(s, &settings, now))));
+        let mut lines = output::Lines::begin();
+        surveyed.branches.iter().all(|s| lines.offer(&output::json(&json(s, &settings, now))));
     } else if args.porcelain {
-        surveyed.branches.iter().all(|s| output::offer(&porcelain(s, now)));
+        let mut lines = output::Lines::begin();
+        surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, now)));
     } else {
         if surveyed.branches.is_empty() && args.branches.is_empty() && !global.quiet {
             output::note("no branch's head is a state event");
@@ -106,9 +109,11 @@ fn people(global: &Global, session: &Session, settings: &Settings, all: &[Branch
         .collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
     let (first, second) = (width(0), width(1));
+    let mut lines = output::Lines::begin();
     let shown = rows.iter().all(|[branch, state, words]| {
-        output::offer(format!("{branch:<first$}  {state:<second$}  {words}").trim_end())
+        lines.offer(format!("{branch:<first$}  {state:<second$}  {words}").trim_end())
     });
+    drop(lines);
     if shown && settings.commands_from == CommandsFrom::Nowhere && !global.quiet {
         output::note("not trusted: nothing runs here until you say which commands may");
         output::note(&format!("hint: git -C {} aynig trust", session.place()));
@@ -297,12 +302,16 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
         | Standing::Expired { .. } => None,
     };
     let lease = left(&status.standing, now);
+    let subject = match event {
+        Some(event) => Cow::Borrowed(&event.message.subject),
+        None => Cow::Owned(Message::parse(&status.tip.commit.message).subject),
+    };
     json!({
         "schema": STATUS_SCHEMA,
         "branch": lossy(status.branch.short()),
         "commit": status.tip.id().to_string(),
         "committed": status.tip.commit.committed,
-        "subject": lossy(&Message::parse(&status.tip.commit.message).subject),
+        "subject": lossy(&subject),
         "state": state,
         "standing": standing_name(&status.standing),
         "why": why,
