@@ -93,7 +93,22 @@ fn a_commit_starts_its_chain_and_returns() {
     assert_eq!(life.states("main")[..5], ["done", "working", "test", "working", "build"].map(String::from));
     // The outcome came into the working tree, and nobody's exit status changed.
     assert_eq!(life.read("steps"), "b\n");
-    assert!(life.read(".aynig/logs/hook.log").contains("main: build -> test"));
+    let log = eventually("log", || {
+        Some(life.read(".aynig/logs/hook.log")).filter(|log| log.contains("main: build -> test"))
+    });
+    // Each line says when.
+    let is_dated = |line: &str| {
+        line.len() > 22
+            && line.as_bytes()[4] == b'-'
+            && line.as_bytes()[13] == b':'
+            && line[19..].starts_with("Z  ")
+    };
+    assert!(log.lines().all(is_dated), "{log}");
+    // What was watched is there as well.
+    git(&life, &["config", "aynig.hooks", "wait"]);
+    commit(&life, "test");
+    let log = life.read(".aynig/logs/hook.log");
+    assert!(log.lines().last().unwrap().contains("  main: test -> done ("), "{log}");
 }
 
 /// K38, K40
@@ -463,7 +478,7 @@ fn what_could_not_go_on_in_the_background_is_said_and_waits() {
     let answer = said(&output);
     assert!(output.status.success() && !answer.contains("dispatched on"), "{answer}");
     assert!(answer.contains("aynig: error: work: not dispatched: cannot "), "{answer}");
-    assert!(answer.contains("aynig: hint: git aynig tick work"), "{answer}");
+    assert!(answer.contains("aynig: hint: on the server: git aynig tick work"), "{answer}");
     assert_eq!(state_there(&server, "work"), "build");
     std::fs::remove_file(&logs).unwrap();
     // Whoever ticks something else takes it on.

@@ -109,7 +109,7 @@ fn a_command_that_can_not_be_started_costs_no_commit() {
         assert_eq!(life.rev("work"), trigger);
         life.git(&["branch", "-qD", "work"]);
     }
-    // Text without `#!` is what a prefix program may well start.
+    // Text without `#!` is what the shell behind a prefix program starts.
     life.write(".aynig/command/build", "echo 'SET_STATE {\"state\":\"done\"}'\n");
     life.git(&["commit", "-qam", "command"]);
     life.event("work", "build", "");

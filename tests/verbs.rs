@@ -14,6 +14,8 @@ mod logs;
 mod misspelt;
 #[path = "verbs/paste.rs"]
 mod paste;
+#[path = "verbs/people.rs"]
+mod people;
 #[path = "verbs/rig.rs"]
 mod rig;
 #[path = "verbs/status.rs"]

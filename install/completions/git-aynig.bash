@@ -863,12 +863,16 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__logs)
-            opts="-f -C -q -v -h --follow --stderr --path --git-dir --quiet --verbose --help"
+            opts="-f -C -q -v -h --remote --follow --stderr --path --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1187,10 +1191,39 @@ else
     complete -F _git__aynig -o bashdefault -o default git-aynig
 fi
 
-# What clap does not know: branch names, and how Git's own completion gets here.
+# What clap does not know: names of branches, remotes and states, and how Git's own completion gets here.
 
 _git_aynig_branches() {
     git for-each-ref --format='%(refname:short)' "refs/heads/$1*" "refs/heads/$1*/**" 2>/dev/null
+}
+
+_git_aynig_remotes() {
+    git remote 2>/dev/null | while IFS= read -r name; do
+        case "$name" in "$1"*) printf '%s\n' "$name" ;; esac
+    done
+}
+
+# States that HEAD has a command for.
+_git_aynig_states() {
+    git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null | while IFS= read -r name; do
+        case "$name" in "$1"*) printf '%s\n' "$name" ;; esac
+    done
+}
+
+# True where the word that is being completed is set-state's state.
+_git_aynig_wants_state() {
+    local word words=0 value=""
+    case "$1" in -*) return 1 ;; esac
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if [ -n "$value" ]; then value=""; continue; fi
+        case "$word" in
+            -b|--branch|--remote|-m|--message|-F|--file|--trailer|--dialect|-C|--git-dir) value=1 ;;
+            -*) ;;
+            set-state) words=$((words + 1)) ;;
+            *) words=$((words + 2)) ;;
+        esac
+    done
+    [ -z "$value" ] && [ "$words" -eq 1 ]
 }
 
 # True where the word that is being completed is a branch: $1 it, $2 the word before it.
@@ -1205,7 +1238,7 @@ _git_aynig_wants_branch() {
     case "$2" in
         -b|--branch) return 0 ;;
         --ref) return 0 ;;
-        --lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--current-branch|-n|-C|--git-dir) return 1 ;;
+        --remote|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--current-branch|-n|-C|--git-dir) return 1 ;;
     esac
     case "$verb,$1" in
         *,-*) return 1 ;;
@@ -1216,11 +1249,19 @@ _git_aynig_wants_branch() {
 
 _git-aynig_or_branches() {
     local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" name
-    if [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_branch "$cur" "$prev"; then
+    local list=""
+    if [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --remote ]; then
+        list=_git_aynig_remotes
+    elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_state "$cur"; then
+        list=_git_aynig_states
+    elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_branch "$cur" "$prev"; then
+        list=_git_aynig_branches
+    fi
+    if [ -n "$list" ]; then
         COMPREPLY=()
         while IFS= read -r name; do
             COMPREPLY+=("$name")
-        done < <(_git_aynig_branches "$cur")
+        done < <("$list" "$cur")
     else
         _git__aynig git-aynig "$cur" "$prev"
     fi

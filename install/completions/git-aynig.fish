@@ -27,7 +27,7 @@ end
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_needs_command" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -s V -l version -d 'Print version'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "init" -d 'Scaffold .aynig/ with a first command'
@@ -51,7 +51,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s C -d 'Run a
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l trust -d 'Also trust the commands of the current branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l role -d 'Prefer commands of this role' -r
@@ -66,13 +66,13 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l log-level -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s n -l dry-run -d 'Show what would be done, and do nothing'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l tee -d 'Show the command\'s output as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l tee -d 'Show the command\'s output as it comes, with its branch before each line where several may run at once'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l chain -d 'Go on with a branch until its head is not actionable'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detach -d 'Return at once; the tick goes on in the background'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detached -d 'Leave the session that it was started in'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l role -d 'Prefer commands of this role' -r
@@ -88,10 +88,10 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l every -d 'Lo
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s n -l dry-run -d 'Show what would be done, and do nothing'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l tee -d 'Show the command\'s output as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l tee -d 'Show the command\'s output as it comes, with its branch before each line where several may run at once'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s b -l branch -d 'The branch; made at HEAD if missing [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -107,7 +107,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l push -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l emit -d 'Print the SET_STATE line instead of writing a commit'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s b -l branch -d 'The branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -116,7 +116,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s C -d
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s C -d 'Run as if started in this folder' -r -F
@@ -124,7 +124,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l git-dir -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain -d 'Stable lines for scripts'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At most this many' -r
@@ -134,29 +134,30 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l history -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s f -l follow -d 'Begin with the last ones [10, or -n], then show each as it lands, oldest first'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s f -l follow -d 'Wait for more while the command runs'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l stderr -d 'What it complained about instead of what it printed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l path -d 'Print the file\'s path'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l ref -d 'Commands come from this ref, whatever a branch holds [default: the current branch]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s C -d 'Run as if started in this folder' -r -F
@@ -165,17 +166,17 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l branches -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l revoke -d 'Trust this repository no longer'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l list -d 'List what is trusted'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "start" -d 'Begin a run, with a command for each role'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance" -f -a "status" -d 'Show where the run is, and what it waits for'
@@ -198,7 +199,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -207,7 +208,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -216,7 +217,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -227,7 +228,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l human-merge -d 'The conflict that stopped this turn was merged by hand'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -237,7 +238,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -246,7 +247,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -255,7 +256,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -265,7 +266,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -275,7 +276,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F
@@ -286,7 +287,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l root -d 'The folder that holds agentxchain.json' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l max-turns -d 'Accepted turns after which it ends' -r
@@ -295,32 +296,32 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l approve -d 'Approve gates as they come'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from loop" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -l role -d 'The role [default: what follows \'turn/\' in the state that is answered]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -l root -d 'A plain folder that holds agentxchain.json [default: the worktree of the run]' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from conformance" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l history -d 'Also judge what this branch\'s commits say, or those of every branch' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s C -d 'Run as if started in this folder' -r -F
@@ -328,19 +329,30 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l git-dir -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l network -d 'Also ask the remote of \'aynig.remote\', for ten seconds at most'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l keep -d 'Keep the repository, here' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s v -l verbose -d 'Say more: branches with nothing to do, commits in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 
-# What clap does not know: branch names. fish's completion of git asks for 'git-aynig ...' by itself.
+# What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches
     git for-each-ref --format='%(refname:short)' refs/heads 2>/dev/null
 end
+function __fish_git_aynig_remotes
+    git remote 2>/dev/null
+end
+# States that HEAD has a command for.
+function __fish_git_aynig_states
+    git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null
+end
+for verb in tick run status events logs cancel retry set-state set-working
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -l remote -x -a '(__fish_git_aynig_remotes)'
+end
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -f -a '(__fish_git_aynig_states)'
 for verb in tick run status events logs cancel retry
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
 end

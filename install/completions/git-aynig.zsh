@@ -19,8 +19,8 @@ _git-aynig() {
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
@@ -41,15 +41,15 @@ _arguments "${_arguments_options[@]}" : \
 '--trust[Also trust the commands of the current branch]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (tick)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--role=[Prefer commands of this role]:ROLE:_default' \
 '--current-branch=[What to do about the branch that is checked out here]:WHAT:((skip\:"Leave it out"
 include\:"Treat it as any other"
@@ -64,15 +64,15 @@ only\:"Take no other"))' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-n[Show what would be done, and do nothing]' \
 '--dry-run[Show what would be done, and do nothing]' \
-'--tee[Show the command'\''s output as it comes]' \
+'--tee[Show the command'\''s output as it comes, with its branch before each line where several may run at once]' \
 '--json[One JSON object a line]' \
 '--chain[Go on with a branch until its head is not actionable]' \
 '(-n --dry-run --tee --json)--detach[Return at once; the tick goes on in the background]' \
 '--detached[Leave the session that it was started in]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -80,7 +80,7 @@ only\:"Take no other"))' \
 ;;
 (run)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--role=[Prefer commands of this role]:ROLE:_default' \
 '--current-branch=[What to do about the branch that is checked out here]:WHAT:((skip\:"Leave it out"
 include\:"Treat it as any other"
@@ -96,12 +96,12 @@ only\:"Take no other"))' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-n[Show what would be done, and do nothing]' \
 '--dry-run[Show what would be done, and do nothing]' \
-'--tee[Show the command'\''s output as it comes]' \
+'--tee[Show the command'\''s output as it comes, with its branch before each line where several may run at once]' \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -111,7 +111,7 @@ only\:"Take no other"))' \
 _arguments "${_arguments_options[@]}" : \
 '-b+[The branch; made at HEAD if missing \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch; made at HEAD if missing \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-m+[The message\: the first gives the subject, further ones paragraphs of the body]:MSG:_default' \
 '*--message=[The message\: the first gives the subject, further ones paragraphs of the body]:MSG:_default' \
 '(-m --message)-F+[Read the message from a file, '\''-'\'' for standard input]:FILE:_files' \
@@ -127,41 +127,41 @@ aynig\:"Its command writes what comes of it"))' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':state -- The state:_default' \
+':state -- The state:_git-aynig_states' \
 && ret=0
 ;;
 (set-working)
 _arguments "${_arguments_options[@]}" : \
 '-b+[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--lease=[How long the lease holds \[default\: 5m\]]:DURATION:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '(--porcelain)--json[One JSON object a line]' \
 '--porcelain[Stable lines for scripts]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, those whose head is a state event:_git-aynig_branches' \
@@ -169,7 +169,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (events)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-n+[At most this many]:N:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
@@ -179,8 +179,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::branch -- The branch \[default\: the current one\]:_git-aynig_branches' \
@@ -188,6 +188,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (logs)
 _arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-f[Wait for more while the command runs]' \
@@ -196,8 +197,8 @@ _arguments "${_arguments_options[@]}" : \
 '--path[Print the file'\''s path]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::what -- A branch or a commit \[default\: the current branch\]:_git-aynig_branches' \
@@ -205,14 +206,14 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -220,14 +221,14 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (retry)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -243,8 +244,8 @@ _arguments "${_arguments_options[@]}" : \
 '--list[List what is trusted]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -255,8 +256,8 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':what -- What to do:((install\:"Put our lines into this repository'\''s hooks"
@@ -270,8 +271,8 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ":: :_git-aynig__subcmd__govern_commands" \
@@ -296,8 +297,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -313,8 +314,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -330,8 +331,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '::role -- The role \[default\: the recommended one\]:_default' \
@@ -351,8 +352,8 @@ _arguments "${_arguments_options[@]}" : \
 '--human-merge[The conflict that stopped this turn was merged by hand]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '::turn -- The turn \[default\: the only active one\]:_default' \
@@ -371,8 +372,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '::turn -- The turn \[default\: the only active one\]:_default' \
@@ -389,8 +390,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -406,8 +407,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -425,8 +426,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -444,8 +445,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -464,8 +465,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -480,8 +481,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '*::worker -- The worker \[default\: the command of each role'\''s runtime\]:_default' \
@@ -495,8 +496,8 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '*::worker -- The worker \[default\: the command of the role'\''s runtime\]:_default' \
@@ -508,8 +509,8 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
@@ -526,8 +527,8 @@ _arguments "${_arguments_options[@]}" : \
 '--dry-run[Show what would come, and write nothing]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':repo -- A path, a URL, or owner/name on GitHub:_default' \
@@ -544,8 +545,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -559,8 +560,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -572,8 +573,8 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits in status]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -771,12 +772,21 @@ _git-aynig__subcmd__trust_commands() {
     _describe -t commands 'git-aynig trust commands' commands "$@"
 }
 
-# What clap does not know: branch names. Git's own completion calls _git-aynig by its name; this file is
+# What clap does not know: names of branches, remotes and states. Git's own completion calls _git-aynig by its name; this file is
 # found as _git-aynig in $fpath. To have 'git <TAB>' list the verb too:
 #   zstyle ':completion:*:*:git:*' user-commands aynig:'run workflows through Git'
 (( $+functions[_git-aynig_branches] )) ||
 _git-aynig_branches() {
     compadd -- ${(f)"$(git for-each-ref --format='%(refname:short)' refs/heads 2>/dev/null)"}
+}
+(( $+functions[_git-aynig_remotes] )) ||
+_git-aynig_remotes() {
+    compadd -- ${(f)"$(git remote 2>/dev/null)"}
+}
+# States that HEAD has a command for.
+(( $+functions[_git-aynig_states] )) ||
+_git-aynig_states() {
+    compadd -- ${(f)"$(git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null)"}
 }
 
 if [ "$funcstack[1]" = "_git-aynig" ]; then

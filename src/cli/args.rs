@@ -36,7 +36,7 @@ pub struct Cli {
     /// Say less: no progress, no notes
     #[arg(short, long, global = true, help_heading = ANYWHERE)]
     pub quiet: bool,
-    /// Say more: branches with nothing to do, commits in status
+    /// Say more: branches with nothing to do, commits and leases in status
     #[arg(short, long, global = true, help_heading = ANYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// What to do
@@ -138,7 +138,7 @@ pub struct Ticking {
     /// Show what would be done, and do nothing
     #[arg(long, short = 'n')]
     pub dry_run: bool,
-    /// Show the command's output as it comes
+    /// Show the command's output as it comes, with its branch before each line where several may run at once
     #[arg(long)]
     pub tee: bool,
     /// The LOG_LEVEL that commands are given
@@ -279,6 +279,9 @@ pub struct Logs {
     /// A branch or a commit [default: the current branch]
     #[arg(value_name = "BRANCH|COMMIT")]
     pub what: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
     /// Wait for more while the command runs
     #[arg(short, long)]
     pub follow: bool,

@@ -29,6 +29,7 @@ use crate::supervisor::interrupt::Interrupt;
 use crate::supervisor::orphans;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -208,6 +209,7 @@ fn wake_other(session: &Session, place: &Path, branches: &[RefName], quiet: bool
 pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
     if args.detached {
         leave_caller();
+        output::log_times();
     }
     let interrupt = Interrupt::by_signals()?;
     let (mut names, mut run_ids) = (Vec::new(), Vec::new());
@@ -357,6 +359,9 @@ impl Chaining<'_> {
         let make = || self.session.runner(self.settings, self.interrupt, display);
         let in_hand: Mutex<Vec<Taken>> = Mutex::new(taken);
         let (many, any) = (branches.len() > 1, AtomicBool::new(branches.is_empty()));
+        // Who watches is shown it; who looks later finds it where the others are.
+        let watched = self.settings.wait_for_slot;
+        let log = if watched { logs::open_hook_log(&self.session.repo).ok() } else { None };
         let told = |report: &Report| {
             let mut in_hand = in_hand.lock().unwrap_or_else(PoisonError::into_inner);
             let at = in_hand.iter().position(|one| one.branch == report.branch);
@@ -376,7 +381,7 @@ impl Chaining<'_> {
             } else {
                 any.store(true, Ordering::Relaxed);
                 note.into_iter().for_each(Taken::done);
-                show(self.session, report);
+                show(self.session, report, log.as_ref());
             }
             pass.lock().unwrap_or_else(PoisonError::into_inner).count(report, false);
         };
@@ -404,10 +409,16 @@ impl Chaining<'_> {
     }
 }
 
-fn show(session: &Session, report: &Report) {
+fn show(session: &Session, report: &Report, log: Option<&File>) {
     let silent = matches!(report.verdict, Verdict::Idle(Idle::NoState | Idle::NoCommand { .. }));
     if !silent || !report.notes.is_empty() || !report.recovered.is_empty() {
         render::print(report, true, false, false);
+        if let Some(mut log) = log {
+            let text = render::text(report, true);
+            let lines: Vec<String> = text.line.into_iter().chain(text.notes).collect();
+            // In one piece: others write there too.
+            let _ = log.write_all(output::dated(&lines.join("\n")).as_bytes());
+        }
     }
     wake(session, report, true);
 }

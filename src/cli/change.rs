@@ -183,9 +183,13 @@ fn change_then(
     let remote =
         flags.remote.clone().or_else(|| inside.as_ref().map(|i| i.remote.clone().unwrap_or(".".into())));
     let settings = session.settings(&Flags { remote, ..flags.clone() })?;
-    if settings.remote.is_some() && !settings.remote_named {
+    if let Some(remote) = session.unasked(&settings) {
         // How that remote is reached, and with which programs, is what the repository's own configuration says.
-        session.require_trust(&settings)?;
+        let shown = escape(remote.as_bytes());
+        return Err(Failure::refused(format!(
+            "not trusted: remote '{shown}' is not asked unless you name it"
+        ))
+        .hint(super::hints::same_with_remote(remote)));
     }
     mend::all(&session);
     let interrupt = Interrupt::never()?;

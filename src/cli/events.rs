@@ -4,7 +4,6 @@
 
 use super::args::Events;
 use super::fail::Failure;
-use super::hints::Addressed;
 use super::session::{Global, Session};
 use super::settings::Flags;
 use super::{mend, output};
@@ -37,8 +36,7 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     let runner = session.reader(&settings, &interrupt)?;
     let branch = session.branch_or_current(args.branch.as_deref(), "events <branch>")?;
     let Some(head) = runner.store.tip(&branch)? else {
-        let at = Addressed::new(&branch, settings.remote.as_deref());
-        return Err(Failure::fatal(format!("branch '{}' does not exist", at.shown)).hint(at.set("<state>")));
+        return Err(session.no_branch(&settings, &branch));
     };
     if args.follow {
         return follow(&runner, &branch, head, args);

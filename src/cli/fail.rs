@@ -94,8 +94,12 @@ impl From<crate::supervisor::SupervisorError> for Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
+        let nowhere = error.is_nowhere();
         match error {
             OpenError::Store(store) => store.into(),
+            OpenError::NotFound { .. } | OpenError::Refused { .. } if nowhere => {
+                Failure::fatal(error.to_string()).hint("cd into a repository, or git init")
+            }
             OpenError::NotFound { .. } | OpenError::Refused { .. } => Failure::fatal(error.to_string()),
         }
     }

@@ -11,6 +11,7 @@ use crate::runner::gc::{Collector, Expiry, Removal};
 use crate::runner::report::worst;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::json;
+use std::collections::HashSet;
 
 /// The schema of a removal.
 pub const GC_SCHEMA: &str = "aynig.gc/1";
@@ -42,9 +43,14 @@ pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
         }
     }
     let mut code = 0;
+    let mut said = HashSet::new();
     for error in collected.failed {
         code = worst(code, error.exit_code());
-        output::error(&Failure::from(error).render());
+        // What stands in the way of one stands in the way of many: it is said once.
+        let text = Failure::from(error).render();
+        if said.insert(text.clone()) {
+            output::error(&text);
+        }
     }
     Ok(code)
 }

@@ -103,6 +103,15 @@ impl Addressed {
     }
 }
 
+/// The call that this process is, with the remote named: then it is asked (K34).
+pub fn same_with_remote(remote: &str) -> String {
+    let mut words: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| shell_word(arg.as_encoded_bytes())).collect();
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words.insert(end, format!("--remote {}", shell_word(remote.as_bytes())));
+    format!("git aynig {}", words.join(" "))
+}
+
 /// The commands that mend what stopped a verb, or a branch.
 pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
     match error {

@@ -8,7 +8,7 @@ use super::fail::Failure;
 use super::inner::Hook;
 use super::session::{Global, Session};
 use super::settings::{Flags, HookMode};
-use super::{output, render};
+use super::{output, reader, render};
 use crate::protocol::resemble::missed_state;
 use crate::protocol::text::escape;
 use crate::runner::Tip;
@@ -104,12 +104,14 @@ fn say_alike(state: &str, meant: &[String], whose: &str) {
 }
 
 fn one_line(session: &Session) -> Result<(), Failure> {
-    output::note(&format!("aynig: not trusted, nothing runs: git -C {} aynig trust", session.place()));
+    let on = if reader::is_away() { "; on the server" } else { "" };
+    output::note(&format!("aynig: not trusted, nothing runs{on}: git -C {} aynig trust", session.place()));
     Ok(())
 }
 
 /// Branches that somebody pushed here, one update a line on standard input.
 fn pushed(global: &Global) -> Result<(), Failure> {
+    reader::is_pusher();
     let mut session = Session::open(global)?;
     let branches = updated(std::io::stdin().lock());
     let mode = session.config.hooks()?;

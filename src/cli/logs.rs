@@ -5,13 +5,14 @@
 
 use super::args::Logs;
 use super::fail::Failure;
-use super::hints::Addressed;
+use super::hints::{self, Addressed};
 use super::mend;
 use super::output::{self, Tame};
 use super::session::{Global, Session};
+use super::settings::Flags;
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::finish::with_causes;
 use crate::runner::{Runner, Tip, logs};
 use crate::store::RefName;
@@ -29,6 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The run whose log is wanted.
 struct Wanted {
     trigger: ObjectId,
+    /// A commit of the run, or the trigger itself.
+    at: ObjectId,
     /// The run itself, if that is said.
     run_id: Option<String>,
     /// The branch that a run of it may hold now.
@@ -40,7 +43,7 @@ struct Wanted {
 /// `git aynig logs`.
 pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     let session = Session::open(global)?;
-    let settings = session.settings(&Default::default())?;
+    let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     mend::all(&session);
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
@@ -81,10 +84,7 @@ fn wanted(
     let branch = session.branch_or_current(None, "logs <branch>")?;
     match runner.store.tip(&branch)? {
         Some(head) => of_branch(session, runner, branch, head),
-        None => {
-            let at = Addressed::new(&branch, None);
-            Err(Failure::fatal(format!("branch '{}' does not exist", at.shown)).hint(at.set("<state>")))
-        }
+        None => Err(session.no_branch(runner.settings, &branch)),
     }
 }
 
@@ -93,7 +93,7 @@ fn of_tip(tip: &Tip) -> Wanted {
     let trigger = event.and_then(|e| e.trigger()).unwrap_or(tip.id());
     let runner_id = event.and_then(|e| e.text(RUNNER_ID)).map(str::to_owned);
     let run_id = event.and_then(|e| e.text(RUN_ID).or_else(|| e.text(STALLED_RUN))).map(str::to_owned);
-    Wanted { trigger, run_id, branch: None, runner_id }
+    Wanted { trigger, at: tip.id(), run_id, branch: None, runner_id }
 }
 
 /// The head where it was run itself, or the newest state event below that names what it answers.
@@ -111,7 +111,7 @@ fn of_branch(
         }
         found.is_none()
     })?;
-    let at = Addressed::new(&branch, None);
+    let at = Addressed::new(&branch, runner.settings.remote.as_deref());
     match found {
         Some(found) => Ok(Wanted { branch: Some(branch), ..found }),
         None => Err(Failure::fatal(format!("no command ran on '{}' yet", at.shown)).hint(at.call("status"))),
@@ -126,7 +126,14 @@ fn of_commit(session: &Session, runner: &Runner<'_>, what: &OsStr, follow: bool)
             session.repo.git.rev_parse(&session.repo.git_dir, &format!("{name}^{{commit}}")).ok()
         })
         .ok_or_else(|| {
-            Failure::fatal(format!("'{shown}' is neither a branch nor a commit")).hint("git aynig status")
+            let failure = Failure::fatal(format!("'{shown}' is neither a branch nor a commit"));
+            failure.hint(match (session.unasked(runner.settings), runner.settings.remote.as_deref()) {
+                (Some(remote), _) => hints::same_with_remote(remote),
+                (None, Some(remote)) => {
+                    format!("git aynig status --remote {}", shell_word(remote.as_bytes()))
+                }
+                (None, None) => "git aynig status".to_owned(),
+            })
         })?;
     let wanted = of_tip(&Tip::from(runner.store.read_commit(id)?));
     if !follow {
@@ -140,6 +147,20 @@ fn of_commit(session: &Session, runner: &Runner<'_>, what: &OsStr, follow: bool)
 }
 
 impl Wanted {
+    /// Who ran it: what a lease says, and an outcome leaves to the lease below it.
+    fn whose(&self, runner: &Runner<'_>) -> Result<Option<String>, Failure> {
+        let mut found = self.runner_id.clone();
+        if found.is_none() {
+            runner.walk(self.at, &HashSet::new(), &mut |tip| {
+                let event = tip.event.as_ref().filter(|event| event.trigger() == Some(self.trigger));
+                found = event.and_then(|event| event.text(RUNNER_ID)).map(str::to_owned);
+                // From the outcome down to the first lease, and no further.
+                found.is_none() && event.is_some()
+            })?;
+        }
+        Ok(found)
+    }
+
     /// True while the run holds its branch.
     fn is_running(&self, runner: &Runner<'_>) -> Result<bool, Failure> {
         match &self.branch {
@@ -178,8 +199,12 @@ fn find(
     let failure = Failure::fatal(format!("no log of {} here", wanted.trigger));
     let shown =
         format!("logs are in '{}', for 30 days unless 'aynig.logExpire' says otherwise", folder.display());
-    Err(match &wanted.runner_id {
-        Some(id) if *id != runner.runner_id => failure.hint(format!("it ran as '{id}': look there")),
+    Err(match wanted.whose(runner)? {
+        Some(id) if id != runner.runner_id => {
+            // '<host>-<random>': logs stay where their command ran.
+            let host = escape(id.rsplit_once('-').map_or(&*id, |(host, _)| host).as_bytes());
+            failure.hint(format!("it ran on '{host}' (as '{}'): look there", escape(id.as_bytes())))
+        }
         Some(_) | None => failure.hint(shown),
     })
 }

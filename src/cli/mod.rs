@@ -25,6 +25,7 @@ mod mend;
 mod observe;
 mod output;
 mod ran;
+mod reader;
 mod render;
 mod session;
 mod settings;
@@ -46,9 +47,23 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, the program's name first.
 pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let argv = as_options(argv);
     let inner = inner::run(&argv);
     let code = inner.unwrap_or_else(|| parse(&argv).map_or_else(|code| code, |cli| code_of(run(cli))));
     ExitCode::from(u8::try_from(code).unwrap_or(128))
+}
+
+/// `help`, `help <verb>` and `version`, which Git's users type, as the options that they are.
+fn as_options(mut argv: Vec<OsString>) -> Vec<OsString> {
+    match argv.get(1).and_then(|first| first.to_str()) {
+        Some("version") if argv.len() == 2 => argv[1] = "--version".into(),
+        Some("help") => {
+            argv.remove(1);
+            argv.push("--help".into());
+        }
+        Some(_) | None => {}
+    }
+    argv
 }
 
 /// The exit code of a verb that ended; a failure is said.
@@ -95,6 +110,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         std::env::set_current_dir(directory)
             .map_err(|e| Failure::fatal(format!("cannot change to '{}': {e}", directory.display())))?;
     }
+    reader::look();
     let global = session::Global { git_dir: cli.git_dir, quiet: cli.quiet, verbose: cli.verbose };
     match cli.verb {
         Verb::Init(args) => init::run(&global, &args),

@@ -6,8 +6,11 @@ use crate::runner::{Observer, Progress};
 use crate::store::RefName;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// Lines that are not all there yet, by branch and whether they are stderr's.
+type Begun = BTreeMap<(String, bool), Vec<u8>>;
 
 /// Shows progress on standard error, if that is a terminal.
 pub struct Display {
@@ -16,25 +19,24 @@ pub struct Display {
     running: Mutex<BTreeMap<String, Instant>>,
     /// What commands print on stdout and stderr, where that goes to a terminal.
     tame: [Option<Mutex<Tame>>; 2],
+    /// Where several commands print at once: the line that each is in the middle of, by branch and stream.
+    begun: Option<Mutex<Begun>>,
     /// Where each of them stands in a line, where every line of a command's own has a mark.
     marked: Option<[Mutex<bool>; 2]>,
 }
 
 /// What stands before each line of a command's own that a pusher is shown: none of them can be taken for ours.
 const MARK: &str = "| ";
+/// A line above this is shown in pieces, each marked: memory stays bounded.
+const LINE_MAX: usize = 64 * 1024;
 
 impl Display {
     /// A display; `quiet` says nothing at all.
     pub fn new(quiet: bool, tee: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let tame = [std::io::stdout().is_terminal(), terminal].map(|shown| shown.then(Mutex::default));
-        Self {
-            live: terminal && !quiet && !tee,
-            notes: !quiet,
-            running: Mutex::default(),
-            tame,
-            marked: None,
-        }
+        let live = terminal && !quiet && !tee;
+        Self { live, notes: !quiet, running: Mutex::default(), tame, marked: None, begun: None }
     }
 
     /// A display at the other end of which is somebody's terminal, whatever these streams are: a pusher's.
@@ -43,8 +45,38 @@ impl Display {
         Self { tame, marked: Some(Default::default()), ..Self::new(true, tee) }
     }
 
-    /// What a command printed.
-    fn pass_on(&self, stderr: bool, bytes: &[u8]) {
+    /// The same; where `several` commands may print at once each whole line says which branch it is of.
+    pub fn several(self, several: bool) -> Self {
+        Self { begun: several.then(Mutex::default), ..self }
+    }
+
+    /// What a command printed: as it comes, or in whole lines that say whose they are.
+    fn pass_on(&self, branch: &str, stderr: bool, bytes: &[u8]) {
+        let Some(begun) = &self.begun else { return self.put(stderr, bytes) };
+        let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = begun.entry((branch.to_owned(), stderr)).or_default();
+        line.extend_from_slice(bytes);
+        let whole = match line.iter().rposition(|b| *b == b'\n') {
+            Some(end) => line.drain(..=end).collect::<Vec<_>>(),
+            None if line.len() > LINE_MAX => std::mem::take(line),
+            None => return,
+        };
+        drop(begun);
+        self.put(stderr, &mark(branch, &whole));
+    }
+
+    /// The lines that a command ended without ending.
+    fn end_named(&self, branch: &str) {
+        let Some(begun) = &self.begun else { return };
+        for stderr in [false, true] {
+            let rest = begun.lock().ok().and_then(|mut all| all.remove(&(branch.to_owned(), stderr)));
+            if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                self.put(stderr, &mark(branch, &rest));
+            }
+        }
+    }
+
+    fn put(&self, stderr: bool, bytes: &[u8]) {
         match self.tame[usize::from(stderr)].as_ref().map(|tame| tame.lock()) {
             None => output::raw(stderr, bytes),
             Some(Ok(mut tame)) => output::raw(stderr, self.mark(stderr, tame.take(bytes)).as_bytes()),
@@ -117,8 +149,9 @@ impl Observer for Display {
                     self.show(&name, &escape(last));
                 }
             }
-            Progress::Chunk { stderr, bytes } => self.pass_on(stderr, bytes),
+            Progress::Chunk { stderr, bytes } => self.pass_on(&name, stderr, bytes),
             Progress::Ended { .. } => {
+                self.end_named(&name);
                 if let Ok(mut running) = self.running.lock() {
                     running.remove(&name);
                 }
@@ -128,4 +161,11 @@ impl Observer for Display {
             Progress::Started { .. } | Progress::Renewed => {}
         }
     }
+}
+
+/// Each line with the branch that it is of, and ended.
+fn mark(branch: &str, lines: &[u8]) -> Vec<u8> {
+    let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+    let marked = lines.split(|b| *b == b'\n').map(|line| [branch.as_bytes(), b" | ", line, b"\n"].concat());
+    marked.collect::<Vec<_>>().concat()
 }

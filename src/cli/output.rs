@@ -2,10 +2,14 @@
 //!
 //! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`Tame`]). Implements K36.
 
+use super::reader;
 use crate::protocol::text::{escape_block, steers};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{BufWriter, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 /// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
 /// control characters above ASCII, and those that reorder a line, as they are.
@@ -61,10 +65,31 @@ impl Tame {
     }
 }
 
+/// True where what is said goes to the log of what runs in the background.
+static LOGGED: AtomicBool = AtomicBool::new(false);
+
+/// From here on what is said goes to a log that several processes write to: each line says when.
+pub fn log_times() {
+    LOGGED.store(true, Ordering::Relaxed);
+}
+
+/// Lines with the time at which they were said, as a log holds them.
+pub fn dated(text: &str) -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ");
+    text.trim_end_matches('\n').split('\n').map(|line| format!("{now}  {line}\n")).collect()
+}
+
+fn said(text: &str) -> Cow<'_, str> {
+    match LOGGED.load(Ordering::Relaxed) {
+        true => dated(text).into(),
+        false => reader::addressed(text),
+    }
+}
+
 /// One line of result.
 pub fn line(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let _ = out.write_all(said(&format!("{text}\n")).as_bytes()).and_then(|()| out.flush());
 }
 
 /// One line of result; false once the reader went away.
@@ -112,7 +137,7 @@ pub fn reader_gone() -> bool {
 /// Text for standard error, as it is.
 pub fn error(text: &str) {
     let mut err = std::io::stderr().lock();
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    let _ = err.write_all(said(text).as_bytes()).and_then(|()| err.flush());
 }
 
 /// One line for standard error.

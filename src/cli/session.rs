@@ -1,6 +1,7 @@
 //! What a verb works with: the repository, its configuration, and runners made from both.
 
 use super::fail::Failure;
+use super::hints::{self, Addressed};
 use super::output;
 use super::settings::{Config, Flags};
 use crate::protocol::text::{escape, shell_word};
@@ -109,10 +110,7 @@ impl Session {
     ) -> Result<Runner<'a>, RunnerError> {
         // Whoever wrote the repository's configuration says how a remote is reached, and with which programs:
         // before somebody trusts it, only a remote that the caller names is asked.
-        if let Some(remote) = &settings.remote
-            && settings.commands_from == CommandsFrom::Nowhere
-            && !settings.remote_named
-        {
+        if let Some(remote) = self.unasked(settings) {
             let runner = self.recaller(remote, settings, interrupt)?;
             if !self.quiet {
                 let (shown, word) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
@@ -122,6 +120,24 @@ impl Session {
         }
         let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
         self.runner_as(runner_id, settings, interrupt, &Silent)
+    }
+
+    /// The remote that is meant and not asked: only the repository's own configuration names it (K34).
+    pub fn unasked<'s>(&self, settings: &'s Settings) -> Option<&'s str> {
+        let unasked = settings.commands_from == CommandsFrom::Nowhere && !settings.remote_named;
+        settings.remote.as_deref().filter(|_| unasked)
+    }
+
+    /// A branch that does not exist, as far as that can be known.
+    pub fn no_branch(&self, settings: &Settings, branch: &RefName) -> Failure {
+        let at = Addressed::new(branch, settings.remote.as_deref());
+        match self.unasked(settings) {
+            Some(remote) => {
+                Failure::fatal(format!("nothing is known of branch '{}': '{remote}' was not asked", at.shown))
+                    .hint(hints::same_with_remote(remote))
+            }
+            None => Failure::fatal(format!("branch '{}' does not exist", at.shown)).hint(at.set("<state>")),
+        }
     }
 
     /// A reader of a remote's branches as they were last heard of: it asks nobody.

@@ -25,6 +25,9 @@ use std::borrow::Cow;
 /// The schema of a branch's status.
 pub const STATUS_SCHEMA: &str = "aynig.status/1";
 
+/// At most so much of why a run stalled is shown, in characters.
+const WHY_MAX: usize = 120;
+
 /// States that people use for an end; to the kernel they are like any other.
 const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 
@@ -62,14 +65,16 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     } else {
         if surveyed.branches.is_empty() && args.branches.is_empty() && !global.quiet {
             output::note("no branch's head is a state event");
-            output::note("hint: git aynig set-state <state> -b <branch>");
+            let set = || "git aynig set-state <state> -b <branch>".to_owned();
+            let hint = session.unasked(&settings).map_or_else(set, hints::same_with_remote);
+            output::note(&format!("hint: {hint}"));
         }
         people(global, &session, &settings, &surveyed.branches, now);
         if let Some(name) = survey.absent().filter(|_| !global.quiet) {
             absent(&session, name);
         }
     }
-    Ok(problems(&surveyed, &missing, settings.remote.as_deref()))
+    Ok(problems(&session, &surveyed, &missing, &settings))
 }
 
 /// Says that no state has a command, for the ref that they come from does not exist.
@@ -80,11 +85,9 @@ pub(super) fn absent(session: &Session, name: &RefName) {
 }
 
 /// Says what could not be looked at; the exit code.
-fn problems(surveyed: &Surveyed, missing: &[RefName], remote: Option<&str>) -> i32 {
+fn problems(session: &Session, surveyed: &Surveyed, missing: &[RefName], settings: &Settings) -> i32 {
     for branch in missing {
-        let at = Addressed::new(branch, remote);
-        output::note(&format!("error: branch '{}' does not exist", at.shown));
-        output::note(&format!("hint: {}", at.set("<state>")));
+        output::error(&session.no_branch(settings, branch).render());
     }
     for (branch, error) in &surveyed.failed {
         output::note(&format!("error: {}: {}", escape(branch.short()), with_causes(error)));
@@ -105,7 +108,13 @@ fn people(global: &Global, session: &Session, settings: &Settings, all: &[Branch
     };
     let rows: Vec<[String; 3]> = all
         .iter()
-        .map(|s| [escape(s.branch.short()), state(s), words(s, now, settings.remote.as_deref()) + &more(s)])
+        .map(|s| {
+            [
+                escape(s.branch.short()),
+                state(s),
+                words(s, now, settings.remote.as_deref(), global.verbose > 0) + &more(s),
+            ]
+        })
         .collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
     let (first, second) = (width(0), width(1));
@@ -148,7 +157,16 @@ fn short(run: &str) -> String {
     escape(run.as_bytes()).chars().take(8).collect()
 }
 
-fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
+/// Why a run ended `stalled`, as the commit's subject says it.
+fn stalled_why(status: &BranchStatus) -> Option<String> {
+    let event = status.tip.event.as_ref().filter(|event| by_a_run(event))?;
+    let subject = String::from_utf8_lossy(&Message::parse(&status.tip.commit.message).subject).into_owned();
+    let what = event.text(ORIGIN_STATE).unwrap_or("run");
+    let why = subject.strip_prefix(&format!("aynig: {what} stalled: "))?;
+    Some(why.chars().take(WHY_MAX).collect())
+}
+
+fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
     let event = status.tip.event.as_ref();
     let mut words = match &status.standing {
         Standing::NoState => match missed_state(&status.tip.commit.message) {
@@ -159,7 +177,9 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
         Standing::Waits if state(status) == STALLED && event.is_some_and(by_a_run) => {
             let what = field(event, ORIGIN_STATE).map(|s| format!("{s} ")).unwrap_or_default();
             let run = run_of(status).map(|r| format!("in run {}", short(r))).unwrap_or_default();
-            format!("{what}{run}; waits for {}", Addressed::new(&status.branch, remote).call("retry"))
+            let why = stalled_why(status).map(|why| format!(": {}", escape(why.as_bytes())));
+            let retry = Addressed::new(&status.branch, remote).call("retry");
+            format!("{what}{run}{}; waits for {retry}", why.unwrap_or_default())
         }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
         Standing::Waits if !status.alike.is_empty() => {
@@ -182,10 +202,15 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>) -> String {
             format!("not dispatched: {hop} dispatches led here, the limit is {max}")
         }
         Standing::Leased { until, malformed, abandoned } => {
-            let left = until.saturating_sub(now).max(0);
+            let lease = format!("its lease ends in {}", span(until.saturating_sub(now).max(0)));
             let cancel = Addressed::new(&status.branch, remote).call("cancel");
+            let began = status.began.filter(|_| abandoned.is_none());
+            let running = began.map(|at| format!("running {}", span(now.saturating_sub(at))));
+            // A lease that is renewed ends when its command does: only where nobody renews it is its end news.
+            let ends = (verbose || running.is_none() || *malformed).then_some(lease);
+            let told: Vec<String> = std::iter::once(holder(event)).chain(running).chain(ends).collect();
             let gone = abandoned.map(|why| format!("; {why}: {cancel} ends it now")).unwrap_or_default();
-            format!("{}, {} left{}{gone}", holder(event), span(left), unbelieved(*malformed))
+            format!("{}{}{gone}", told.join(", "), unbelieved(*malformed))
         }
         Standing::Expired { since, malformed } => {
             let ago = now.saturating_sub(*since);
@@ -292,8 +317,8 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
     let why = match &status.standing {
         Standing::InvalidState(_, why) => Some(why.to_string()),
         Standing::Unusable(_, why) => Some(why.to_string()),
+        Standing::Waits => stalled_why(status),
         Standing::NoState
-        | Standing::Waits
         | Standing::Ready
         | Standing::NotTrusted
         | Standing::LeftOut
@@ -321,6 +346,7 @@ fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
         "runner_id": text(RUNNER_ID),
         "trigger": event.and_then(Event::trigger).map(|id| id.to_string()),
         "seconds_left": lease.map(|(left, _)| left),
+        "began": status.began,
         "malformed": lease.is_some_and(|(_, malformed)| malformed),
         "attempt": status.attempt.as_ref().map(|name| lossy(name.as_bytes())),
         "hop": event.map(Event::hop),

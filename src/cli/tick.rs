@@ -13,6 +13,7 @@ use crate::runner::finish::with_causes;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};
+use crate::store::RefName;
 use crate::store::hooks::Hooks;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
@@ -61,15 +62,18 @@ struct Calling<'a> {
     verbose: bool,
     /// What kept a branch from being claimed, as it was told: the next one is as well off with a word.
     told: Mutex<HashSet<String>>,
+    /// Branches of which something was said: that there is nothing more to do is no news then.
+    said: Mutex<HashSet<RefName>>,
 }
 
 /// `git aynig tick`.
 pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
-    if switched_off() {
+    if switched_off(global) {
         return Ok(0);
     }
     if args.detached {
         leave_caller();
+        output::log_times();
     }
     let mut session = Session::open(global)?;
     if args.detach {
@@ -95,7 +99,7 @@ fn stopped(calling: &Calling<'_>, failure: Failure) -> Result<i32, Failure> {
 
 /// `git aynig run`.
 pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
-    if switched_off() {
+    if switched_off(global) {
         return Ok(0);
     }
     let every = match &args.every {
@@ -157,9 +161,14 @@ fn wait(interrupt: &Interrupt, mut left: std::time::Duration) {
     }
 }
 
-/// `AYNIG=0` switches everything off that would run a command.
-fn switched_off() -> bool {
-    std::env::var_os("AYNIG").is_some_and(|v| v == "0")
+/// `AYNIG=0` switches everything off that would run a command. Who asked for a tick is told.
+fn switched_off(global: &Global) -> bool {
+    let off = std::env::var_os("AYNIG").is_some_and(|v| v == "0");
+    if off && !global.quiet {
+        output::note("AYNIG=0 is set: nothing is ticked");
+        output::note("hint: unset AYNIG");
+    }
+    off
 }
 
 fn signal_code(calling: &Calling<'_>, code: i32) -> i32 {
@@ -202,17 +211,20 @@ fn calling<'a>(
     interrupt: &'a Interrupt,
     args: &Ticking,
 ) -> Calling<'a> {
+    // What several commands print at once says whose it is.
+    let several = settings.jobs > 1 && selection.named.len() != 1;
     Calling {
         session,
         settings,
         selection,
         interrupt,
-        display: Display::new(global.quiet || args.json, args.tee),
+        display: Display::new(global.quiet || args.json, args.tee).several(several),
         dry: args.dry_run,
         json: args.json,
         quiet: global.quiet,
         verbose: global.verbose > 0,
         told: Mutex::default(),
+        said: Mutex::default(),
     }
 }
 
@@ -279,18 +291,17 @@ impl Calling<'_> {
         self.display.clear();
         let named =
             self.selection.names(&report.branch) || self.selection.current_branch == CurrentBranch::Only;
-        let said = named
-            || !matches!(
-                report.verdict,
-                Verdict::Idle(Idle::NoState | Idle::NoCommand { .. }) | Verdict::Skipped(Skip::Interrupted)
-            )
+        let idle = matches!(report.verdict, Verdict::Idle(Idle::NoState | Idle::NoCommand { .. }));
+        let first = self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(report.branch.clone());
+        let said = (named && (first || !idle))
+            || !(idle || matches!(report.verdict, Verdict::Skipped(Skip::Interrupted)))
             || !report.notes.is_empty()
             || !report.recovered.is_empty();
         if self.is_told(report) {
             if named {
                 output::note(&format!("error: {}: the same", escape(report.branch.short())));
             }
-        } else if said || self.json || self.verbose {
+        } else if said || self.json || (self.verbose && first) {
             // JSON says what a caller's exit code is, which only names decide.
             render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
         }

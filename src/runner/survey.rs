@@ -20,6 +20,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+/// At most so many commits are read to find out when a run began.
+const RENEWALS: usize = 2_000;
+
 /// How one branch stands.
 #[derive(Debug)]
 pub struct BranchStatus {
@@ -39,6 +42,8 @@ pub struct BranchStatus {
     pub busy: Option<(Busy, PathBuf)>,
     /// Since when it waits for a slot.
     pub pending: Option<SystemTime>,
+    /// When the run that holds it began, in seconds since 1970, by its first lease's date.
+    pub began: Option<i64>,
 }
 
 /// What a tick would make of a branch.
@@ -193,7 +198,29 @@ impl<'a> Survey<'a> {
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
         // What runs is in somebody's hand, and what has no command waits for nothing.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
-        Ok(BranchStatus { branch: branch.clone(), tip, standing, command, attempt, alike, busy, pending })
+        let began = match &standing {
+            Standing::Leased { .. } => self.began(&tip),
+            Standing::NoState
+            | Standing::InvalidState(..)
+            | Standing::Waits
+            | Standing::Ready
+            | Standing::NotTrusted
+            | Standing::LeftOut
+            | Standing::Unusable(..)
+            | Standing::HopLimit { .. }
+            | Standing::Expired { .. } => None,
+        };
+        Ok(BranchStatus {
+            branch: branch.clone(),
+            tip,
+            standing,
+            command,
+            attempt,
+            alike,
+            busy,
+            pending,
+            began,
+        })
     }
 
     fn standing(
@@ -226,6 +253,20 @@ impl<'a> Survey<'a> {
             Decision::Dispatch { .. } if !self.runner.may_tick(branch) => Standing::LeftOut,
             Decision::Dispatch { .. } => Standing::Ready,
         }
+    }
+
+    /// When the run of this lease began: each renewal stands on the one before. Best effort, for people.
+    fn began(&self, lease: &Tip) -> Option<i64> {
+        let run = lease.event.as_ref()?.run_id()?.to_owned();
+        let (mut began, mut left) = (None, RENEWALS);
+        let walked = self.runner.walk(lease.id(), &HashSet::new(), &mut |tip| {
+            let is = tip.event.as_ref().is_some_and(|e| e.is_working() && e.run_id() == Some(&*run));
+            left -= 1;
+            began = if is { tip.commit.committed.or(began) } else { began };
+            is && left > 0
+        });
+        // One that renewed more often than anybody looks back began before all that was seen.
+        walked.ok().and(began).filter(|_| left > 0)
     }
 
     /// Where the work of the run is kept that a `stalled` head ended.

@@ -1,8 +1,19 @@
 
-# What clap does not know: branch names. fish's completion of git asks for 'git-aynig ...' by itself.
+# What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches
     git for-each-ref --format='%(refname:short)' refs/heads 2>/dev/null
 end
+function __fish_git_aynig_remotes
+    git remote 2>/dev/null
+end
+# States that HEAD has a command for.
+function __fish_git_aynig_states
+    git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null
+end
+for verb in tick run status events logs cancel retry set-state set-working
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -l remote -x -a '(__fish_git_aynig_remotes)'
+end
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -f -a '(__fish_git_aynig_states)'
 for verb in tick run status events logs cancel retry
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
 end

@@ -44,9 +44,11 @@ fn zsh(script: &str) -> String {
         ];
         at.iter().any(|mark| line.contains(mark))
     };
-    let lines = script.lines().map(|line| match branch(line) {
-        true => line.replace(":_default'", ":_git-aynig_branches'"),
-        false => line.to_owned(),
+    let lines = script.lines().map(|line| match line {
+        _ if line.contains("'--remote=[") => line.replace(":NAME:_default'", ":NAME:_git-aynig_remotes'"),
+        _ if line.contains("':state -- ") => line.replace(":_default'", ":_git-aynig_states'"),
+        _ if branch(line) => line.replace(":_default'", ":_git-aynig_branches'"),
+        _ => line.to_owned(),
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     let (head, tail) = text.split_once("\nif [ \"$funcstack[1]\"").expect("clap ends the script so");
@@ -68,6 +70,11 @@ fn try_in(shell: &str, args: &[&str], script: &str) -> Option<String> {
     git(&["init", "-q"]);
     git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     git(&["branch", "topic/one"]);
+    git(&["remote", "add", "upstream", "."]);
+    std::fs::create_dir_all(folder.path().join(".aynig/command/turn")).unwrap();
+    std::fs::write(folder.path().join(".aynig/command/turn/dev"), "").unwrap();
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "y"]);
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("install/completions");
     let bin = Path::new(env!("CARGO_BIN_EXE_git-aynig")).parent().unwrap().to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
@@ -116,6 +123,9 @@ try git -C . aynig set-state -b to
 try git aynig set-state done --branch m
 try git-aynig ''
 try git-aynig cancel ''
+try git aynig tick --remote ''
+try git -C . aynig set-state -b main t
+try git aynig set-state turn/dev -m ''
 "#;
 
 #[test]
@@ -129,12 +139,16 @@ fn bash_completes_through_gits_own_completion() {
     assert!(has(lines[4], &["main"]), "{out}");
     assert!(has(lines[5], &["init", "tick"]), "{out}");
     assert!(has(lines[6], &["main", "topic/one"]), "{out}");
+    assert!(has(lines[7], &["upstream"]) && !lines[7].contains("topic"), "{out}");
+    assert!(lines[8].ends_with("= turn/dev"), "{out}");
+    assert!(!lines[9].contains("= turn/dev"), "{out}");
 }
 
 #[test]
 fn fish_completes_through_gits_own_completion() {
     let script = r#"
-for line in 'git aynig ' 'git aynig tick --' 'git aynig tick ' 'git-aynig set-state -b to' 'git-aynig cancel '
+for line in 'git aynig ' 'git aynig tick --' 'git aynig tick ' 'git-aynig set-state -b to' 'git-aynig cancel ' \
+        'git aynig tick --remote ' 'git aynig set-state t'
     echo $line= (complete -C $line | string split -f1 \t)
 end"#;
     let source = "source $HERE/git-aynig.fish";
@@ -145,6 +159,8 @@ end"#;
     assert!(has(lines[2], &["main", "topic/one"]), "{out}");
     assert!(has(lines[3], &["topic/one"]) && !lines[3].contains("main"), "{out}");
     assert!(has(lines[4], &["main", "topic/one"]), "{out}");
+    assert!(has(lines[5], &["upstream"]) && !lines[5].contains("topic"), "{out}");
+    assert!(has(lines[6], &["turn/dev"]), "{out}");
 }
 
 #[test]
@@ -156,9 +172,15 @@ source $HERE/git-aynig.zsh
 (( $+functions[_git-aynig] )) && echo defined
 compadd() { shift; print -r -- "$@" }
 _git-aynig_branches
+_git-aynig_remotes
+_git-aynig_states
 "#;
     let Some(out) = try_in("zsh", &["-f"], script) else { return };
-    assert!(has(&out, &["defined", "main", "topic/one"]), "{out}");
+    assert!(has(&out, &["defined", "main", "topic/one", "upstream", "turn/dev"]), "{out}");
     let text = render(Shell::Zsh);
     assert!(text.matches(":_git-aynig_branches'").count() >= 8, "{text}");
+    assert!(
+        text.matches(":_git-aynig_remotes'").count() >= 8 && text.contains(":_git-aynig_states'"),
+        "{text}"
+    );
 }

@@ -185,6 +185,8 @@ fn switched_off_by_the_environment_a_tick_does_nothing() {
     world.set("AYNIG", "0");
     for args in [&["tick"][..], &["tick", "work"], &["run"]] {
         let said = world.aynig(&dir, args).expect(0);
+        assert_eq!(said.out + &said.err, "AYNIG=0 is set: nothing is ticked\nhint: unset AYNIG\n");
+        let said = world.aynig(&dir, &[&["-q"], args].concat()).expect(0);
         assert_eq!(said.out + &said.err, "");
     }
     assert_eq!(head(&world, &dir, "work"), before);

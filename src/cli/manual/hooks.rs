@@ -4,7 +4,8 @@
 pub const HOOKS: &str = "\
 Has Git's hooks start what lands here: a commit, a merge, a rebase or a push that brings a state event to a branch \
 starts that branch's chain in the background, and returns at once. A chain goes on until the branch's head is not \
-actionable; its words are in .aynig/logs/hook.log (bare: aynig/logs/hook.log in the Git directory).
+actionable; its words are in .aynig/logs/hook.log (bare: aynig/logs/hook.log in the Git directory), \
+each line with its time; those of a chain that somebody watched ('aynig.hooks=wait', push option aynig.wait) too.
 
 From Git 2.54 on the hooks are a section of configuration in a file of their own. Older versions get a marked block \
 at the top of the hook files, which leaves what follows it, and its standard input, as it was. A hook that is no \

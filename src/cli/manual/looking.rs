@@ -36,7 +36,8 @@ Standings:
 
 JSON:
 Objects with schema (aynig.status/1), branch, commit, committed, subject, state, standing, why, command, origin_state, \
-run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy, dialect.
+run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy, \
+dialect, began.
 
 Exit status:
   0    shown
@@ -77,7 +78,7 @@ See also:
 /// `logs`.
 pub const LOGS: &str = "\
 Shows what the command of a run printed. A branch means its latest run; a commit means the run that answered it, \
-or that wrote it. Control characters are shown as they are only where the output is no terminal.";
+or that wrote it. Logs stay on the machine that ran the command: elsewhere its name is said. Control characters are shown as they are only where the output is no terminal.";
 
 /// `logs`, sections.
 pub const LOGS_MORE: &str = "\

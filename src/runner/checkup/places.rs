@@ -44,7 +44,9 @@ impl Runner<'_> {
             let run = pool.peek(number).run;
             let id = run.as_ref().map(|r| escape(r.run_id.as_bytes())).unwrap_or_default();
             let Some(slot) = pool.lock(number)? else {
-                found.push(Finding::new(Fine, "worktrees", format!("{number} is in use by run {id}")));
+                // Between two runs it is held by somebody who has not said for which.
+                let by = if id.is_empty() { String::new() } else { format!(" by run {id}") };
+                found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
                 continue;
             };
             let lingers = run.as_ref().is_some_and(|r| r.lingering);
