@@ -47,6 +47,7 @@ pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     let aside = folder.join(format!(".runner-{random}"));
     std::fs::write(&aside, format!("{id}\n")).map_err(io("write", &aside))?;
     // Two processes at once: the link of one succeeds, and both use that one's.
+    repo.share(&aside);
     let linked = std::fs::hard_link(&aside, &path);
     let _ = std::fs::remove_file(&aside);
     match linked {

@@ -34,6 +34,7 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
 pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     let (folder, elsewhere) = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    repo.share(&folder);
     if repo.main_dir.is_some() && !elsewhere {
         let ignore = folder.join(".gitignore");
         if ignore.symlink_metadata().is_ok() || place(repo, &ignore).is_ok() {

@@ -40,8 +40,12 @@ const NAME_MAX: usize = 100;
 pub fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
     let folder = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    repo.share(&folder);
     let told = run_id.map(|id| [b"\0", id.as_bytes()].concat()).unwrap_or_default();
-    Ok(write_aside(&folder.join(name_of(branch)), &[branch.as_bytes(), &told].concat())?)
+    let note = folder.join(name_of(branch));
+    write_aside(&note, &[branch.as_bytes(), &told].concat())?;
+    repo.share(&note);
+    Ok(())
 }
 
 fn folder(repo: &Repository) -> PathBuf {

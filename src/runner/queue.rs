@@ -40,6 +40,7 @@ pub fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
     let file = options.open(&path).map_err(io("open", &path))?;
+    repo.share(&path);
     match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(Some(Watching(lock))),
         Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),

@@ -23,6 +23,7 @@ impl Runner<'_> {
             probe(worktrees).map_err(unready("worktrees", worktrees))?;
             let runs = self.repo.aynig_dir().join("runs");
             probe(&runs).map_err(unready("runs", &runs))?;
+            self.repo.share(&runs);
             let logs = logs::folder(self.repo).0;
             logs::create_folder(self.repo)?;
             probe(&logs).map_err(unready("logs", &logs))?;

@@ -93,6 +93,7 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
     let parent = repo.aynig_dir().join("commands");
     let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
     fs::create_dir_all(&aside).map_err(io_error("create", &aside))?;
+    repo.share(&parent);
     let written = write_tree(store, tree, &aside, &mut Vec::new());
     if written.is_err() {
         let _ = super::remove_tree(&aside);

@@ -47,6 +47,30 @@ impl Shared {
         }
     }
 
+    /// What a repository's configuration says.
+    pub(super) fn of(repo: &gix::Repository) -> Self {
+        let config = repo.config_snapshot();
+        let value = config.string("core.sharedRepository").map(|v| v.to_vec());
+        // A key without `=` has no string value, and means true.
+        let value =
+            value.or_else(|| config.boolean("core.sharedRepository").map(|on| on.to_string().into_bytes()));
+        Self::from_config(value.as_deref())
+    }
+
+    /// Gives a file or folder of ours its mode; what is another account's has the mode that this one gave it.
+    pub(super) fn give(self, path: &Path) {
+        if self == Self::Umask {
+            return;
+        }
+        let plain = path.symlink_metadata().ok().filter(|meta| meta.is_dir() || meta.is_file());
+        let Some(meta) = plain else { return };
+        let mode = meta.permissions().mode() & 0o7777;
+        let wanted = self.mode(mode, meta.is_dir());
+        if wanted != mode {
+            let _ = fs::set_permissions(path, Permissions::from_mode(wanted));
+        }
+    }
+
     /// The mode that Git would give a file or folder that has `mode` now.
     fn mode(self, mode: u32, is_dir: bool) -> u32 {
         let fit = |mut bits: u32| {

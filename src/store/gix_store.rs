@@ -199,12 +199,10 @@ fn policy(repo: &gix::Repository, options: &Options) -> Policy {
     // A key without `=` has no string value, and means true.
     let log = value("core.logAllRefUpdates")
         .or_else(|| config.boolean("core.logAllRefUpdates").map(|on| on.to_string().into_bytes()));
-    let shared = value("core.sharedRepository")
-        .or_else(|| config.boolean("core.sharedRepository").map(|on| on.to_string().into_bytes()));
     Policy {
         durable: options.durable,
         log_refs: LogRefs::from_config(log.as_deref(), repo.is_bare()),
-        shared: Shared::from_config(shared.as_deref()),
+        shared: Shared::of(repo),
         lock_wait: options.lock_wait,
     }
 }

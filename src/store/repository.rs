@@ -4,6 +4,7 @@
 //! anything of it is read. Picks the store by configuration, never after an error. Implements K33
 //! (ownership), K37.
 
+use super::files::Shared;
 use super::git_calls::RepoGit;
 use super::git_command::Git;
 use super::gix_store::{Backend, GixStore, Options, backend_for};
@@ -41,6 +42,7 @@ pub struct Repository {
     /// The `git` binary, for this repository.
     pub git: RepoGit,
     pub(super) hash: gix::hash::Kind,
+    pub(super) shared: Shared,
     /// What is heard of remotes on the way.
     news: Mutex<HashMap<String, Arc<News>>>,
     gix: gix::ThreadSafeRepository,
@@ -126,7 +128,7 @@ impl Repository {
             if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
         let reftable =
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
-        let hash = gix.object_hash();
+        let (hash, shared) = (gix.object_hash(), Shared::of(&gix));
         let git = RepoGit::new(program, common_dir.clone(), true);
         let site = Site::find(from, &git_dir, &common_dir);
         Self {
@@ -141,6 +143,7 @@ impl Repository {
             durable: true,
             git,
             hash,
+            shared,
             news: Mutex::default(),
             gix: gix.into_sync(),
         }
@@ -247,6 +250,24 @@ impl Repository {
         let mut repo = self.gix.to_thread_local();
         repo.objects.ignore_replacements = true;
         repo
+    }
+
+    /// Gives what was made below the Git directory the mode that `core.sharedRepository` asks for. For what is no
+    /// run's own.
+    pub fn share(&self, path: &Path) {
+        self.shared.give(path);
+    }
+
+    /// The same for the folders of ours, and what lies in `worktrees/` of slots.
+    pub(super) fn share_folders(&self) {
+        if self.shared == Shared::Umask {
+            return;
+        }
+        let own = self.aynig_dir();
+        self.share(&own);
+        for entry in std::fs::read_dir(&own).into_iter().flatten().flatten() {
+            self.share(&entry.path());
+        }
     }
 
     /// True where the working tree that we stand in may have configuration of its own.

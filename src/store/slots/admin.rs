@@ -79,7 +79,16 @@ impl Slot {
         }
         let parent = repo.common_dir.join("worktrees");
         make(&parent)?;
+        repo.share(&parent);
+        self.share_admin(repo, aside);
         std::fs::rename(aside, &self.admin).map_err(io("create", &self.admin))
+    }
+
+    fn share_admin(&self, repo: &Repository, folder: &Path) {
+        repo.share(folder);
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            repo.share(&entry.path());
+        }
     }
 
     /// Takes out of the registration what is not ours, and writes what is again; a registration that is gone, or
@@ -106,6 +115,7 @@ impl Slot {
                 write_aside(&path, &content)?;
             }
         }
+        self.share_admin(repo, &self.admin);
         Ok(())
     }
 
@@ -158,7 +168,11 @@ impl Slot {
         }
         let content = format!("{commit}\n");
         let path = self.admin.join("HEAD");
-        if is_content(&path, content.as_bytes()) { Ok(()) } else { write_aside(&path, content.as_bytes()) }
+        if !is_content(&path, content.as_bytes()) {
+            write_aside(&path, content.as_bytes())?;
+            repo.share(&path);
+        }
+        Ok(())
     }
 
     /// Moves a detached HEAD from one commit to another of the same tree; does nothing where it is elsewhere.

@@ -140,6 +140,8 @@ impl Slot {
         let aside = copy.with_extension("index.new");
         File::open(index).and_then(|index| copy_index(&index, &aside)).map_err(io("copy", index))?;
         std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
+        self.shared.give(&copy);
+        self.shared.give(index);
         self.index = std::cell::OnceCell::new();
         self.placed = FileId::of(index);
         self.record.tree = Some(tree.to_string());

@@ -20,6 +20,7 @@ mod tame;
 pub mod turns;
 mod view;
 
+use super::files::Shared;
 use super::repository::Repository;
 use super::{RefName, StoreError};
 use crate::protocol::id::ObjectId;
@@ -117,6 +118,7 @@ pub struct Slot {
     placed: Option<FileId>,
     /// Set by whoever does not want it to be filled any more.
     stop: Arc<AtomicBool>,
+    shared: Shared,
     _lock: Option<Flock<File>>,
 }
 
@@ -153,6 +155,7 @@ impl<'r> Pool<'r> {
     pub fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
         let notes = repo.aynig_dir().join("slots");
         std::fs::create_dir_all(&notes).map_err(io("create", &notes))?;
+        repo.share_folders();
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
 
@@ -208,12 +211,20 @@ impl<'r> Pool<'r> {
     /// Takes the slot of this number; `None` where another process has it.
     pub fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
         let path = self.lock_path(number);
-        let lock = match Flock::lock(open_lock(&path)?, FlockArg::LockExclusiveNonblock) {
+        let file = open_lock(&path)?;
+        self.repo.share(&path);
+        let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => lock,
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
             Err((_, errno)) => return Err(io("lock", &path)(errno.into())),
         };
-        Ok(Some(Slot { _lock: Some(lock), ..self.borrow(number) }))
+        let slot = Slot { _lock: Some(lock), ..self.borrow(number) };
+        if self.repo.shared != Shared::Umask {
+            // A guardian knows nothing of accounts.
+            open_lock(&slot.hold_path())?;
+            self.repo.share(&slot.hold_path());
+        }
+        Ok(Some(slot))
     }
 
     /// The slot of this number without its lock: to look at, from inside the run that has it.
@@ -231,6 +242,7 @@ impl<'r> Pool<'r> {
             index: std::cell::OnceCell::new(),
             placed: None,
             stop: Arc::default(),
+            shared: self.repo.shared,
             _lock: None,
         }
     }
@@ -358,7 +370,9 @@ impl Slot {
     fn save(&self) -> Result<(), StoreError> {
         let path = self.notes.join(format!("{}.json", self.number));
         let json = serde_json::to_vec(&self.record).unwrap_or_default();
-        super::write_aside(&path, &json)
+        super::write_aside(&path, &json)?;
+        self.shared.give(&path);
+        Ok(())
     }
 
     /// Removes the slot's worktree, registration and notes. The lock file stays.

@@ -66,6 +66,8 @@ impl Pool<'_> {
         let file = options.open(&aside).map_err(io("open", &aside))?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|(_, errno)| io("lock", &aside)(errno.into()))?;
+        self.repo.share(&folder);
+        self.repo.share(&aside);
         std::fs::rename(&aside, &path).map_err(io("write", &path))?;
         Ok(Ticket { path, file, touched: now.into() })
     }
