@@ -183,16 +183,6 @@ fn each_invalid_declaration_is_named_and_the_last_valid_one_wins() {
     assert_eq!(report["notes"].as_array().unwrap().len(), invalid.len());
 }
 
-/// K19: invalid lines alone are no declaration (K21); a failure ignores valid ones.
-#[test]
-fn an_invalid_declaration_alone_keeps_the_lease() {
-    let (life, report, code) = once("echo 'SET_STATE {}'", &[]);
-    assert_eq!((code, report["result"].as_str()), (Some(0), Some("lease-kept")));
-    assert_eq!(life.states("work"), ["working", "working", "build"]);
-    assert_eq!(life.trailers("work"), life.trailers("work~1"));
-    assert_eq!(life.rev("work^{tree}"), life.rev("work~1^{tree}"));
-}
-
 /// K19
 #[test]
 fn the_result_file_wins_over_stdout_and_an_invalid_one_ends_stalled() {

@@ -82,7 +82,11 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
         CommandsFrom::Nowhere => ("none".to_owned(), "nothing runs".to_owned()),
         CommandsFrom::Branch => ("branch".to_owned(), "a branch's own .aynig/ is run for it".to_owned()),
         CommandsFrom::Ref(name) => {
-            let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+            let Ok(name) = std::str::from_utf8(name.as_bytes()).map(str::to_owned) else {
+                // What would be written is another ref's name, and that one would be trusted.
+                let shown = escape(name.as_bytes());
+                return Err(Failure::fatal(format!("cannot trust '{shown}': its name is no UTF-8")));
+            };
             let shown = escape(name.as_bytes());
             let of = session.config.remote(None).map(|remote| format!(" of '{}'", escape(remote.as_bytes())));
             let of = of.unwrap_or_default();

@@ -60,6 +60,8 @@ pub enum Declared {
     State(Declaration),
     /// The result file had content that is no declaration; it alone counts.
     BadResult(Invalid),
+    /// It printed declarations, and none was valid: why the last of them was not.
+    BadLine(Invalid),
 }
 
 /// What the branch's head is, as read after the command ended.
@@ -82,6 +84,8 @@ pub enum Stall {
     Exit(Exit),
     /// The result file was no declaration.
     BadResult(Invalid),
+    /// The command declared a state, and never validly.
+    BadLine(Invalid),
     /// The slot's HEAD does not descend from the lease.
     ForeignHead,
     /// The slot's index has unmerged paths.
@@ -101,6 +105,7 @@ impl fmt::Display for Stall {
         match self {
             Stall::Exit(exit) => exit.fmt(f),
             Stall::BadResult(why) => write!(f, "the result file is no declaration: {why}"),
+            Stall::BadLine(why) => write!(f, "its SET_STATE line is no declaration: {why}"),
             Stall::ForeignHead => f.write_str("the worktree's HEAD does not descend from the lease"),
             Stall::Unmerged => f.write_str("the worktree's index has unmerged paths"),
             Stall::Slot(why) => write!(f, "worktree: {why}"),
@@ -141,7 +146,9 @@ pub enum Kept<'a> {
 pub fn kept_of_fenced<'a>(exit: &Exit, declared: &'a Declared) -> Kept<'a> {
     match (exit, declared) {
         (Exit::Code(0), Declared::State(next)) => Kept::Outcome(next),
-        (_, Declared::State(_) | Declared::Nothing | Declared::BadResult(_)) => Kept::Work,
+        (_, Declared::State(_) | Declared::Nothing | Declared::BadResult(_) | Declared::BadLine(_)) => {
+            Kept::Work
+        }
     }
 }
 
@@ -172,6 +179,7 @@ fn complete_declared(exit: &Exit, declared: Declared, head: HeadIs) -> Completio
         (HeadIs::Lease, true, Declared::State(next)) => Completion::Outcome(next),
         (HeadIs::Lease, true, Declared::Nothing) => Completion::KeepLease,
         (HeadIs::Lease, true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
+        (HeadIs::Lease, true, Declared::BadLine(why)) => Completion::Stalled(Stall::BadLine(why)),
         (HeadIs::Lease, false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
     }
 }
@@ -197,7 +205,8 @@ mod tests {
 
     fn declared() -> Vec<Declared> {
         let valid = Declaration::parse(br#"{"state":"review"}"#).unwrap();
-        vec![Declared::Nothing, Declared::State(valid), Declared::BadResult(Invalid::NoState)]
+        let none = [Declared::BadResult(Invalid::NoState), Declared::BadLine(Invalid::Working)];
+        [Declared::Nothing, Declared::State(valid)].into_iter().chain(none).collect()
     }
 
     /// K20-K24.
@@ -217,7 +226,9 @@ mod tests {
                         HeadIs::Lease if !ok => done == Completion::Stalled(Stall::Exit(exit.clone())),
                         HeadIs::Lease if valid => matches!(done, Completion::Outcome(_)),
                         HeadIs::Lease if declared == Declared::Nothing => done == Completion::KeepLease,
-                        HeadIs::Lease => matches!(done, Completion::Stalled(Stall::BadResult(_))),
+                        HeadIs::Lease => {
+                            matches!(done, Completion::Stalled(Stall::BadResult(_) | Stall::BadLine(_)))
+                        }
                     };
                     assert!(right, "{exit:?} {declared:?} {head:?} -> {done:?}");
                 }
@@ -274,6 +285,7 @@ mod tests {
         }
         for (stall, said) in [
             (Stall::BadResult(Invalid::NoState), "the result file is no declaration: 'state' is missing"),
+            (Stall::BadLine(Invalid::NoState), "its SET_STATE line is no declaration: 'state' is missing"),
             (Stall::ForeignHead, "the worktree's HEAD does not descend from the lease"),
             (Stall::Unmerged, "the worktree's index has unmerged paths"),
             (Stall::Slot("full".into()), "worktree: full"),
@@ -293,7 +305,10 @@ mod tests {
                 let kept = kept_of_fenced(&exit, &declared);
                 match &declared {
                     Declared::State(next) if exit == Exit::Code(0) => assert_eq!(kept, Kept::Outcome(next)),
-                    Declared::State(_) | Declared::Nothing | Declared::BadResult(_) => {
+                    Declared::State(_)
+                    | Declared::Nothing
+                    | Declared::BadResult(_)
+                    | Declared::BadLine(_) => {
                         assert_eq!(kept, Kept::Work, "{exit:?}");
                     }
                 }

@@ -6,6 +6,7 @@
 //! whoever pushes is not trusted with code only names that somebody chose become variables. In every case
 //! it makes `AYNIG_TRAILER_<KEY>`. Implements K15.
 
+use super::body_line::body_said;
 use super::message::Message;
 use std::collections::BTreeMap;
 
@@ -332,7 +333,7 @@ pub fn tell(trigger: &Message, wanted: &dyn Fn(&str) -> bool, exists: &dyn Fn(&s
         }
         told.variables.insert(all, joined);
     }
-    tell_body(&trigger.body, &mut told.variables);
+    tell_body(body_said(trigger), &mut told.variables);
     told
 }
 

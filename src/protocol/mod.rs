@@ -4,6 +4,7 @@
 //! is total: bad input becomes a value that says what was wrong. The runner, the model checker and
 //! the property tests all call these same functions.
 
+pub mod body_line;
 pub mod complete;
 pub mod decide;
 pub mod declaration;

@@ -4,6 +4,7 @@
 //! carries something unique (the run's or the recovery's id) and tells its whole story (trigger, hop),
 //! so that nothing has to read history. Implements K8-K10, K20, K23, K27, K29 (its trailers).
 
+use super::body_line::body_said;
 use super::complete::Stall;
 use super::declaration::{Declaration, travelling};
 use super::dialect::{Dialect, Key};
@@ -132,7 +133,7 @@ pub fn retried(state: &StateName, trigger: &Event, hop: Option<u32>) -> Message 
     let others = trigger.trailers.iter().filter(|t| !super::message::is_managed_key(&t.key));
     trailers.extend(others.filter(|t| t.is_writable()).cloned());
     let subject = format!("aynig: retry {state}");
-    Message::new(subject, String::from_utf8_lossy(&trigger.body).into_owned(), trailers)
+    Message::new(subject, body_said(trigger), trailers)
 }
 
 /// Copies trailers that are readable text.

@@ -20,11 +20,14 @@ use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::swap::{AfterEnd, after_end};
 use crate::protocol::text::escape;
+use crate::store::beneath::apart;
 use crate::store::checkout::Finished;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError};
 use crate::store::{Commit, RefName, StoreError};
 use crate::supervisor::Supervised;
+use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 /// What was tried with an outcome.
@@ -82,7 +85,7 @@ impl Runner<'_> {
             let done = match (complete(live.claimed.run.dialect, &exit, declared.clone(), head), relation) {
                 (Completion::KeepLease, _) => {
                     self.note_committed_state(&live, report);
-                    self.keep_lease(branch, &mut live, &exit, &mut guardian)?
+                    self.keep_lease(branch, &mut live, &exit, &mut guardian, report)?
                 }
                 (Completion::Outcome(next), _) => {
                     end(&mut guardian)?;
@@ -130,20 +133,44 @@ impl Runner<'_> {
         live: &mut Live,
         exit: &Exit,
         guardian: &mut Option<Supervised>,
+        report: &mut Report,
     ) -> Result<Option<Ran>, RunnerError> {
+        let mut why = self.nothing_declared(live);
+        // Its slot is its own for those who live on in it. Work that can't be kept elsewhere stays in it.
+        let deserted = !live.held_open && guardian.as_mut().is_some_and(Supervised::is_deserted);
+        let Claimed { run, first, tree, .. } = &live.claimed;
+        let kept = deserted.then(|| self.keep_attempt(&live.slot, &run.id, *first, *tree, None));
+        let kept = kept.and_then(|kept| match kept {
+            Ok(attempt) => Some(attempt),
+            Err(error) => {
+                report.notes.push(Note::WorkNotKept(with_causes(&error)));
+                None
+            }
+        });
+        if let Some(attempt) = &kept {
+            why += "\nNo process of it is left: its worktree is free again.\n";
+            if let Some(name) = attempt {
+                why +=
+                    &format!("What it had done is kept in {}.\n", String::from_utf8_lossy(name.as_bytes()));
+                self.publish(name, report);
+            }
+        }
+        live.claimed.lease.message.body = why.trim_end().as_bytes().to_vec();
         if !self.renew(branch, &mut live.claimed)? {
             return Ok(None);
         }
+        append(&live.logs.stderr, &why);
         let claimed = &live.claimed;
-        live.slot.occupy(Some(Occupant {
-            run_id: claimed.run.id.clone(),
-            branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
-            remote: self.settings.remote.clone(),
-            lease: claimed.first.to_string(),
-            lingering: true,
-            guardian: guardian.as_ref().map(Supervised::guardian_pid),
-            outcome: None,
-        }))?;
+        if let Some(attempt) = kept {
+            end(guardian)?;
+            let _ = live.slot.leave(self.repo, claimed.first);
+            live.slot.occupy(None)?;
+            let (commit, left) = (claimed.lease.id, self.lease_left(live));
+            return Ok(Some(ran(live, Some(exit), Outcome::KeptLease { commit, left }, attempt)));
+        }
+        let occupant = Occupant::new(&claimed.run.id, branch, self.settings.remote.clone(), claimed.first);
+        let guardian_pid = guardian.as_ref().map(Supervised::guardian_pid);
+        live.slot.occupy(Some(Occupant { lingering: true, guardian: guardian_pid, ..occupant }))?;
         if let Some(guardian) = guardian.take() {
             guardian.linger();
         }
@@ -400,6 +427,15 @@ pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
             Finished::Arrived(_) | Finished::Moot(_) => None,
         })
         .collect()
+}
+
+/// Says in a log of the run's what its commit says: whoever looks there for what went wrong finds it.
+fn append(log: &Path, text: &str) {
+    let lines =
+        text.lines().filter(|line| !line.is_empty()).map(|line| format!("aynig: {}\n", line.trim_start()));
+    let opened = apart(log).and_then(|(folder, name)| folder.append(name, 0o600));
+    // A log that can't be written is told of elsewhere.
+    let _ = opened.map(|mut log| log.write_all(lines.collect::<String>().as_bytes()));
 }
 
 fn end(guardian: &mut Option<Supervised>) -> Result<(), RunnerError> {

@@ -218,8 +218,9 @@ impl<'a> Collector<'a> {
         let leased = self.leased()?;
         for (name, at) in refs {
             let id = name.as_bytes().strip_prefix(b"refs/aynig/run/").unwrap_or_default();
-            let id = String::from_utf8_lossy(id).into_owned();
-            if !leased.runs.contains(&id) && self.runner.is_dead(&id) && run_ref(&id).is_some() {
+            // What is no text is the id of no run of ours.
+            let Ok(id) = std::str::from_utf8(id) else { continue };
+            if !leased.runs.contains(id) && self.runner.is_dead(id) && run_ref(id).is_some() {
                 self.delete_ref(Kind::RunRef, &name, at)?;
             }
         }

@@ -43,10 +43,7 @@ impl Runner<'_> {
             text += &format!("\n{}\n", tail_block(obstacle.to_string().as_bytes(), TAIL));
         }
         // What a command printed becomes a commit, and commits travel: not with what must stay here.
-        let secrets =
-            Secrets::of(self.environment.iter().map(|(name, value)| {
-                (name.to_string_lossy().into_owned(), value.as_encoded_bytes().to_vec())
-            }));
+        let secrets = self.secrets();
         for (name, path) in [("stderr", &live.logs.stderr), ("stdout", &live.logs.stdout)] {
             let tail = tail_block(&secrets.mask(&last_bytes(path, BEFORE + TAIL)), TAIL);
             if !tail.is_empty() && exit.is_some() {
@@ -69,6 +66,17 @@ impl Runner<'_> {
             _ => format!("\n{retry} asks for it again.\n"),
         };
         text
+    }
+}
+
+impl Runner<'_> {
+    /// What must not travel with a commit.
+    pub(super) fn secrets(&self) -> Secrets {
+        Secrets::of(
+            self.environment.iter().map(|(name, value)| {
+                (name.to_string_lossy().into_owned(), value.as_encoded_bytes().to_vec())
+            }),
+        )
     }
 }
 

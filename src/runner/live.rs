@@ -22,6 +22,8 @@ pub(super) struct Live {
     pub started: Instant,
     /// The command's own state event, once it was seen on the branch (K22).
     pub own_event: Option<ObjectId>,
+    /// Somebody still holds its output, now that it has ended.
+    pub held_open: bool,
     /// The signal that the runner was asked to stop with.
     pub interrupted: Option<i32>,
     /// The slot's HEAD that was found unfit for the branch, and the lease that it was looked at on (K29).
@@ -40,6 +42,7 @@ impl Live {
             declared: Declarations::default(),
             started: Instant::now(),
             own_event: None,
+            held_open: false,
             interrupted: None,
             passed_over: None,
             _alive: alive,

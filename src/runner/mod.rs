@@ -44,6 +44,7 @@ mod told;
 mod unsent;
 mod unstarted;
 
+use crate::protocol::body_line::with_body_line;
 use crate::protocol::decide::{Head, Policy, Takeover};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
@@ -308,6 +309,6 @@ impl Runner<'_> {
 
     /// Renders a message, or says why it can't be.
     pub fn render(&self, message: &Message) -> Result<Vec<u8>, RunnerError> {
-        message.render().map_err(|e| RunnerError::Message { cause: e.to_string() })
+        with_body_line(message).render().map_err(|e| RunnerError::Message { cause: e.to_string() })
     }
 }

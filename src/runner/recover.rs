@@ -5,13 +5,17 @@
 
 use super::report::{Recovered, Report, Verdict};
 use super::{Runner, RunnerError, Tip};
+use crate::protocol::body_line::body_said;
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::swap::{AfterEnd, after_end};
-use crate::protocol::text::{escape, retry_call};
+use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::protocol::transition::recovered;
 use crate::store::RefName;
+
+/// How much of what a lease says is quoted, in bytes.
+const LEASE_SAID: usize = 3 * 1024;
 
 impl Runner<'_> {
     /// Writes `stalled` over an expired lease. Losing that swap is fine: the caller judges again.
@@ -32,6 +36,11 @@ impl Runner<'_> {
             escape(runner.as_bytes()),
             self.clock.now().saturating_sub(since),
         );
+        let said = body_said(&lease.message);
+        if !said.is_empty() {
+            // As whoever wrote the lease said it, a runner or anybody.
+            details += &format!("\n\nIts last lease says:\n\n{}\n", tail_block(said, LEASE_SAID));
+        }
         if let Some(attempt) = &attempt {
             details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
         }

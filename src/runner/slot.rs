@@ -75,6 +75,13 @@ impl Runner<'_> {
             return None;
         }
         let pool = self.pool().ok()?;
+        let run_id = lease.run_id()?;
+        let has_slot = |n: usize| pool.peek(n).run.is_some_and(|run| run.run_id == run_id);
+        if !pool.known().into_iter().any(has_slot) {
+            // It gave its slot back, with nobody left in it.
+            let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
+            return (ran_here && self.is_dead(run_id)).then_some(Abandoned::ByItsCommand);
+        }
         pool.known().into_iter().find_map(|number| {
             let run = pool.peek(number).run.filter(|run| Some(&*run.run_id) == lease.run_id())?;
             // Whoever works on it has its slot.

@@ -10,6 +10,7 @@ use super::logs::Logs;
 use super::relate::Relation;
 use super::report::{Note, Ran, Report};
 use super::{Progress, Runner, RunnerError, io};
+use crate::protocol::body_line::body_said;
 use crate::protocol::complete::Exit;
 use crate::protocol::declaration::{LINE_MAX, LINE_PREFIX};
 use crate::protocol::holding::{AfterLook, BeforeStart, Duty, NEVER, RENEW_AGAIN, after_look};
@@ -54,15 +55,8 @@ impl Runner<'_> {
     ) -> Result<Ran, RunnerError> {
         self.observer
             .told(branch, Progress::Claimed { run_id: &claimed.run.id, state: claimed.run.state.as_str() });
-        slot.occupy(Some(Occupant {
-            run_id: claimed.run.id.clone(),
-            branch: String::from_utf8_lossy(branch.as_bytes()).into_owned(),
-            remote: self.settings.remote.clone(),
-            lease: claimed.first.to_string(),
-            lingering: false,
-            guardian: None,
-            outcome: None,
-        }))?;
+        let remote = self.settings.remote.clone();
+        slot.occupy(Some(Occupant::new(&claimed.run.id, branch, remote, claimed.first)))?;
         let prepared = self.prepare(branch, &mut claimed, &mut slot, report);
         let (dir, alive, logs) = match prepared {
             Ok(prepared) => prepared,
@@ -101,7 +95,7 @@ impl Runner<'_> {
         let lock = root.lock_file(Path::new("lock"), 0o644).map_err(failed)?;
         let alive = Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok();
         let message = Message::parse(&claimed.trigger.commit.message);
-        root.replace(Path::new("body"), &message.body, 0o644).map_err(failed)?;
+        root.replace(Path::new("body"), body_said(&message), 0o644).map_err(failed)?;
         let (logs, elsewhere) = self.create_logs(claimed.run.trigger)?;
         super::logs::note(&root, &logs).map_err(failed)?;
         if elsewhere {
@@ -185,6 +179,7 @@ impl Runner<'_> {
             let until = duty.then(|| self.wake_at(look, &moments));
             match guardian.next(until, interrupt)? {
                 Wake::Event(Event::Exited { ending, leaked }) => {
+                    live.held_open = leaked;
                     if leaked {
                         report.notes.push(Note::OutputHeldOpen);
                     }

@@ -101,6 +101,9 @@ pub struct Supervised {
     pub(super) pulse: Pulse,
     /// It was found stopped, or did not answer.
     stopped: bool,
+    /// How often it answered, and whether that is being waited for.
+    beats: u64,
+    awaits_beat: bool,
 }
 
 /// Guardians that were let go before their end. Each is reaped when a later run starts: nobody waits for it.
@@ -140,6 +143,8 @@ impl Supervised {
             lost: false,
             pulse: Pulse::new(),
             stopped: false,
+            beats: 0,
+            awaits_beat: false,
         };
         // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
         match spec.hold.as_deref().map(hold::take).transpose() {
@@ -194,6 +199,10 @@ impl Supervised {
                 return Err(SupervisorError::Over);
             }
             if event == Some(Event::Beat) {
+                self.beats += 1;
+                if self.awaits_beat {
+                    return Ok(Wake::Event(Event::Beat));
+                }
                 continue;
             }
             let Some(event) = event else {
@@ -337,6 +346,22 @@ impl Supervised {
             orphans::waited_for(guardian.id());
         }
         Ok(ended)
+    }
+
+    /// True where no process of the run is left, now that its command has ended: then the guardian ends by itself.
+    /// One that still answers has somebody to guard.
+    pub fn is_deserted(&mut self) -> bool {
+        let (before, until) = (self.beats, Instant::now() + END_PATIENCE);
+        self.order(Order::Beat);
+        self.awaits_beat = true;
+        while self.done.is_none() && self.beats == before {
+            match self.next(Some(until), None) {
+                Ok(Wake::Event(_)) => {}
+                Ok(Wake::Deadline | Wake::Interrupted) | Err(_) => break,
+            }
+        }
+        self.awaits_beat = false;
+        self.done == Some(0)
     }
 
     /// A guardian that does not answer is stuck itself.

@@ -89,7 +89,8 @@ fn declarations() -> impl Strategy<Value = Declared> {
     prop_oneof![
         Just(Declared::Nothing),
         Just(Declared::State(state)),
-        Just(Declared::BadResult(Invalid::NoState))
+        Just(Declared::BadResult(Invalid::NoState)),
+        Just(Declared::BadLine(Invalid::Working))
     ]
 }
 
@@ -139,6 +140,7 @@ proptest! {
             (HeadIs::Lease, false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
             (HeadIs::Lease, true, Declared::Nothing) => Completion::KeepLease,
             (HeadIs::Lease, true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
+            (HeadIs::Lease, true, Declared::BadLine(why)) => Completion::Stalled(Stall::BadLine(why)),
         };
         prop_assert_eq!(dwp, table);
         let aynig = complete(Dialect::Aynig, &exit, declared, head);

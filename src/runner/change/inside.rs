@@ -114,6 +114,14 @@ impl Runner<'_> {
             }
             return Ok((found.tree, parents, occupant.lingering.then_some(number)));
         }
+        // Its slot is free again, and what it had held is kept.
+        if dialect.writer() == Writer::Runner
+            && let Some((_, kept)) = self.attempt_of(&inside.run_id, tip)?
+        {
+            let kept = self.store.read_commit(kept)?;
+            let parents = [tip.id()].into_iter().chain(kept.parents.iter().skip(1).copied()).collect();
+            return Ok((kept.tree, parents, None));
+        }
         Ok((tip.commit.tree, vec![tip.id()], None))
     }
 

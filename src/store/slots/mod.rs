@@ -61,8 +61,11 @@ pub struct Record {
 pub struct Occupant {
     /// Its id.
     pub run_id: String,
-    /// The full name of its branch.
+    /// The full name of its branch, for readers.
     pub branch: String,
+    /// The same as it is, where it is no UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_bytes: Option<Vec<u8>>,
     /// The remote whose branch that is; `None`: the local one.
     #[serde(default)]
     pub remote: Option<String>,
@@ -78,6 +81,20 @@ pub struct Occupant {
 }
 
 impl Occupant {
+    /// A run that begins in a slot which was filled with this lease.
+    pub fn new(run_id: &str, branch: &RefName, remote: Option<String>, lease: ObjectId) -> Self {
+        let raw = branch.as_bytes();
+        Self {
+            run_id: run_id.to_owned(),
+            branch: String::from_utf8_lossy(raw).into_owned(),
+            branch_bytes: std::str::from_utf8(raw).is_err().then(|| raw.to_vec()),
+            remote,
+            lease: lease.to_string(),
+            lingering: false,
+            guardian: None,
+            outcome: None,
+        }
+    }
     /// The commit that the slot was filled with.
     pub fn lease_id(&self) -> Option<ObjectId> {
         self.lease.parse().ok()
@@ -88,7 +105,7 @@ impl Occupant {
     }
     /// Its branch.
     pub fn branch_name(&self) -> RefName {
-        RefName::new(self.branch.as_bytes())
+        RefName::new(self.branch_bytes.as_deref().unwrap_or(self.branch.as_bytes()))
     }
 }
 
