@@ -81,7 +81,10 @@ impl Server {
     }
 
     fn notes(&self) -> usize {
-        std::fs::read_dir(self.repo.git_dir().join("aynig/pending")).map_or(0, Iterator::count)
+        let all =
+            std::fs::read_dir(self.repo.git_dir().join("aynig/pending")).into_iter().flatten().flatten();
+        // One that is being written has something after its name.
+        all.filter(|entry| !entry.file_name().to_string_lossy().contains('.')).count()
     }
 
     /// One slot, and a branch whose run has it.
