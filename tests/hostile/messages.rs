@@ -188,11 +188,11 @@ fn s02_a_body_of_ten_mebibytes_reaches_the_command_whole() {
 /// K15
 #[test]
 fn trailers_too_large_or_too_many_are_left_out_and_the_command_runs() {
-    let script = format!("echo \"${{#AYNIG_TRAILER_BIG}} ${{SMALL-none}} $AYNIG_TRAILER_K9999\"\n{DONE}");
+    let script = format!("echo \"${{#AYNIG_TRAILER_BIG}} ${{DWP_SMALL-none}} $AYNIG_TRAILER_K9999\"\n{DONE}");
     let world = World::any();
     let dir = repo(&world, &[("show", &script)]);
     let big = "x".repeat(200 * 1024);
-    let message = format!("s\n\ndwp-state: show\nbig: {big}\nsmall: 1\ndwp-note: {big}\n");
+    let message = format!("s\n\ndwp-state: show\nbig: {big}\ndwp-small: 1\ndwp-note: {big}\n");
     let trigger = world.raw_commit(&dir, "one", message.as_bytes());
     let said = world.aynig(&dir, &["tick", "one"]).expect(0);
     assert!(said.err.contains("were left out: BIG, DWP_NOTE"), "{}", said.err);
