@@ -4,7 +4,7 @@
 #   install/install.sh [--prefix DIR] [--binary FILE]
 #
 # The prefix is /usr/local, or $PREFIX; for one user, --prefix "$HOME/.local". The binary is the one that
-# 'cargo build --release' made. DESTDIR, where set, stands before every path, as packagers expect.
+# 'cargo build --release' made, with '--target' (as a static one is) or without: the newer one that runs here. DESTDIR, where set, stands before every path, as packagers expect.
 #
 # What is made is noted in <prefix>/share/git-aynig/manifest before it is made, so that uninstall.sh undoes
 # exactly that, even after a crash. A file that is there and was not noted is never overwritten.
@@ -47,10 +47,17 @@ case $prefix in
 /*) prefix=${prefix%/} ;;
 *) fail "the prefix '$prefix' is not absolute" "--prefix \"\$PWD/$prefix\"" ;;
 esac
-for built in "$binary" "${CARGO_TARGET_DIR:-$top/target}/release/git-aynig"; do
-    if [ -f "$built" ]; then break; fi
-    [ -z "$binary" ] || fail "there is no binary '$binary'"
-done
+built=$binary
+if [ -z "$binary" ]; then
+    target=${CARGO_TARGET_DIR:-$top/target}
+    built=$target/release/git-aynig
+    for other in "$target"/*/release/git-aynig; do
+        # Of another machine's kind it does not run here.
+        if [ -f "$other" ] && "$other" --version >/dev/null 2>&1; then
+            if ! [ -f "$built" ] || [ -n "$(find "$other" -newer "$built")" ]; then built=$other; fi
+        fi
+    done
+fi
 [ -f "$built" ] || fail "there is no binary '$built'" "cargo build --release, or --binary FILE"
 
 # Each file: where from, where to below the prefix, its mode.
@@ -118,6 +125,7 @@ cp "$work/new" "$manifest.aside"
 mv -f "$manifest.aside" "$manifest"
 
 printf 'Installed %s\n' "$destdir$prefix/bin/git-aynig"
+printf 'It is %s\n' "$built"
 printf 'To remove it: sh %s\n' "$prefix/share/git-aynig/uninstall.sh"
 case ":$PATH:" in
 *":$prefix/bin:"*) ;;

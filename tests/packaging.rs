@@ -358,3 +358,37 @@ fn the_guides_settings_and_sandbox_work_on_a_server_without_home() {
     assert!(roots.lines().any(|l| l == "usr") && !roots.lines().any(|l| l == "root"), "{roots}");
     assert_eq!(world.git(&dir, &["ls-tree", "--name-only", "job", "made"]), "made");
 }
+
+/// The binary that was built last is installed, static or not; one of another machine's kind never.
+#[test]
+fn a_binary_of_a_target_is_found() {
+    let rig = Rig::new();
+    let target = rig.path("target");
+    let put = |folder: &str, version: &str, date: &str| {
+        let path = target.join(folder).join("release/git-aynig");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\n{version}\n")).unwrap();
+        let run = |program: &str, args: &[&str]| {
+            assert!(Command::new(program).args(args).arg(&path).status().unwrap().success());
+        };
+        run("chmod", &["755"]);
+        run("touch", &["-d", date]);
+    };
+    let installed = |want: &str| {
+        let mut command = Command::new("sh");
+        let prefix = rig.machine().join("usr");
+        command.arg(root().join("install/install.sh")).arg("--prefix").arg(&prefix).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("CARGO_TARGET_DIR", &target);
+        let said = Said::from(command.output().unwrap()).expect(0);
+        let text = std::fs::read_to_string(prefix.join("bin/git-aynig")).unwrap();
+        assert!(text.contains(want), "{want}: {text}\n{}", said.out);
+    };
+    put("x86_64-unknown-linux-gnu", "echo static", "2 hours ago");
+    installed("echo static");
+    put("", "echo plain", "1 hour ago");
+    installed("echo plain");
+    put("aarch64-unknown-linux-gnu", "exit 126", "1 minute ago");
+    installed("echo plain");
+    put("x86_64-unknown-linux-gnu", "echo static", "2 minutes ago");
+    installed("echo static");
+}
