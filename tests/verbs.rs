@@ -23,5 +23,7 @@ mod status;
 mod support;
 #[path = "verbs/trust.rs"]
 mod trust;
+#[path = "verbs/uninstall.rs"]
+mod uninstall;
 #[path = "verbs/words.rs"]
 mod words;

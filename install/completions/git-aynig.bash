@@ -67,6 +67,9 @@ _git__aynig() {
             git__aynig,trust)
                 cmd="git__aynig__subcmd__trust"
                 ;;
+            git__aynig,uninstall)
+                cmd="git__aynig__subcmd__uninstall"
+                ;;
             git__aynig__subcmd__govern,accept)
                 cmd="git__aynig__subcmd__govern__subcmd__accept"
                 ;;
@@ -113,7 +116,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks govern install gc doctor demo"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1167,6 +1170,28 @@ _git__aynig() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__uninstall)
+            opts="-n -f -C -q -v -h --dry-run --force --attempts --trust --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -44,6 +44,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say 
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hooks" -d 'Have commits, merges and pushes start their workflows by themselves'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "govern" -d 'Runs of several roles: turns, gates, approvals'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "install" -d 'Copy a workflow pack into .aynig/'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "uninstall" -d 'Take everything of git-aynig out of this repository'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "demo" -d 'Play a three-state workflow in a throwaway repository'
@@ -316,6 +317,15 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s n -l dry-run -d 'Show what would be removed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s f -l force -d 'Remove it without a question'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -l attempts -d 'Also the work that is on no branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -l trust -d 'Also what your own configuration says of this repository'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'

@@ -536,6 +536,24 @@ _arguments "${_arguments_options[@]}" : \
 '::subfolder -- The folder whose .aynig/ is the pack \[default\: the top\]:_default' \
 && ret=0
 ;;
+(uninstall)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-n[Show what would be removed]' \
+'--dry-run[Show what would be removed]' \
+'-f[Remove it without a question]' \
+'--force[Remove it without a question]' \
+'--attempts[Also the work that is on no branch]' \
+'--trust[Also what your own configuration says of this repository]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
 (gc)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -601,6 +619,7 @@ _git-aynig_commands() {
 'hooks:Have commits, merges and pushes start their workflows by themselves' \
 'govern:Runs of several roles\: turns, gates, approvals' \
 'install:Copy a workflow pack into .aynig/' \
+'uninstall:Take everything of git-aynig out of this repository' \
 'gc:Remove dead slots, old logs and old attempts' \
 'doctor:Show what would stop a tick here, and what mends it' \
 'demo:Play a three-state workflow in a throwaway repository' \
@@ -770,6 +789,11 @@ _git-aynig__subcmd__tick_commands() {
 _git-aynig__subcmd__trust_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig trust commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__uninstall_commands] )) ||
+_git-aynig__subcmd__uninstall_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig uninstall commands' commands "$@"
 }
 
 # What clap does not know: names of branches, remotes and states. Git's own completion calls _git-aynig by its name; this file is

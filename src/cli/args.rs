@@ -89,6 +89,9 @@ pub enum Verb {
     /// Copy a workflow pack into .aynig/
     #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
     Install(Install),
+    /// Take everything of git-aynig out of this repository
+    #[command(long_about = manual::UNINSTALL, after_long_help = manual::UNINSTALL_MORE)]
+    Uninstall(Uninstall),
     /// Remove dead slots, old logs and old attempts
     #[command(long_about = manual::GC, after_long_help = manual::GC_MORE)]
     Gc(Gc),
@@ -347,6 +350,23 @@ pub struct Install {
     /// Show what would come, and write nothing
     #[arg(long, short = 'n')]
     pub dry_run: bool,
+}
+
+/// `uninstall`.
+#[derive(Debug, Args)]
+pub struct Uninstall {
+    /// Show what would be removed
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
+    /// Remove it without a question
+    #[arg(long, short)]
+    pub force: bool,
+    /// Also the work that is on no branch
+    #[arg(long)]
+    pub attempts: bool,
+    /// Also what your own configuration says of this repository
+    #[arg(long)]
+    pub trust: bool,
 }
 
 /// `gc`.

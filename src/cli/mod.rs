@@ -32,6 +32,7 @@ mod settings;
 mod status;
 mod tick;
 mod trust;
+mod uninstall;
 mod written;
 
 use args::{Cli, Verb};
@@ -127,6 +128,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Govern(args) => govern::run(&global, &args.verb),
         Verb::Hooks(args) => hooks::run(&global, args.what),
         Verb::Install(args) => install::run(&global, &args),
+        Verb::Uninstall(args) => uninstall::run(&global, &args),
         Verb::Gc(args) => gc::run(&global, &args),
         Verb::Doctor(args) => doctor::run(&global, &args),
         Verb::Demo(args) => demo::run(&global, &args),

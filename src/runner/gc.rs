@@ -82,7 +82,7 @@ pub struct Collected {
 }
 
 impl Collected {
-    fn removed(&mut self, kind: Kind, name: impl Into<PathBuf>) {
+    pub(super) fn removed(&mut self, kind: Kind, name: impl Into<PathBuf>) {
         self.removed.push(Removal { kind, name: name.into(), kept: None });
     }
 }
@@ -386,7 +386,7 @@ impl Runner<'_> {
     }
 
     /// True while any slot is locked, inhabited, or kept for a lease that lives on.
-    fn any_run_lives(&self) -> Result<bool, RunnerError> {
+    pub(super) fn any_run_lives(&self) -> Result<bool, RunnerError> {
         let pool = self.pool()?;
         for number in pool.known() {
             match pool.lock(number)? {

@@ -41,6 +41,7 @@ pub mod survey;
 mod taken;
 pub mod tick;
 mod told;
+pub mod uninstall;
 mod unsent;
 mod unstarted;
 

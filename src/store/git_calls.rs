@@ -133,6 +133,21 @@ impl RepoGit {
         }
     }
 
+    /// Deletes refs where they still hold what they held, all or none: those that only an uninstallation names.
+    pub fn delete_refs(&self, git_dir: &Path, refs: &[(RefName, ObjectId)]) -> Result<(), StoreError> {
+        let lines = refs.iter().map(|(name, at)| {
+            [b"delete ", name.as_bytes(), b"\0", at.to_string().as_bytes(), b"\0"].concat()
+        });
+        let input = lines.collect::<Vec<_>>().concat();
+        let command = self.git.command(git_dir).verb("update-ref").args(["--no-deref", "-z", "--stdin"]);
+        command.stdin(input).ok().map(drop)
+    }
+
+    /// Removes one key of the repository's own configuration.
+    pub fn unset_own(&self, git_dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
+        self.git.plain(Some(git_dir)).verb("config").args(["--local", "--unset-all", key]).output()
+    }
+
     /// The branch that HEAD names; `None` where it is detached.
     pub fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
         self.symbolic_ref(git_dir, "HEAD")

@@ -1,4 +1,4 @@
-//! The long texts of the verb that installs hooks.
+//! The long texts of the verbs that install hooks, and take everything away again.
 
 /// `hooks`.
 pub const HOOKS: &str = "\
@@ -39,3 +39,31 @@ Examples:
 
 See also:
   git-aynig(1), git-aynig-tick(1), git-aynig-trust(1), githooks(5)";
+
+/// `uninstall`.
+pub const UNINSTALL: &str = "\
+Takes out of this repository what git-aynig put there beside its commits: hooks, worktrees of the pool, refs below \
+refs/aynig/, logs, the folder aynig in the Git directory, and aynig.* of its own configuration. Lists it first, and asks; \
+where there is no terminal to ask, --force says yes. Commits, branches and the .aynig in them stay as they are.
+
+Refused while a run lives. Work that is on no branch (refs/aynig/attempts/, commits in submodules) is kept, and named, \
+unless --attempts says otherwise; so is what your own configuration says of this repository, unless --trust does or you \
+answer so.";
+
+/// `uninstall`, sections.
+pub const UNINSTALL_MORE: &str = "\
+Exit status:
+  0    removed, or nothing was there
+  1    a working tree is yet to follow its branch
+  2    not confirmed: nothing was removed
+  3    a run lives
+  75   something is in use; try again later
+  128  something cannot be removed
+
+Examples:
+  git aynig uninstall --dry-run
+  git aynig uninstall
+  git aynig uninstall --force --attempts --trust
+
+See also:
+  git-aynig(1), git-aynig-hooks(1), git-aynig-trust(1), git-aynig-gc(1)";

@@ -1,0 +1,150 @@
+//! What a repository holds of ours outside of its commits, and how it goes: `uninstall`.
+//!
+//! Never while a run lives, and never work: what a slot holds is salvaged first, and attempts, and commits of
+//! submodules, go only where that was asked for. Hooks first, so that nothing new starts; then what `gc` removes
+//! of itself, whatever its age; then refs, logs and the folder. Whatever is killed when, what is left is removed
+//! by the next call. Implements K14, K26, K41, K44 (the ends of them).
+
+use super::gc::{Collected, Collector, Expiry, Kind};
+use super::{Runner, RunnerError, io, logs};
+use crate::store::checkout;
+use crate::store::hooks::{Hooks, Standing};
+use crate::store::slots::modules;
+use crate::store::{RefName, remove_tree};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is to be removed.
+#[derive(Debug, Default)]
+pub struct Belongings {
+    /// Files and folders of the hooks.
+    pub hooks: Vec<PathBuf>,
+    /// Slots: worktrees of the pool.
+    pub slots: Vec<PathBuf>,
+    /// Refs that hold no work: of runs, and of what was heard of remotes.
+    pub refs: Vec<RefName>,
+    /// Folders, the logs among them.
+    pub folders: Vec<PathBuf>,
+    /// Work that is on no branch, as refs.
+    pub attempts: Vec<RefName>,
+    /// Commits of submodules, as folders.
+    pub submodules: Vec<PathBuf>,
+}
+
+/// Why nothing was removed.
+#[derive(Debug)]
+pub enum InUse {
+    /// A run lives.
+    Run,
+    /// A working tree is yet to follow its branch.
+    Checkout(PathBuf),
+}
+
+impl Belongings {
+    /// True where there is nothing to remove but work that is kept.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty() && self.slots.is_empty() && self.refs.is_empty() && self.folders.is_empty()
+    }
+}
+
+impl Runner<'_> {
+    /// What stands in the way of an uninstallation.
+    pub fn in_use(&self) -> Result<Option<InUse>, RunnerError> {
+        if self.repo.aynig_dir().join("slots").exists() && self.any_run_lives()? {
+            return Ok(Some(InUse::Run));
+        }
+        Ok(checkout::pending(self.repo).into_iter().next().map(|(dir, _)| InUse::Checkout(dir)))
+    }
+
+    /// Everything of ours that is here.
+    pub fn belongings(&self) -> Result<Belongings, RunnerError> {
+        let mut all = Belongings::default();
+        let hooks = Hooks::of(self.repo)?;
+        for event in hooks.events() {
+            match hooks.standing(*event)? {
+                Standing::Block(path) | Standing::Configured(path) => all.hooks.push(path),
+                Standing::Absent | Standing::LeftAlone(..) => {}
+            }
+        }
+        all.hooks.dedup();
+        all.slots = self.slots()?;
+        for (name, _) in self.store.scan("refs/aynig/")? {
+            match name.as_bytes().starts_with(b"refs/aynig/attempts/") {
+                true => all.attempts.push(name),
+                false => all.refs.push(name),
+            }
+        }
+        all.submodules = children_of(&modules::kept(self.repo));
+        let folders = [logs::folder(self.repo).0, self.settings.worktree_dir.clone(), self.repo.aynig_dir()];
+        all.folders.extend(folders.into_iter().filter(|folder| folder.exists()));
+        Ok(all)
+    }
+
+    /// Removes it. Attempts and commits of submodules only with `work`. What fails is set aside.
+    pub fn remove_belongings(&self, work: bool) -> Result<Collected, RunnerError> {
+        Hooks::of(self.repo)?.uninstall()?;
+        let logs = Duration::ZERO;
+        let attempts = if work { Duration::ZERO } else { Duration::MAX };
+        let mut out = Collector::new(self, Expiry { logs, attempts }, false).collect();
+        // What is left may be somebody's, or the only copy of something.
+        let left = self.slots()?;
+        out.failed.extend(left.into_iter().map(|dir| io("remove", &dir)(ErrorKind::ResourceBusy.into())));
+        if !out.failed.is_empty() {
+            return Ok(out);
+        }
+        let mut refs = self.store.scan("refs/aynig/")?;
+        refs.retain(|(name, _)| work || !name.as_bytes().starts_with(b"refs/aynig/attempts/"));
+        if !refs.is_empty() {
+            self.repo.git.delete_refs(&self.repo.common_dir, &refs)?;
+        }
+        let keep = (!work).then(|| modules::kept(self.repo));
+        let aynig = self.repo.aynig_dir();
+        let log_folder = logs::folder(self.repo).0;
+        // Only what is ours in a folder of the user's.
+        if !log_folder.starts_with(&aynig) {
+            for path in children_of(&log_folder) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if name == ".gitignore" || name.ends_with(".log") {
+                    self.remove_path(&path, Kind::Log, &mut out);
+                }
+            }
+            let _ = std::fs::remove_dir(&log_folder);
+        }
+        let _ = std::fs::remove_dir(&self.settings.worktree_dir);
+        for path in children_of(&aynig) {
+            let kept = keep.as_ref().is_some_and(|keep| *keep == path && !children_of(keep).is_empty());
+            if !kept {
+                self.remove_path(&path, Kind::Leftover, &mut out);
+            }
+        }
+        let _ = std::fs::remove_dir(&aynig);
+        // As Git does with the last one.
+        let _ = std::fs::remove_dir(self.repo.common_dir.join("worktrees"));
+        Ok(out)
+    }
+
+    /// The slots that there are.
+    fn slots(&self) -> Result<Vec<PathBuf>, RunnerError> {
+        if !self.repo.aynig_dir().exists() && !self.repo.common_dir.join("worktrees").exists() {
+            return Ok(Vec::new());
+        }
+        let pool = self.pool()?;
+        let all = pool.registered().into_iter().map(|number| pool.borrow(number));
+        Ok(all.filter(|slot| slot.exists()).map(|slot| slot.dir().to_owned()).collect())
+    }
+
+    fn remove_path(&self, path: &Path, kind: Kind, out: &mut Collected) {
+        match remove_tree(path) {
+            Ok(()) => out.removed(kind, path.to_owned()),
+            Err(error) => out.failed.push(io("remove", path)(error)),
+        }
+    }
+}
+
+fn children_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
