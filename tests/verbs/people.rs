@@ -168,5 +168,7 @@ fn a_remote_that_is_not_asked_is_named_in_the_hint() {
         let said = run(args).expect(2).stderr;
         assert!(said.contains(&format!("hint: git aynig {} --remote origin\n", args.join(" "))), "{said}");
     }
-    run(&["set-state", "build", "-b", "work", "--remote", "origin"]).expect(0);
+    // Named, it is asked; what is still refused there is a matter of its own.
+    let said = run(&["status", "work", "--remote", "origin"]).expect(0);
+    assert!(said.stdout.starts_with("work  build"), "{said:?}");
 }
