@@ -105,7 +105,12 @@ fn verbs_that_write_ask_no_remote_of_an_untrusted_repository() {
         assert!(said.stderr.contains("not trusted"), "{said:?}");
     }
     assert!(!net.life.shared().join("asked").exists());
-    // Whoever names it asks it.
+    // Whoever names it asks it, with the account's programs; writing to one at a path, whose hooks would run, waits.
+    let said = a.run(&["status", "work", "--remote", "origin"]).expect(0);
+    assert!(said.stdout.contains("build"), "{said:?}");
+    a.run(&["set-state", "build", "-b", "work", "--remote", "origin"]).expect(2);
+    assert!(!net.life.shared().join("asked").exists());
+    net.life.config("aynig.commandsFrom", "branch");
     a.run(&["set-state", "build", "-b", "work", "--remote", "origin"]).expect(0);
     assert!(net.life.shared().join("asked").exists());
 }
