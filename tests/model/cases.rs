@@ -40,6 +40,7 @@ const NO: Faults = Faults {
     delete: 0,
     own: 0,
     fail: 0,
+    deaf: 0,
 };
 
 /// Two runners that judge by dates with a grace of one tick, as the shipped default does.
@@ -93,6 +94,8 @@ pub fn hardened(scale: Scale) -> Vec<Case> {
         case("the same, grace 0", World { grace: 0, ..stopped }, &[]),
         case("a command fails, or declares nothing", date(Faults { fail: 1, ..NO }), &[]),
         case("a command writes its outcome itself", date(Faults { own: 1, ..NO }), &[]),
+        case("a guardian is stopped", date(Faults { deaf: 1, ..NO }), &[]),
+        case("the same, and its runner crashes", date(Faults { deaf: 1, crash: 1, ..NO }), &[]),
         case("a user's commit on top", date(Faults { user_commit: 1, ..NO }), &[]),
         case("a user's trigger on top", date(Faults { user_trigger: 1, ..NO }), &[Q3, Q3h]),
         case("the same, prompt network", prompt, &[Q3, Q3h]),
@@ -163,6 +166,13 @@ pub fn ablations() -> Vec<(Rule, Case)> {
         without(Rule::GiveUp, "no fault", date(NO), &[Q3, Q3h]),
         without(Rule::CheckBeforeStart, "no fault", date(NO), &[Q3, Q3h]),
         without(Rule::DieWithRunner, "a runner crashes", date(Faults { crash: 1, ..NO }), &[Q3, Q3h]),
+        without(Rule::AskGuardian, "a guardian is stopped", date(Faults { deaf: 1, ..NO }), &[Q3, Q3h]),
+        without(
+            Rule::WakeGuardian,
+            "a guardian is stopped, its runner crashes",
+            date(Faults { deaf: 1, crash: 1, ..NO }),
+            &[Q3, Q3h],
+        ),
         without(Rule::StopInTime, "a runner is interrupted", stopped, &[Q3, Q3h]),
         without(Rule::Grace, "clock +1", graceless, &[Q3, Q7]),
         without(Rule::KeepLost, "a user's commit on top", date(Faults { user_commit: 1, ..NO }), &[Q8]),
@@ -173,7 +183,7 @@ pub fn ablations() -> Vec<(Rule, Case)> {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 13] = [
+    pub const ALL: [Rule; 15] = [
         Rule::StrictSwap,
         Rule::NeverCreate,
         Rule::NeverForce,
@@ -183,6 +193,8 @@ impl Rule {
         Rule::GiveUp,
         Rule::CheckBeforeStart,
         Rule::DieWithRunner,
+        Rule::AskGuardian,
+        Rule::WakeGuardian,
         Rule::StopInTime,
         Rule::Grace,
         Rule::KeepLost,
@@ -201,6 +213,8 @@ impl Rule {
             Rule::GiveUp => "a lease is given up before it ends",
             Rule::CheckBeforeStart => "the lease is looked at before the command starts",
             Rule::DieWithRunner => "the command dies with its runner",
+            Rule::AskGuardian => "a guardian that does not answer is killed, and its command with it",
+            Rule::WakeGuardian => "a stopped guardian goes on when its runner dies",
             Rule::StopInTime => "a command that is stopped gets no longer than its lease has left",
             Rule::Grace => "the grace is above the difference between clocks, or foreign leases are observed",
             Rule::KeepLost => "a lost result is kept",

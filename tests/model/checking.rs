@@ -95,8 +95,13 @@ impl World {
                 may(free && left.fail > 0, Step::End(r, Ended::Silent));
                 may(left.own > 0, Step::SetState(r));
                 may(free && left.interrupt > 0, Step::Interrupt(r));
+                may(left.deaf > 0, Step::StopGuardian(r));
+                may(runner.deaf, Step::Notice(r));
             }
-            Phase::Dying => may(true, Step::Die(r)),
+            Phase::Dying => {
+                may(true, Step::Die(r));
+                may(runner.deaf, Step::Notice(r));
+            }
             Phase::Finishing => may(free, Step::Finish(r)),
             Phase::Claiming | Phase::Recovering => {}
         }

@@ -79,6 +79,8 @@ impl World {
             | Step::Die(_)
             | Step::Finish(_)
             | Step::SetState(_)
+            | Step::StopGuardian(_)
+            | Step::Notice(_)
             | Step::Interrupt(_) => None,
         }
     }
@@ -90,7 +92,8 @@ impl World {
         if runner.call == Call::Sent {
             runner.ghost = runner.sent;
         }
-        runner.orphan |= !self.keeps(Rule::DieWithRunner) && runner.command_lives();
+        let ends = if runner.deaf { Rule::WakeGuardian } else { Rule::DieWithRunner };
+        runner.orphan |= !self.keeps(ends) && runner.command_lives();
         runner.up = false;
         runner.paused = false;
         runner.forget();

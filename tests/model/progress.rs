@@ -122,6 +122,7 @@ impl World {
         let step = match (runner.call, runner.phase) {
             _ if !runner.up => Step::Restart(r),
             _ if runner.paused => Step::Resume(r),
+            (_, Phase::Running | Phase::Dying) if runner.deaf => Step::Notice(r),
             (Call::Sent, _) => Step::Deliver(r),
             (Call::Unanswered, _) => Step::Reread(r),
             (Call::None, Phase::Idle) => Step::Evaluate(r),

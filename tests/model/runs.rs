@@ -79,6 +79,19 @@ impl World {
         Some(())
     }
 
+    /// A guardian that does not answer: it is killed, and the command comes to its runner, which ends it.
+    pub(super) fn notice(&self, s: &mut State, r: usize) -> Option<()> {
+        let runner = s.runners[r];
+        let at_work = matches!(runner.phase, Phase::Running | Phase::Dying);
+        if !runner.acts() || !runner.deaf || !at_work || !self.keeps(Rule::AskGuardian) {
+            return None;
+        }
+        let ended = if runner.phase == Phase::Dying { runner.ended } else { Ended::Stopped };
+        self.stop(s, r, ended, Duration::ZERO)?;
+        (s.runners[r].deaf, s.runners[r].phase) = (false, Phase::Finishing);
+        Some(())
+    }
+
     pub(super) fn interrupt(&self, s: &mut State, r: usize) -> Option<()> {
         let runner = s.runners[r];
         if !runner.acts() || runner.phase != Phase::Running || runner.call != Call::None || runner.own {
@@ -221,7 +234,8 @@ fn stands_on(s: &State, commit: u8, lease: u8) -> bool {
 
 pub(super) fn end(s: &mut State, r: usize, ended: Ended) -> Option<()> {
     let runner = &mut s.runners[r];
-    if !runner.acts() || runner.phase != Phase::Running || runner.call != Call::None {
+    // Of a stopped guardian its runner hears of no end.
+    if !runner.acts() || runner.phase != Phase::Running || runner.call != Call::None || runner.deaf {
         return None;
     }
     if ended != Ended::Fresh {
@@ -233,7 +247,16 @@ pub(super) fn end(s: &mut State, r: usize, ended: Ended) -> Option<()> {
     Some(())
 }
 
+/// The command stops its guardian, once.
+pub(super) fn stop_guardian(s: &mut State, r: usize) -> Option<()> {
+    let runner = &mut s.runners[r];
+    let may = runner.phase == Phase::Running && !runner.deaf;
+    s.left.deaf = may.then_some(s.left.deaf).and_then(|left| left.checked_sub(1))?;
+    runner.deaf = true;
+    Some(())
+}
+
 pub(super) fn die(s: &mut State, r: usize) -> Option<()> {
     let runner = &mut s.runners[r];
-    (runner.acts() && runner.phase == Phase::Dying).then(|| runner.phase = Phase::Finishing)
+    (runner.acts() && runner.phase == Phase::Dying && !runner.deaf).then(|| runner.phase = Phase::Finishing)
 }

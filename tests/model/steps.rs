@@ -7,7 +7,7 @@
 
 use crate::properties::Promise;
 use crate::pushes::time_out;
-use crate::runs::{die, end};
+use crate::runs::{die, end, stop_guardian};
 use crate::texts::{self, Of, Text};
 use crate::world::{
     COMMITS, Call, Ended, NONE, Phase, RUNS, Rule, RunInfo, State, TICK, World, elapsed, seconds,
@@ -55,6 +55,10 @@ pub enum Step {
     Pause(u8),
     Resume(u8),
     Interrupt(u8),
+    /// A command stops its guardian.
+    StopGuardian(u8),
+    /// A runner finds that its guardian does not answer.
+    Notice(u8),
     UserCommit,
     UserTrigger,
     Rewind(u8),
@@ -82,6 +86,8 @@ impl World {
             Step::Finish(r) => self.finish(&mut s, r.into()),
             Step::SetState(r) => self.set_state(&mut s, r.into()),
             Step::Interrupt(r) => self.interrupt(&mut s, r.into()),
+            Step::StopGuardian(r) => stop_guardian(&mut s, r.into()),
+            Step::Notice(r) => self.notice(&mut s, r.into()),
             Step::Crash(_)
             | Step::Vanish
             | Step::Restart(_)
@@ -100,7 +106,11 @@ impl World {
     pub(super) fn tick(&self, s: &mut State) -> Option<()> {
         let now = elapsed(s.time);
         for runner in s.runners.iter().filter(|runner| runner.acts()) {
+            let noticed = runner.deaf && self.keeps(Rule::AskGuardian);
             let overdue = match runner.phase {
+                Phase::Running | Phase::Dying if noticed => true,
+                // Nobody ends it, and its runner waits.
+                Phase::Dying if runner.deaf => false,
                 Phase::Running if !runner.own => {
                     let moments = self.moments(runner);
                     let due = self.keeps(Rule::GiveUp) && moments.duty(now, now) == Duty::GiveUp;

@@ -47,6 +47,10 @@ pub enum Rule {
     CheckBeforeStart,
     /// The command dies with its runner.
     DieWithRunner,
+    /// A guardian that does not answer is killed, and its command with it.
+    AskGuardian,
+    /// A stopped guardian goes on when its runner dies.
+    WakeGuardian,
     /// What is stopped gets no longer than its lease has left.
     StopInTime,
     /// The grace is above the skew, or foreign leases are observed.
@@ -75,6 +79,8 @@ pub struct Faults {
     pub own: u8,
     /// A command that ends without success, or without a declaration.
     pub fail: u8,
+    /// A command that stops its guardian.
+    pub deaf: u8,
 }
 
 /// One configuration of the model.
@@ -197,6 +203,8 @@ pub struct Runner {
     pub seen_at: u8,
     /// A command that outlived it.
     pub orphan: bool,
+    /// Its guardian is stopped: nothing that it orders is done, and it hears nothing.
+    pub deaf: bool,
     /// Ticks for which its command went on after the lease was lost.
     pub adrift: u8,
 }
@@ -241,6 +249,7 @@ impl Runner {
             seen: NONE,
             seen_at: 0,
             orphan: false,
+            deaf: false,
             adrift: 0,
         }
     }
