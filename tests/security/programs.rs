@@ -138,6 +138,7 @@ const VERBS: &[(&str, &[&[&str]])] = &[
     ("govern conformance", &[&[]]),
     ("install", &[&["-n", "../pack"], &["../pack"], &["ext::../program"]]),
     ("gc", &[&["-n"], &[]]),
+    ("uninstall", &[&["--dry-run"], &["--force"], &["--force", "--attempts", "--trust"]]),
     ("doctor", &[&[], &["--network"], &["--history"], &["--history", "work"]]),
     ("demo", &[&[]]),
     // What hooks call, which is in no page.
