@@ -21,7 +21,7 @@ pub struct Initialized {
 /// Begins a run: a new `run_id`, status active. A project without a state gets one.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`](super::super::Refusal::NotAllowed) unless the run is idle, or was blocked before
+/// [`Refusal::NotAllowed`] unless the run is idle, or was blocked before
 /// it began; [`GovernedError::Locked`].
 pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
     locked(root, Some(config), |_| {
@@ -51,7 +51,7 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
 /// decisions stay.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`](super::super::Refusal::NotAllowed) unless the run is completed;
+/// [`Refusal::NotAllowed`] unless the run is completed;
 /// [`GovernedError::Locked`].
 pub fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
     locked(root, Some(config), |_| {
@@ -116,8 +116,8 @@ pub struct Reactivated {
 /// again, with one attempt more.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`](super::super::Refusal::NotAllowed),
-/// [`Refusal::AwaitingApproval`](super::super::Refusal::AwaitingApproval), [`GovernedError::StaleState`]
+/// [`Refusal::NotAllowed`],
+/// [`Refusal::AwaitingApproval`], [`GovernedError::StaleState`]
 /// where the run was changed since, [`GovernedError::NoState`], [`GovernedError::Locked`].
 pub fn reactivate_run(
     root: &Root,
