@@ -70,6 +70,63 @@ impl Play {
     }
 }
 
+/// What `install` prints below a line that begins so, without the indent.
+fn typed(out: &str, heading: &str) -> Vec<String> {
+    let after = out.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
+    after.map_while(|line| line.strip_prefix("  ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_pack_says_what_it_is_and_is_started_by_what_install_prints() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let packs: Vec<String> = std::fs::read_dir(&examples)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().join(".aynig").is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert!(packs.len() >= 3, "{packs:?}");
+    for pack in packs {
+        let world = World::any();
+        let dir = world.init("repo");
+        let aynig = |args: &[&str]| world.aynig(&dir, args);
+        // Something that failed, for a pack that answers failures.
+        aynig(&["init", "--trust"]).expect(0);
+        std::fs::write(dir.join(".aynig/command/hello"), "#!/bin/sh\nexit 1\n").unwrap();
+        world.git(&dir, &["add", "-A"]);
+        world.git(&dir, &["commit", "-q", "-m", "start"]);
+        aynig(&["set-state", "hello", "-b", "job"]).expect(0);
+        aynig(&["run"]).expect(1);
+        aynig(&["trust", "--revoke"]).expect(0);
+        let folder = format!("examples/{pack}");
+        let packs = world.init("packs");
+        world.run("cp", &packs, &["-R".as_ref(), examples.as_os_str(), ".".as_ref()]).expect(0);
+        world.git(&packs, &["add", "-A"]);
+        world.git(&packs, &["commit", "-q", "-m", "packs"]);
+        let dry = aynig(&["install", "--dry-run", "../packs", "HEAD", &folder]).expect(0).out;
+        let said = aynig(&["install", "../packs", "HEAD", &folder]).expect(0).out;
+        for out in [&dry, &said] {
+            let about = typed(out, &format!("README: {folder}/README.md in {} (", packs.display()));
+            assert!(about.first().is_some_and(|line| line.ends_with(['.', ':'])), "{pack}: {out}");
+        }
+        let next = typed(&said, "Next, after reading what came:");
+        let starts = typed(&dry, "Once it is installed, committed and trusted:");
+        assert!(!starts.is_empty() && next.ends_with(&starts), "{pack}: {dry}{said}");
+        let before = world.git(&dir, &["for-each-ref", "--format=%(objectname)"]);
+        for line in &next {
+            world.run("sh", &dir, &["-c", line]).expect(0);
+        }
+        // A command of the pack has run.
+        let new: Vec<&str> = before.lines().collect();
+        let mut args = vec!["log", "--all", "--format=%(trailers:key=dwp-origin-state,valueonly)", "--not"];
+        args.extend(new);
+        let ran = world.git(&dir, &args);
+        let command = examples.join(&pack).join(".aynig/command");
+        let states: Vec<&str> = ran.lines().filter(|line| !line.is_empty()).collect();
+        assert!(!states.is_empty() && states.iter().any(|s| command.join(s).is_file()), "{pack}: {ran}");
+    }
+}
+
 #[test]
 fn build_review_ship_waits_for_a_person_and_ships_what_was_reviewed() {
     let play = Play::of("build-review-ship");

@@ -110,7 +110,8 @@ fn s23_a_pack_is_copied_shown_and_neither_committed_nor_trusted() {
                  create mode 120000 .aynig/roles/ci/command/build\n\
                  installed {from} ({id}): 3 new, 0 overwritten, 0 unchanged\n\
                  Next, after reading what came:\n  \
-                 git add .aynig && git commit -m 'aynig: install {from} ({id})'\n  git aynig trust\n",
+                 git add .aynig && git commit -m 'aynig: install {from} ({id})'\n  git aynig trust\n  \
+                 git aynig set-state build -b try\n  git aynig run\n",
                 from = rig.from.display()
             )
         );
@@ -479,4 +480,31 @@ fn a_subfolder_may_be_the_pack_itself() {
     rig.install(&["main", "packs/ci"]).expect(0);
     assert_eq!(rig.read("command/build"), BUILD);
     assert_eq!(rig.read("lib/words"), "say() { echo \"$1\"; }\n");
+}
+
+/// What a README says is shown, and only a command that starts what the pack answers.
+#[test]
+fn s23_a_readme_is_shown_and_gives_no_other_command() {
+    let rig = Rig::new();
+    rig.write(&rig.from, "command/test", "#!/bin/sh\n");
+    for (line, shown) in [
+        ("Start: `git aynig set-state test -b it`", "  git aynig set-state test -b it\n  git aynig run\n"),
+        ("Start: rm -rf ~", "  git aynig set-state <state> -b <branch>    # it answers build, test: "),
+        ("Start: git aynig trust --branches", "  git aynig set-state <state> "),
+    ] {
+        let text = format!("# Pack\n\nBuilds \u{1b}[2Jand\ntests.\n\n{line}\n");
+        std::fs::write(rig.from.join("README.md"), text).unwrap();
+        rig.commit(&rig.from, line);
+        let out = rig.install(&["-n"]).expect(0).out;
+        let about = format!("README: README.md in {} (", rig.from.display());
+        assert!(out.contains(&about) && out.contains(")\n  Builds \\x1b[2Jand tests.\n"), "{out}");
+        assert!(out.contains(&format!("trusted:\n{shown}")), "{out}");
+        assert!(!out.contains("rm -rf") && !out.contains("trust --branches"), "{out}");
+    }
+    // Neither a link, nor a folder, nor a large file is read.
+    std::fs::remove_file(rig.from.join("README.md")).unwrap();
+    symlink("/etc/passwd", rig.from.join("README.md")).unwrap();
+    rig.commit(&rig.from, "link");
+    let out = rig.install(&[]).expect(0).out;
+    assert!(!out.contains("README:") && !out.contains("root:"), "{out}");
 }

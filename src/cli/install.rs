@@ -1,15 +1,18 @@
 //! `install`: copies a workflow pack into `.aynig/` of the working tree; commits and trusts nothing.
 //!
-//! Works out where the pack is, shows what it brings and what it writes over, and says what to type next.
+//! Works out where the pack is, shows what it brings and what it writes over, where its README is, and what to type
+//! next, up to the command that starts its first state.
 //! The work is `store::pack`'s. Implements section 13 (`install`).
 
 use super::args::Install;
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use crate::protocol::text::{escape, escape_block};
+use crate::protocol::name::StateName;
+use crate::protocol::text::{escape, escape_block, shell_word};
 use crate::runner::settings::CommandsFrom;
 use crate::store::pack::place::{Plan, Site};
+use crate::store::pack::readme::{ROLES, Start};
 use crate::store::pack::{Origin, Pack, PackError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -53,19 +56,59 @@ pub fn run(global: &Global, args: &Install) -> Result<i32, Failure> {
         let what = format!("{new} new, {over} overwritten, {} unchanged", plan.unchanged);
         let commit = pack.commit.to_string();
         output::line(&format!("{did} {} ({}): {what}", origin.shown(), &commit[..8]));
-        if changes > 0 && !args.dry_run {
-            next(&session, &origin, &commit[..8])?;
+        if changes > 0 || args.dry_run {
+            next(&session, &origin, &pack, args.dry_run)?;
         }
     }
     Ok(0)
 }
 
-/// What to type next.
-fn next(session: &Session, origin: &Origin, commit: &str) -> Result<(), Failure> {
+/// Where the pack's README is, and what to type next.
+fn next(session: &Session, origin: &Origin, pack: &Pack, dry: bool) -> Result<(), Failure> {
+    let commit = &pack.commit.to_string()[..8];
+    let readme = pack.readme(origin)?;
+    if let Some(readme) = &readme {
+        let path = escape(readme.path.as_bytes());
+        output::line(&format!("README: {path} in {} ({commit})", origin.shown()));
+        let paragraph = readme.paragraph();
+        if !paragraph.is_empty() {
+            output::line(&format!("  {paragraph}"));
+        }
+    }
+    if dry {
+        output::line("Once it is installed, committed and trusted:");
+    } else {
+        output::line("Next, after reading what came:");
+        to_commit(session, origin, pack, commit)?;
+    }
+    match pack.start(readme.as_ref()) {
+        Start::Command { line, ticks } => {
+            output::line(&format!("  {line}"));
+            if ticks {
+                output::line("  git aynig run");
+            }
+        }
+        Start::OneOf(states) => {
+            let states: Vec<&str> = states.iter().map(StateName::as_str).collect();
+            let hint = format!("it answers {}: its README says which comes first", states.join(", "));
+            output::line(&format!("  git aynig set-state <state> -b <branch>    # {hint}"));
+        }
+        Start::Nothing => {}
+    }
+    Ok(())
+}
+
+/// The commands after which what came is committed, and trusted.
+fn to_commit(session: &Session, origin: &Origin, pack: &Pack, commit: &str) -> Result<(), Failure> {
     let subject = format!("aynig: install {} ({commit})", origin.shown());
     let subject = shlex::try_quote(&subject).map_or("'aynig: install a pack'".into(), |q| q.into_owned());
-    output::line("Next, after reading what came:");
-    output::line(&format!("  git add .aynig && git commit -m {subject}"));
+    let lacks = |name: &str| session.repo.work_dir.as_ref().is_some_and(|dir| !dir.join(name).exists());
+    let mut add = "git add .aynig".to_owned();
+    if let Some(roles) = pack.roles().filter(|_| lacks(ROLES)) {
+        output::line(&format!("  cp {} .", shell_word(&[b".aynig/", roles].concat())));
+        add = format!("{add} {ROLES}");
+    }
+    output::line(&format!("  {add} && git commit -m {subject}"));
     if session.config.commands_from()? == CommandsFrom::Nowhere {
         output::line("  git aynig trust");
     }

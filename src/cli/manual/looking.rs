@@ -109,7 +109,12 @@ that stay inside .aynig/; a pack with anything else is refused as a whole, and e
 .aynig/logs/ are left out, and files that only you have stay.
 
 Over anything in .aynig/ that is not committed it is refused, so that 'git restore' brings back whatever was \
-overwritten. Killed at any moment, each file is its old self or its new one.";
+overwritten. Killed at any moment, each file is its old self or its new one.
+
+Then it says where the pack's README is (beside its .aynig/, or in it), its first paragraph, and what to type next: \
+the commit, the trust, and the command that starts the pack. That is the README's line 'Start: git aynig set-state ...' \
+('govern start', 'run'), where it starts what the pack answers and does nothing else; without one, the pack's only \
+state. With --dry-run too.";
 
 /// `install`, sections.
 pub const INSTALL_MORE: &str = "\

@@ -129,7 +129,7 @@ impl Pack {
         self.blob(file.id)
     }
 
-    fn blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
         self.command().verb("cat-file").args(["blob", &id.to_string()]).ok()
     }
 }
@@ -163,15 +163,15 @@ fn fetch_commit(git: &Git, place: &Path, url: &OsStr, id: &str) -> Result<(), St
 }
 
 /// One line of `git ls-tree -r -l -z`.
-struct Entry<'a> {
+pub(super) struct Entry<'a> {
     mode: &'a [u8],
-    id: ObjectId,
-    size: u64,
-    path: &'a [u8],
+    pub(super) id: ObjectId,
+    pub(super) size: u64,
+    pub(super) path: &'a [u8],
 }
 
 impl<'a> Entry<'a> {
-    fn parse(line: &'a [u8]) -> Result<Self, StoreError> {
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, StoreError> {
         let parsed = || {
             let tab = line.iter().position(|b| *b == b'\t')?;
             let mut words = line[..tab].split(|b| *b == b' ').filter(|w| !w.is_empty());
@@ -187,7 +187,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    fn judge(&self) -> Result<Kind, &'static str> {
+    pub(super) fn judge(&self) -> Result<Kind, &'static str> {
         if !self.path.split(|b| *b == b'/').all(is_safe) {
             return Err("a name that is not safe in a working tree");
         }

@@ -10,6 +10,7 @@
 
 mod fetch;
 pub mod place;
+pub mod readme;
 
 use super::StoreError;
 use super::git_command::Git;
