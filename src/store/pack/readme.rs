@@ -76,7 +76,8 @@ impl Pack {
     /// How it is started: as its README says, or by its only state.
     pub fn start(&self, readme: Option<&Readme>) -> Start {
         let states = self.states();
-        let told = readme.and_then(Readme::told).and_then(|told| allowed(&told, &states, self.roles().is_some()));
+        let told =
+            readme.and_then(Readme::told).and_then(|told| allowed(&told, &states, self.roles().is_some()));
         if let Some((line, ticks)) = told {
             return Start::Command { line, ticks };
         }
@@ -97,7 +98,10 @@ impl Pack {
     /// The roles of a governed run that it brings, as a path below `.aynig/`.
     pub fn roles(&self) -> Option<&[u8]> {
         let is = |path: &[u8]| path.rsplit(|b| *b == b'/').next() == Some(ROLES.as_bytes());
-        self.files.iter().find(|file| file.kind == Kind::Plain && is(&file.path)).map(|file| file.path.as_slice())
+        self.files
+            .iter()
+            .find(|file| file.kind == Kind::Plain && is(&file.path))
+            .map(|file| file.path.as_slice())
     }
 
     /// The states that it answers, in any role.
@@ -151,7 +155,9 @@ fn allowed(words: &[String], states: &BTreeSet<StateName>, has_roles: bool) -> O
         ["git", "aynig", "run"] => return Some((words.join(" "), false)),
         _ => return None,
     };
-    let pairs = rest.chunks(2).all(|pair| matches!(pair, [option, value] if options.contains(option) && !value.starts_with('-')));
+    let pairs = rest
+        .chunks(2)
+        .all(|pair| matches!(pair, [option, value] if options.contains(option) && !value.starts_with('-')));
     let quoted: Vec<String> = words.iter().map(|word| shell_word(word.as_bytes())).collect();
     pairs.then(|| (quoted.join(" "), true))
 }
