@@ -12,7 +12,7 @@ use super::{GovernedError, io};
 use crate::supervisor::beneath::{self, BeneathError, Kind, Refusal, found};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where journals are, and what is being written.
@@ -83,11 +83,9 @@ pub(super) fn make_dirs(root: &Root, folder: &Path) -> Result<(), GovernedError>
 pub(super) fn sync_parent(root: &Root, path: &Path) -> Result<(), GovernedError> {
     match path.parent() {
         Some(folder) if root.syncs() => {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let (open, folder) = below(root, folder)?;
             step();
-            let flags = nix::fcntl::OFlag::O_DIRECTORY | nix::fcntl::OFlag::O_NONBLOCK;
-            let opened = File::options().read(true).custom_flags(flags.bits()).open(folder);
-            opened.and_then(|f| f.sync_all()).map_err(io("sync", folder))
+            open.sync(folder).map_err(cannot)
         }
         Some(_) | None => Ok(()),
     }
@@ -200,6 +198,19 @@ pub(super) fn open(root: &Root, path: &Path) -> Result<Option<File>, GovernedErr
     there(open.file(name))
 }
 
+/// Where a link leads, as it says itself.
+pub(super) fn link(root: &Root, path: &Path) -> Result<std::ffi::OsString, GovernedError> {
+    let (open, name) = below(root, path)?;
+    open.link(name).map_err(cannot)
+}
+
+/// True where this name is still that of an opened file.
+pub(super) fn is_same(root: &Root, path: &Path, opened: &File) -> bool {
+    let of = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+    let named = open(root, path).ok().flatten().and_then(|file| of(&file));
+    named.is_some() && named == of(opened)
+}
+
 /// A file's length, 0 where there is none, and whether what is appended must begin a new line.
 pub(super) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError> {
     let Some(mut file) = open(root, path)? else { return Ok((0, false)) };
@@ -224,7 +235,7 @@ pub(super) fn read_within(root: &Root, path: &Path, limit: u64) -> Result<Option
 }
 
 /// The names in a folder, sorted; none where there is no folder.
-pub(super) fn names(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
+pub(crate) fn names(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
     let (open, path) = below(root, folder)?;
     let entries = there(open.list(path, ENTRIES_MAX))?.unwrap_or_default();
     Ok(entries.into_iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect())
@@ -251,6 +262,12 @@ pub(super) fn rename(root: &Root, from: &Path, to: &Path) -> Result<(), Governed
 pub(super) fn remove_file(root: &Root, path: &Path) -> Result<(), GovernedError> {
     let (open, name) = below(root, path)?;
     step();
+    there(open.remove(name)).map(drop)
+}
+
+/// Removes a lock's name: no step of an operation.
+pub(super) fn let_go(root: &Root, path: &Path) -> Result<(), GovernedError> {
+    let (open, name) = below(root, path)?;
     there(open.remove(name)).map(drop)
 }
 

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
@@ -50,6 +49,7 @@ impl LockGuard {
 
 #[derive(Debug)]
 struct Held {
+    root: Root,
     path: PathBuf,
     file: Flock<File>,
 }
@@ -57,8 +57,8 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // Ours alone to remove: the path is still the file that is locked.
-        if is_same(&self.file, &self.path) {
-            let _ = fs::remove_file(&self.path);
+        if disk::is_same(&self.root, &self.path, &self.file) {
+            let _ = disk::let_go(&self.root, &self.path);
         }
     }
 }
@@ -103,7 +103,7 @@ fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError>
         }
         std::thread::sleep(LOOK);
     };
-    let held = Rc::new(Held { path: path.clone(), file });
+    let held = Rc::new(Held { root: root.clone(), path: path.clone(), file });
     write_owner(root, &held)?;
     redo::recover(root)?;
     HELD.with_borrow_mut(|all| all.push((path, Rc::downgrade(&held))));
@@ -123,7 +123,7 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
             Err((_, errno)) => return Err(io("lock", path)(errno.into())),
         };
         // Its holder may have removed it between the opening and the lock.
-        if !is_same(&file, path) {
+        if !disk::is_same(root, path, &file) {
             continue;
         }
         let mut text = String::new();
@@ -131,11 +131,6 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
         let _ = (&mut *file).take(OWNER_MAX).read_to_string(&mut text);
         return Ok((!is_foreign(root, &text)).then_some(file));
     }
-}
-
-fn is_same(file: &File, path: &Path) -> bool {
-    let Ok(ours) = file.metadata() else { return false };
-    fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
 }
 
 /// True for the content of a tool that locks by content alone and is at work now.

@@ -65,6 +65,7 @@ pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};
 pub(crate) use own::{Own, own_paths};
 pub use root::Root;
+pub use staging::stage_turn_result;
 pub(crate) use staging::{is_staged, make_staging, read_prompt, set_aside_result, stage_result};
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,

@@ -124,9 +124,7 @@ pub(super) fn marker(root: &Root, path: &str) -> String {
     let full = root.join(path);
     let digest = match disk::kind(root, &full) {
         Ok(None) => return "deleted".to_owned(),
-        Ok(Some(Kind::Link)) => {
-            std::fs::read_link(&full).ok().map(|target| digest(target.as_os_str().as_encoded_bytes()))
-        }
+        Ok(Some(Kind::Link)) => disk::link(root, &full).ok().map(|target| digest(target.as_encoded_bytes())),
         Ok(Some(Kind::File | Kind::Folder | Kind::Other)) | Err(_) => {
             disk::open(root, &full).ok().flatten().and_then(|file| digest_of(file).ok())
         }

@@ -1,10 +1,10 @@
 //! Where a turn's worker leaves its result, and who else puts one there.
 
-use super::GovernedError;
-use super::disk;
 use super::root::Root;
 use super::state::{Turn, dispatch_folder, get_turn_staging_result_path, is_safe_id};
+use super::{GovernedError, disk, json};
 use crate::supervisor::beneath::Kind;
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Where results go that were not accepted.
@@ -23,7 +23,19 @@ pub fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError
     Ok(path)
 }
 
-/// Puts a result where its turn's is looked for.
+/// Puts a result where [`accept_turn`](super::accept_turn) looks for that of this turn; returns the file.
+///
+/// Written whole, so that nobody reads half of it; below the root, through no link that somebody left there; in the
+/// place of an earlier result. Whether it is a good one is for the acceptance to say.
+///
+/// # Errors
+/// [`GovernedError::UnsafeTurnId`]; [`GovernedError::Outside`] and [`GovernedError::Io`] where it can't be written.
+pub fn stage_turn_result(root: &Root, turn_id: &str, result: &Value) -> Result<PathBuf, GovernedError> {
+    stage_result(root, turn_id, json::page(result).as_bytes())?;
+    place(root, turn_id)
+}
+
+/// The same of bytes, whatever they say.
 ///
 /// # Errors
 /// As [`make_staging`].

@@ -13,7 +13,8 @@ pub use report::{LoopEvent, LoopReport, StopReason, TurnRecord};
 use crate::governed::{
     AcceptOptions, Accepted, Config, GateKind, GovernedError, Rejection, Root, RunStatus, State, Turn,
     accept_turn, approve_completion_gate, approve_phase_gate, assign_turn, get_active_turns,
-    get_turn_staging_result_path, init_run, load_state, mark_run_blocked, reject_turn, write_dispatch_bundle,
+    get_turn_staging_result_path, init_run, load_state, mark_run_blocked, reject_turn, stage_turn_result,
+    write_dispatch_bundle,
 };
 use crate::governed::{Block, BundleOptions};
 use serde_json::Value;
@@ -238,8 +239,8 @@ impl Driver<'_> {
             staging_path: get_turn_staging_result_path(turn.id()),
         };
         match self.callbacks.dispatch(&dispatch) {
-            Ok(Dispatched::Accept(result)) => match self.stage(&dispatch.staging_path, &result) {
-                Ok(()) => self.accept(&turn),
+            Ok(Dispatched::Accept(result)) => match stage_turn_result(self.root, turn.id(), &result) {
+                Ok(_) => self.accept(&turn),
                 Err(error) => {
                     self.stop(StopReason::DispatchError, format!("cannot stage the result: {error}"))
                 }
@@ -266,17 +267,6 @@ impl Driver<'_> {
             }
             Err(error) => self.stop(StopReason::Blocked, error),
         }
-    }
-
-    /// Writes a result whole, so that nobody reads half of it.
-    fn stage(&self, path: &Path, result: &Value) -> std::io::Result<()> {
-        let path = self.root.folder().join(path);
-        let aside = path.with_extension("json.aside");
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        std::fs::write(&aside, format!("{result:#}\n"))?;
-        std::fs::rename(aside, path)
     }
 
     fn record(&mut self, turn: &Turn, accepted: bool, reason: Option<String>) {

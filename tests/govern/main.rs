@@ -2,6 +2,7 @@
 
 mod again;
 mod guarded;
+mod links;
 mod rig;
 mod runs;
 #[path = "../support/mod.rs"]

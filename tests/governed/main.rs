@@ -9,6 +9,7 @@ mod corpus;
 mod hooks;
 mod lifecycle;
 mod limits;
+mod links;
 mod loops;
 mod notify;
 mod prompts;

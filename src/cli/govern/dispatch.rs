@@ -4,7 +4,8 @@
 
 use super::place::Done;
 use crate::governed::{
-    Block, Config, GovernedError, HookOptions, HookPhase, HookStop, Root, Turn, mark_run_blocked, run_hooks,
+    Block, Config, GovernedError, HookOptions, HookPhase, HookStop, Root, Turn, disk, mark_run_blocked,
+    run_hooks,
 };
 use serde_json::json;
 use std::path::Path;
@@ -20,12 +21,7 @@ pub fn stopped(
     turn: &Turn,
     bundle: &Path,
 ) -> Result<Option<HookStop>, GovernedError> {
-    let failed = |source| GovernedError::Io { what: "list", path: bundle.to_owned(), source };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(bundle).map_err(failed)? {
-        files.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
-    }
-    files.sort();
+    let files = disk::names(root, bundle)?;
     let folder = bundle.strip_prefix(root.folder()).unwrap_or(bundle);
     let options = HookOptions {
         run_id: run_id.map(str::to_owned),

@@ -13,7 +13,7 @@ mod tree;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::{OsStr, OsString};
@@ -194,6 +194,12 @@ impl Root {
         Ok(found(look())?.map(|stat| kind_of(&stat)))
     }
 
+    /// Where a link leads, as it says itself: nothing is looked for there.
+    pub fn link(&self, path: &Path) -> Result<OsString, BeneathError> {
+        let (folder, name) = self.place("read", path)?;
+        readlinkat(&folder, name).map_err(|errno| self.io("read", path, errno))
+    }
+
     /// A regular file, to be read.
     pub fn file(&self, path: &Path) -> Result<File, BeneathError> {
         self.open_file("read", path, OFlag::O_RDONLY, Mode::empty())
@@ -269,6 +275,15 @@ impl Root {
             }
         }
         Ok(())
+    }
+
+    /// Syncs a folder (`""` for the root itself): the names in it are on disk then.
+    pub fn sync(&self, path: &Path) -> Result<(), BeneathError> {
+        let folder = self.folder("sync", path)?;
+        // Opened anew: the descriptor at hand may be one that can't be synced.
+        let opened = openat(&folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | SAFE, Mode::empty());
+        let opened = File::from(opened.map_err(|errno| self.io("sync", path, errno))?);
+        opened.sync_all().map_err(|source| self.failed("sync", path, source))
     }
 
     /// Moves a name to another place below, where it replaces what is there as the system does it.

@@ -171,6 +171,20 @@ fn a_listing_is_bounded_and_says_what_each_name_is() {
 }
 
 #[test]
+fn a_link_is_read_and_a_folder_synced_where_they_are() {
+    let (_dir, root) = scene();
+    assert_eq!(root.link(p("link")).unwrap(), "../outside");
+    assert_eq!(root.link(p("link-folder/in")).unwrap_err().refusal(), Some(Refusal::Link));
+    assert!(root.link(p("plain")).is_err());
+    for folder in ["", "sub"] {
+        root.sync(p(folder)).unwrap();
+    }
+    assert_eq!(root.sync(p("link-folder")).unwrap_err().refusal(), Some(Refusal::Link));
+    assert_eq!(root.sync(p("plain")).unwrap_err().refusal(), Some(Refusal::NotFolder));
+    assert!(root.sync(p("none")).unwrap_err().is_missing());
+}
+
+#[test]
 fn a_tree_is_removed_and_nothing_that_its_links_lead_to() {
     let (dir, root) = scene();
     let sub = dir.path().join("root/sub");
