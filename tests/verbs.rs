@@ -10,6 +10,8 @@ mod events;
 mod gc;
 #[path = "verbs/logs.rs"]
 mod logs;
+#[path = "verbs/manual.rs"]
+mod manual;
 #[path = "verbs/misspelt.rs"]
 mod misspelt;
 #[path = "verbs/paste.rs"]

@@ -1,0 +1,124 @@
+//! The examples of the manual pages, typed as they are printed, each in a repository where it has something to do.
+
+use crate::support::world::World;
+use std::path::Path;
+
+/// What is there before each example: a command each of three ways to end, and a branch to work on.
+const REPOSITORY: &str = "\
+git init -q . && git commit -q --allow-empty -m start
+mkdir -p .aynig/command
+printf '#!/bin/sh\\nset -e\\nmake\\necho \"SET_STATE {\\\"state\\\":\\\"review\\\"}\"\\n' >.aynig/command/build
+printf '#!/bin/sh\\necho said >&2; exit 1\\n' >.aynig/command/fail
+chmod +x .aynig/command/*
+git add .aynig && git commit -q -m commands && git branch work && git aynig trust";
+
+/// What an example needs beyond that.
+fn needs(example: &str) -> &'static str {
+    match example {
+        "git aynig set-working -b job --lease 1h" => "git aynig set-state build -b job",
+        "git aynig cancel job" => "git aynig set-state build -b job && git aynig set-working -b job",
+        "git aynig logs --stderr job" | "git aynig logs -f job" => {
+            "git aynig set-state fail -b job && ! git aynig tick job"
+        }
+        "git aynig retry job && git aynig tick job" => {
+            "git aynig set-state build -b job; ! git aynig tick job && git switch -q job && printf 'all:\\n' >Makefile && \
+             git add Makefile && git commit -qm mended && git switch -q main"
+        }
+        "git add .aynig && git commit -m 'aynig: first command'" => {
+            "git aynig trust --revoke; git rm -qr .aynig; git commit -qm none; git aynig init --trust"
+        }
+        "git aynig init --trust" => "git aynig trust --revoke; git rm -qr .aynig; git commit -qm none",
+        "git aynig events job" | "git aynig events --history -n 20 --json job" => {
+            "git aynig set-state build -b job"
+        }
+        "git aynig status --porcelain job" | "git aynig status" => "git aynig set-state build -b job",
+        "git aynig tick --tee --timeout 10m job" | "git aynig tick --dry-run" => {
+            "printf 'all:\\n' >Makefile; git add Makefile; git commit -qm make; git aynig set-state build -b job"
+        }
+        "git aynig doctor --network" => {
+            "git init -q --bare ../hub.git; git config aynig.remote origin; \
+             git remote add origin ../hub.git; git push -q origin main; git aynig trust"
+        }
+        "git aynig doctor --history work" => "git aynig set-state build -b work",
+        "git aynig govern approve-phase -b work" => "git aynig govern start -b work && git aynig run",
+        "git aynig hooks status" | "git aynig hooks uninstall" => "git aynig hooks install",
+        "git aynig govern status -b work" => "git aynig govern start -b work",
+        _ => "true",
+    }
+}
+
+/// Where no network is, its addresses are folders.
+const ADDRESSES: &str = "\
+git init -q ../packs && cd ../packs && git commit -q --allow-empty -m start
+mkdir -p .aynig/command review/.aynig/command
+printf '#!/bin/sh\\n' >.aynig/command/x && cp .aynig/command/x review/.aynig/command/x
+git add -A && git commit -qm packs && git tag v2
+git config --global url.\"$PWD\".insteadOf https://github.com/ada/packs
+git config --global url.\"$PWD\".pushInsteadOf none
+git config --global --add url.\"$PWD\".insteadOf https://example.com/packs.git";
+
+fn sh(world: &World, dir: &Path, script: &str) -> (i32, String) {
+    let said = world.run("sh", dir, &["-c", &format!("exec 2>&1\n{script}")]);
+    (said.code, said.out)
+}
+
+#[test]
+fn every_example_of_a_manual_page_does_what_it_is_there_for() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut typed = 0;
+    for page in std::fs::read_dir(top.join("man")).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        let Some(verb) = name.strip_prefix("git-aynig-").and_then(|n| n.strip_suffix(".1")) else { continue };
+        let world = World::any();
+        let help = world.aynig(&world.root(), &[verb, "--help"]).expect(0).out;
+        let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{verb} has none"));
+        for (nth, example) in examples.lines().map_while(|line| line.strip_prefix("  ")).enumerate() {
+            let dir = world.root().join(format!("{verb}-{nth}"));
+            std::fs::create_dir(&dir).unwrap();
+            let (code, out) = sh(&world, &dir, &format!("set -e\n{REPOSITORY}"));
+            assert_eq!(code, 0, "{example}: {out}");
+            if verb == "govern" {
+                let pack = top.join("examples/govern/.aynig");
+                let copy = format!("cp -R '{}' . && cp .aynig/govern/agentxchain.json .", pack.display());
+                let (code, out) = sh(
+                    &world,
+                    &dir,
+                    &format!("{copy} && git add -A && git commit -qm govern && git branch -qD work"),
+                );
+                assert_eq!(code, 0, "{example}: {out}");
+            }
+            if verb == "install" && nth == 0 {
+                let (code, out) = sh(&world, &dir, ADDRESSES);
+                assert_eq!(code, 0, "{out}");
+                let packs =
+                    format!("cp -R '{}' . && git init -q && git add -A", top.join("examples").display());
+                let (code, out) = sh(
+                    &world,
+                    &dir,
+                    &format!("mkdir ../git-aynig && cd ../git-aynig && {packs} && git commit -qm x"),
+                );
+                assert_eq!(code, 0, "{out}");
+            }
+            let (code, out) = sh(&world, &dir, needs(example));
+            assert_eq!(code, 0, "{example}, before: {out}");
+            let line = match example {
+                // It never ends by itself.
+                "git aynig run --every 30s" => "timeout -s TERM 3 git aynig run --every 30s; [ $? = 124 ]",
+                // Nobody is asked here, and nothing goes without a word.
+                "git aynig uninstall" => "! git aynig uninstall",
+                other if other.contains("| jq ") && !has_jq(&world) => "true",
+                other => other,
+            };
+            // Nothing of a test's is outside of its folder.
+            let (code, out) = sh(&world, &dir, &line.replace("/tmp/", "../"));
+            let broken = out.contains("error:") && example != "git aynig uninstall";
+            assert!(code == 0 && !broken, "{verb}: {example}\n{code}\n{out}");
+            typed += 1;
+        }
+    }
+    assert!(typed >= 40, "{typed}");
+}
+
+fn has_jq(world: &World) -> bool {
+    world.run("sh", &world.root(), &["-c", "command -v jq"]).code == 0
+}
