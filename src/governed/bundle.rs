@@ -5,7 +5,7 @@
 //! it. How a worker is started is not for this room. Implements G1, G3.
 
 use super::events::{self, Kind};
-use super::journal::Change;
+use super::journal::{Change, INDEX};
 use super::json;
 use super::outcome::RESERVED;
 use super::root::Root;
@@ -13,8 +13,6 @@ use super::state::{self, State, Turn, dispatch_folder, get_active_turns, get_tur
 use super::{Config, GovernedError, disk, lock, next, prompt};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-
-const INDEX: &str = ".agentxchain/dispatch/index.json";
 
 /// What a bundle is to be written with.
 #[derive(Debug, Clone, Default)]

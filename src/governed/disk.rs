@@ -113,7 +113,7 @@ fn write(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), GovernedError
 }
 
 /// Writes a whole file: aside, synced, renamed in, its folder synced.
-pub(super) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
+pub(crate) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
     let transactions = root.join(TRANSACTIONS);
     make_dirs(root, &transactions)?;
     if let Some(folder) = path.parent() {

@@ -1,10 +1,11 @@
 //! What an accepted turn leaves behind: its line in the history, its decisions, its section in the talk.
 
-use super::Config;
+use super::journal::RUN_HISTORY;
 use super::json::{self, Object};
 use super::observe::Changes;
+use super::root::Root;
 use super::state::{State, Turn};
-use super::time;
+use super::{Config, GovernedError, lines, time};
 use serde_json::{Value, json};
 
 /// What an acceptance knows of a turn.
@@ -73,6 +74,34 @@ pub(super) fn entry(facts: &Facts<'_>) -> Object {
         put("conflict_resolution", resolution.clone());
     }
     entry
+}
+
+/// The line that sums up a run that is over.
+pub(super) fn run(root: &Root, over: &State) -> Value {
+    let of = |key: &str| over.get(key).cloned().unwrap_or(Value::Null);
+    json!({
+        "schema_version": "0.1",
+        "run_id": of("run_id"),
+        "project_id": of("project_id"),
+        "status": of("status"),
+        "phase": of("phase"),
+        "created_at": of("created_at"),
+        "completed_at": of("completed_at"),
+        "last_completed_turn_id": of("last_completed_turn_id"),
+        "budget_status": of("budget_status"),
+        "phase_gate_status": of("phase_gate_status"),
+        "recorded_at": root.now(),
+    })
+}
+
+/// True where a run has its line.
+pub(super) fn has_run(root: &Root, over: &State) -> Result<bool, GovernedError> {
+    let mut found = false;
+    lines::backwards(root, &root.join(RUN_HISTORY), |record| {
+        found = json::text(&record, "run_id") == over.run_id();
+        !found
+    })?;
+    Ok(found)
 }
 
 fn observed(facts: &Facts<'_>) -> Value {

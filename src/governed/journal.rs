@@ -6,8 +6,8 @@
 
 use super::json::{self, Object};
 use super::root::Root;
-use super::state::State;
-use super::{GovernedError, disk, redo, state};
+use super::state::{RunStatus, State};
+use super::{GovernedError, disk, history, redo, state};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -17,6 +17,8 @@ pub(super) const EVENTS: &str = ".agentxchain/events.jsonl";
 pub(super) const REPO_DECISIONS: &str = ".agentxchain/repo-decisions.jsonl";
 pub(super) const RUN_HISTORY: &str = ".agentxchain/run-history.jsonl";
 pub(super) const TALK: &str = "TALK.md";
+/// Of the bundles of active turns.
+pub(super) const INDEX: &str = ".agentxchain/dispatch/index.json";
 
 /// What one operation does to a project's files.
 #[derive(Debug)]
@@ -123,7 +125,8 @@ impl Change {
     }
 
     /// Does it, all or nothing. The lock is held. Returns the state that was written.
-    pub(super) fn commit(self, root: &Root) -> Result<Option<State>, GovernedError> {
+    pub(super) fn commit(mut self, root: &Root) -> Result<Option<State>, GovernedError> {
+        self.ends(root)?;
         let is_one_file = self.first.is_empty()
             && self.then.is_empty()
             && self.moves.is_empty()
@@ -142,6 +145,23 @@ impl Change {
         let Value::Object(journal) = journal else { return Ok(self.after) };
         redo::redo(root, &journal, &path)?;
         Ok(self.after)
+    }
+
+    /// A run that is completed has its line among the runs, and no turn is dispatched: the index is the same for all.
+    fn ends(&mut self, root: &Root) -> Result<(), GovernedError> {
+        let is_over = |state: &&State| state.status() == Some(RunStatus::Completed);
+        let Some(after) = self.after.as_ref().filter(is_over) else { return Ok(()) };
+        if self.before.as_ref().is_some_and(|before| is_over(&before)) {
+            return Ok(());
+        }
+        if !history::has_run(root, after)? {
+            self.first.push((RUN_HISTORY, json::line(&history::run(root, after))));
+        }
+        if disk::kind(root, &root.join(INDEX))?.is_some() {
+            let none = json!({ "run_id": null, "phase": null, "updated_at": null, "active_turns": {} });
+            self.writes.push((INDEX.to_owned(), json::page(&none)));
+        }
+        Ok(())
     }
 
     fn journal(&self, root: &Root, id: &str) -> Result<Value, GovernedError> {

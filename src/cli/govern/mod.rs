@@ -7,6 +7,7 @@
 pub mod args;
 mod dispatch;
 mod looping;
+mod merges;
 mod next;
 mod people;
 mod place;

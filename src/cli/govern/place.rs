@@ -11,6 +11,7 @@ use super::super::output;
 use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::Where;
+use super::merges;
 use super::next::Next;
 use crate::governed::{
     Config, Context, GovernedError, Root, State, context_here, context_of, load_context, own_paths,
@@ -238,6 +239,7 @@ pub fn settled(acted: Result<Done, GovernedError>) -> Act {
 
 /// The commit that an act is written as. The run's own files are in it whatever rules for ignoring say.
 pub fn declare(root: &Root, next: &Next, done: &Done) -> Result<Declaration, Failure> {
+    merges::follow(root, &done.state).map_err(|e| failure(&e))?;
     let mut paths = own_paths(root).map_err(|e| failure(&e))?;
     paths.extend_from_slice(&done.paths);
     let take = Take { paths, rest: done.rest };

@@ -9,6 +9,7 @@ use super::super::output;
 use super::super::session::{Global, Session};
 use super::super::settings::Flags;
 use super::args::{Start, Where};
+use super::merges;
 use super::next::{Next, TURN};
 use super::place::{self, Done};
 use super::turn::begun;
@@ -30,10 +31,6 @@ exec git aynig govern turn
 ";
 /// What of the run's files is nobody's but a process's at work.
 const IGNORED: &str = "/locks/\n/transactions/\n";
-
-/// How Git merges what two runs append to: both sides' lines.
-const MERGED: &str = "*.jsonl merge=union\n";
-const TALK_MERGED: &str = "/TALK.md merge=union\n";
 
 /// `git aynig govern start`.
 pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
@@ -140,25 +137,8 @@ fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failur
 fn scaffold(root: &Root, config: &Config) -> Result<(), GovernedError> {
     let folder = root.folder().join(".agentxchain");
     disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
-    disk::scaffold(root, &folder.join(".gitattributes"), MERGED, 0o666)?;
-    merges_talk(root)?;
+    merges::logs(root)?;
     commands(root, config.roles())
-}
-
-/// Has Git merge the talk of two runs as it merges their logs, unless the project says how.
-fn merges_talk(root: &Root) -> Result<(), GovernedError> {
-    let path = root.folder().join(".gitattributes");
-    let rules = disk::read(root, &path)?.unwrap_or_default();
-    let rules = String::from_utf8_lossy(&rules);
-    if rules.lines().any(|line| line.contains("TALK.md")) {
-        return Ok(());
-    }
-    let text = if rules.is_empty() || rules.ends_with('\n') {
-        TALK_MERGED.to_owned()
-    } else {
-        format!("\n{TALK_MERGED}")
-    };
-    disk::append(root, &path, &text)
 }
 
 /// A command for each of these roles, where there is none.

@@ -7,7 +7,7 @@ use super::super::next::{Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::root::Root;
 use super::super::state::{self, RunStatus, State};
-use super::super::{Config, GovernedError, limits};
+use super::super::{Config, GovernedError, history, limits};
 use super::locked;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
     })
 }
 
-/// Begins a run after one that is completed: that one is summed up in `run-history.jsonl`; history, ledger and
+/// Begins a run after one that is completed: that one is a line of `run-history.jsonl`; history, ledger and
 /// decisions stay.
 ///
 /// # Errors
@@ -71,23 +71,13 @@ pub fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, Govern
             first_phase: config.first_phase().map(str::to_owned),
         };
         let next = next_state(&fresh, &event)?;
-        let of = |key: &str| old.get(key).cloned().unwrap_or(Value::Null);
-        let record = json!({
-            "schema_version": "0.1",
-            "run_id": of("run_id"),
-            "project_id": of("project_id"),
-            "status": of("status"),
-            "phase": of("phase"),
-            "created_at": of("created_at"),
-            "completed_at": of("completed_at"),
-            "last_completed_turn_id": of("last_completed_turn_id"),
-            "budget_status": of("budget_status"),
-            "phase_gate_status": of("phase_gate_status"),
-            "recorded_at": root.now(),
-        });
-        let line = events::event(root, Kind::RunStarted, &next, None, json!({ "after": of("run_id") }));
-        let change = Change::new("init_run", &old, next.clone());
-        change.append(RUN_HISTORY, json::line(&record)).events(vec![line]).commit(root)?;
+        let line = events::event(root, Kind::RunStarted, &next, None, json!({ "after": old.run_id() }));
+        let mut change = Change::new("init_run", &old, next.clone());
+        // One that was completed by an older version, or by another tool.
+        if !history::has_run(root, &old)? {
+            change = change.append(RUN_HISTORY, json::line(&history::run(root, &old)));
+        }
+        change.events(vec![line]).commit(root)?;
         Ok(Initialized { state: next })
     })
 }

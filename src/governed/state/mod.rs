@@ -5,6 +5,7 @@
 //! change, never by a read. [`check`] holds the invariants that `load_state` promises.
 
 mod check;
+mod layout;
 mod migrate;
 mod status;
 mod turn;
@@ -227,5 +228,5 @@ pub(super) fn require(root: &Root) -> Result<State, GovernedError> {
 }
 
 pub(super) fn write(root: &Root, state: &State) -> Result<(), GovernedError> {
-    disk::write_whole(root, &root.join(STATE), json::page(&state.to_value()).as_bytes())
+    disk::write_whole(root, &root.join(STATE), layout::page(state).as_bytes())
 }

@@ -1,0 +1,44 @@
+//! How Git merges the files of two runs: rules for any Git, without a driver of ours.
+//!
+//! What runs append to takes both sides' lines. So does the state of a run that is completed, whose file is laid out
+//! for that; of a run that is under way a person chooses, as of any conflict: the rule for it stands in
+//! `.gitattributes` only while it holds. Implements G15.
+
+use crate::governed::{GovernedError, Root, RunStatus, State, disk};
+use std::path::Path;
+
+const FILE: &str = ".agentxchain/.gitattributes";
+const MERGED: &str = "*.jsonl merge=union\n/.gitattributes merge=union\n";
+const STATE_MERGED: &str = "/state.json merge=union";
+const TALK_MERGED: &str = "/TALK.md merge=union";
+
+/// Has Git merge logs and talk, unless the project says how.
+pub fn logs(root: &Root) -> Result<(), GovernedError> {
+    disk::scaffold(root, &root.folder().join(FILE), MERGED, 0o666)?;
+    let path = root.folder().join(".gitattributes");
+    let rules = read(root, &path)?.unwrap_or_default();
+    if rules.lines().any(|line| line.contains("TALK.md")) {
+        return Ok(());
+    }
+    let between = if rules.is_empty() || rules.ends_with('\n') { "" } else { "\n" };
+    disk::append(root, &path, &format!("{between}{TALK_MERGED}\n"))
+}
+
+/// Has Git merge the state while the run is completed, and only then.
+pub fn follow(root: &Root, state: &State) -> Result<(), GovernedError> {
+    let path = root.folder().join(FILE);
+    let is_over = state.status() == Some(RunStatus::Completed);
+    let found = read(root, &path)?;
+    let rules = found.clone().unwrap_or_else(|| if is_over { MERGED.to_owned() } else { String::new() });
+    let mut lines: Vec<&str> = rules.lines().filter(|line| *line != STATE_MERGED).collect();
+    lines.extend(is_over.then_some(STATE_MERGED));
+    let wanted: String = lines.into_iter().map(|line| format!("{line}\n")).collect();
+    if wanted == found.unwrap_or_default() {
+        return Ok(());
+    }
+    disk::write_whole(root, &path, wanted.as_bytes())
+}
+
+fn read(root: &Root, path: &Path) -> Result<Option<String>, GovernedError> {
+    Ok(disk::read(root, path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
