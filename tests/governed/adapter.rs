@@ -365,3 +365,48 @@ fn the_coordinator_is_asked() {
     let satisfied = json!({ "status": "satisfied" });
     project("named_decisions", "a", json!([]), satisfied, json!([]));
 }
+
+/// A review that objects to nothing: at the last stage, by this name, in the corpus's own words; and no error where
+/// the rule is off, or somebody else's.
+#[test]
+fn a_review_without_objections_breaks_the_rule_of_challenges() {
+    let validated = |challenge: Option<bool>, role: &str, objections: Value, stage: Value| {
+        let mut config = config();
+        if let Some(challenge) = challenge {
+            config["rules"] = json!({ "challenge_required": challenge });
+        }
+        let setup = json!({
+            "config": config,
+            "state": {
+                "status": "active", "phase": "build", "run_id": "run_1",
+                "active_turns": { "turn_1": { "role": role, "runtime_id": "manual", "assigned_sequence": 1 } },
+            },
+        });
+        let kind = if role == "qa" { "review" } else { "workspace" };
+        let result = json!({
+            "schema_version": "1.0", "run_id": "run_1", "turn_id": "turn_1", "role": role, "runtime_id": "manual",
+            "status": "completed", "summary": "done", "decisions": [], "objections": objections,
+            "files_changed": [], "verification": { "status": "pass" }, "artifact": { "type": kind },
+            "proposed_next_role": stage,
+        });
+        judge("validate_turn_result", setup, json!({ "turn_result": result }), json!({ "result": "nothing" }))
+            .0["actual"]
+            .clone()
+    };
+    for challenge in [None, Some(true)] {
+        let actual = validated(challenge, "qa", json!([]), json!("human"));
+        assert_eq!(actual["error_type"], "challenge_requirement_violated", "{actual}");
+        assert_eq!(actual["failed_stage"], "protocol", "{actual}");
+        assert_eq!(actual["error_detail"], "review_only role must raise at least one objection", "{actual}");
+    }
+    // A stage before it comes first.
+    let early = validated(None, "qa", json!([{ "id": "OBJ-1" }]), json!("human"));
+    assert_eq!(early["failed_stage"], "schema", "{early}");
+    let one = json!([{ "id": "OBJ-001", "severity": "low", "statement": "s" }]);
+    for (challenge, role, objections) in
+        [(None, "qa", one), (Some(false), "qa", json!([])), (None, "dev", json!([]))]
+    {
+        let actual = validated(challenge, role, objections, json!("human"));
+        assert_eq!(actual["result"], "success", "{actual}");
+    }
+}

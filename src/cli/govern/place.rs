@@ -93,7 +93,8 @@ pub fn change(
     change_or_begin(global, place, false, act)
 }
 
-/// The same; a local branch that is not there is made at HEAD where `may_create`.
+/// The same; a local branch that is not there is made at HEAD where `may_create`, and what the configuration asks
+/// for in vain is said.
 pub fn change_or_begin(
     global: &Global,
     place: &Where,
@@ -144,6 +145,9 @@ fn acted(
         let context = self::folder(folder)?;
         let done = settled(act(&context.root, &context.config))?;
         let next = done.next(&context.config);
+        if may_create {
+            warn(global, &context.warnings);
+        }
         show(global, place.json, &done, &next, None);
         return done.failure.map_or(Ok(0), Err);
     }
@@ -158,8 +162,11 @@ fn acted(
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let branch = session.branch_or_current(place.branch.as_deref(), "govern <verb> -b <branch>")?;
     let mut kept: Option<(Done, Next)> = None;
+    let mut warnings = Vec::new();
     let written = runner.edit(&branch, may_create, |dir| {
-        let (root, config) = project(&runner, &branch, dir)?;
+        let context = project(&runner, &branch, dir)?;
+        let (root, config) = (context.root, context.config);
+        warnings = context.warnings;
         let done = settled(act(&root, &config))?;
         let next = done.next(&config);
         let declared = declare(&root, &next, &done);
@@ -170,9 +177,19 @@ fn acted(
         chain::as_the_hook_would(&session, &settings, &branch)?;
     }
     let Some((done, next)) = kept else { return Ok(0) };
+    if may_create {
+        warn(global, &warnings);
+    }
     read_back(&runner, &written, &done)?;
     show(global, place.json, &done, &next, Some(&written));
     done.failure.map_or(Ok(0), Err)
+}
+
+/// Says what a configuration asks for and nothing here does, to whoever begins a run with it.
+pub fn warn(global: &Global, warnings: &[String]) {
+    for warning in warnings.iter().filter(|_| !global.quiet) {
+        output::note(&format!("warning: {PROJECT}: {}", escape(warning.as_bytes())));
+    }
 }
 
 /// Makes sure that what was written is what a reader finds.
@@ -200,14 +217,13 @@ fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), 
 ///
 /// # Errors
 /// No or an unusable configuration on the trusted ref.
-pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Root, Config), Failure> {
+pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Context, Failure> {
     let root = Root::new(dir);
     let from = match &runner.settings.commands_from {
         CommandsFrom::Ref(from) => from,
         CommandsFrom::Branch | CommandsFrom::Nowhere => {
             // The branch's own, and no other that a folder above may have.
-            let context = context_here(&root).map_err(|e| failure(&e))?;
-            return Ok((context.root, context.config));
+            return context_here(&root).map_err(|e| failure(&e));
         }
     };
     let shown = escape(from.short());
@@ -216,8 +232,7 @@ pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<(Roo
             .hint(format!("git switch {} && git add {PROJECT} && git commit", shell_word(from.short())))
     })?;
     let from = format!("{shown}:{PROJECT}");
-    let context = context_of(&root, &bytes, Path::new(&from)).map_err(|e| failure(&e))?;
-    Ok((root, context.config))
+    context_of(&root, &bytes, Path::new(&from)).map_err(|e| failure(&e))
 }
 
 /// An act that failed but was written down, as a change; any other failure changed nothing.

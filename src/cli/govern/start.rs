@@ -35,7 +35,7 @@ const IGNORED: &str = "/locks/\n/transactions/\n";
 /// `git aynig govern start`.
 pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     if args.place.root.is_some() {
-        return place::change(global, &args.place, |root, config| {
+        return place::change_or_begin(global, &args.place, true, |root, config| {
             begin(root, config, args.role.as_deref(), false)
         });
     }
@@ -117,7 +117,7 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
 
 /// The roles that no command on the trusted ref answers.
 fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failure> {
-    let (_, config) = place::project(runner, from, Path::new("."))?;
+    let config = place::project(runner, from, Path::new("."))?.config;
     let id =
         runner.store.known_tip(from)?.ok_or_else(|| Failure::fatal(format!("'{from}' does not exist")))?;
     let tip: Tip = runner.store.read_commit(id)?.into();

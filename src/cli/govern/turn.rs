@@ -77,7 +77,8 @@ fn scene(global: &Global, args: &Args) -> Result<(Root, Config, Option<String>),
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let here = std::env::current_dir()
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
-    let (root, config) = place::project(&runner, &inside.branch, &here)?;
+    let context = place::project(&runner, &inside.branch, &here)?;
+    let (root, config) = (context.root, context.config);
     Ok((root, config, Some(inside.run_id)))
 }
 

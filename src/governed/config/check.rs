@@ -135,15 +135,11 @@ fn role(id: &str, role: &Value, runtimes: &Object, found: &mut Vec<Problem>) {
 /// What a runtime can't do, no role may be asked to.
 fn binding(place: &str, authority: Option<Authority>, runtime: &Object, found: &mut Vec<Problem>) {
     let said = json::object(runtime, "capabilities").and_then(|c| c.get("can_write_files"));
-    let said = match said {
-        Some(Value::Bool(said)) => Some(*said),
-        Some(Value::String(said)) => match said.as_str() {
-            "direct" => Some(true),
-            "proposal_only" | "none" => Some(false),
-            // What the runtime decides, or nobody knows: its type counts.
-            _ => None,
-        },
-        Some(Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => None,
+    let said = match said.and_then(Value::as_str) {
+        Some("direct") => Some(true),
+        Some("proposal_only") => Some(false),
+        // 'tool_defined' or 'unknown': its type counts. Anything else is refused with the runtime.
+        Some(_) | None => None,
     };
     let kind = json::text(runtime, "type").unwrap_or_default();
     match (authority, kind) {

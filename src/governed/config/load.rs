@@ -2,7 +2,7 @@
 
 use super::super::root::Root;
 use super::super::{GovernedError, disk, observe};
-use super::{Config, Object, check, json};
+use super::{Config, Object, check, json, keys};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,8 @@ pub struct Context {
     pub config: Config,
     /// The version of the format: 4.
     pub version: u64,
+    /// What the file asks for and nothing here does: a sentence for each key, to be told once.
+    pub warnings: Vec<String>,
 }
 
 /// Finds the project that a folder is in and loads its configuration; writes nothing.
@@ -77,8 +79,8 @@ fn checked(bytes: &[u8], path: PathBuf, folder: Option<&Path>, root: Root) -> Re
     if !errors.is_empty() {
         return Err(GovernedError::InvalidConfig { path, errors });
     }
-    let config = Config(normalized(object));
-    Ok(Context { root, config, raw_config: raw, version: 4 })
+    let (config, warnings) = (Config(normalized(object)), keys::told(&raw));
+    Ok(Context { root, config, raw_config: raw, version: 4, warnings })
 }
 
 /// The form that operations receive: defaults filled in, a role's runtime resolved, nothing dropped.
@@ -107,15 +109,7 @@ fn normalized(raw: &Object) -> Object {
     put("budget", or("budget", Value::Null));
     put("retention", or("retention", json!({})));
     put("rules", Value::Object(rules));
-    put(
-        "files",
-        json!({
-            "talk": "TALK.md",
-            "history": ".agentxchain/history.jsonl",
-            "state": ".agentxchain/state.json",
-            "log": null,
-        }),
-    );
+    put("files", files());
     put(
         "compat",
         json!({ "next_owner_source": "state-json", "lock_based_coordination": false, "original_version": 4 }),
@@ -124,6 +118,16 @@ fn normalized(raw: &Object) -> Object {
         config.entry(key.clone()).or_insert_with(|| value.clone());
     }
     config
+}
+
+/// Where the files of a run are, in every project.
+pub(super) fn files() -> Value {
+    json!({
+        "talk": "TALK.md",
+        "history": ".agentxchain/history.jsonl",
+        "state": ".agentxchain/state.json",
+        "log": null,
+    })
 }
 
 fn roles(raw: &Object) -> Object {

@@ -5,6 +5,7 @@
 //! the phases. What is checked is in [`check`], the parts of other tools' in [`parts`].
 
 pub(crate) mod check;
+mod keys;
 mod load;
 mod parts;
 

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 const RUNTIMES: [&str; 5] = ["manual", "local_cli", "api_proxy", "mcp", "remote_agent"];
 
+/// What a runtime may say of how it writes files, in the format's published schema.
+const WRITES: [&str; 4] = ["direct", "proposal_only", "tool_defined", "unknown"];
+
 pub(super) fn runtimes(runtimes: &Object, found: &mut Vec<Problem>) {
     for (id, runtime) in runtimes {
         let place = format!("runtimes.{id}");
@@ -27,6 +30,12 @@ pub(super) fn runtimes(runtimes: &Object, found: &mut Vec<Problem>) {
                 positive(runtime, &["timeout_ms"], &mut wrong);
             }
             _ => wrong("type", &format!("be one of {}", RUNTIMES.join(", "))),
+        }
+        let capabilities = json::object(runtime, "capabilities");
+        if let Some(said) = capabilities.and_then(|all| all.get("can_write_files"))
+            && !said.as_str().is_some_and(|said| WRITES.contains(&said))
+        {
+            wrong("capabilities.can_write_files", &format!("be one of {}", WRITES.join(", ")));
         }
         if runtime.get("headers").is_some_and(|headers| !is_text_map(headers)) {
             wrong("headers", "hold strings");

@@ -1,0 +1,157 @@
+//! Every key of the format, and what becomes of it here: kept, refused by name, or told once by name.
+//!
+//! What people's projects carry and nothing here does is no reason to refuse them; it is said, by [`told`], to
+//! whoever begins a run. A key whose breach would be somebody's approval or code is refused instead (in [`super::check`]
+//! and [`super::parts`]). A pattern's `*` is any name or place in a list; what is below a row is that row's.
+//! Implements G16.
+
+use serde_json::{Value, json};
+
+/// What becomes of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It holds, or is what it says: a name, a text that workers are told, a choice that is the only one here.
+    Kept,
+    /// It is an error where it is said.
+    Refused,
+    /// Nothing does it; why.
+    Told(&'static str),
+}
+use Fate::{Kept, Refused, Told};
+
+const NO_DAEMON: &str = "nothing stays running here that could";
+const NO_WATCH: &str = "timeouts.per_turn_minutes and routing.<phase>.timeout_minutes end a worker";
+const THEIRS: &str = "such a turn waits for a worker of your own, which may go by it";
+const OTHERS: &str = "it belongs to other tools of the format";
+const DECLARED: &str = "it is a description";
+
+const KEYS: &[(&str, Fate)] = &[
+    ("schema_version", Kept),
+    ("template", Kept),
+    ("project.id", Kept),
+    ("project.name", Kept),
+    ("project.goal", Kept),
+    ("project.default_branch", Kept),
+    ("roles.*.title", Kept),
+    ("roles.*.mandate", Kept),
+    ("roles.*.write_authority", Kept),
+    ("roles.*.decision_authority", Kept),
+    ("roles.*.runtime", Kept),
+    ("roles.*.declared_file_scope", Told("what a turn may change is its write_authority's to say")),
+    ("runtimes.*.type", Kept),
+    ("runtimes.*.command", Kept),
+    ("runtimes.*.args", Kept),
+    ("runtimes.*.prompt_transport", Kept),
+    ("runtimes.*.cwd", Told("workers are started in the project's folder")),
+    ("runtimes.*.startup_watchdog_ms", Told(NO_WATCH)),
+    ("runtimes.*.startup_heartbeat_ms", Told(NO_WATCH)),
+    ("runtimes.*.liveness_heartbeat_ms", Told(NO_WATCH)),
+    ("runtimes.*.capabilities.can_write_files", Kept),
+    ("runtimes.*.capabilities.proposal_support", Told(DECLARED)),
+    ("runtimes.*.capabilities.workflow_artifact_ownership", Told(DECLARED)),
+    ("runtimes.*.provider", Told(THEIRS)),
+    ("runtimes.*.model", Told(THEIRS)),
+    ("runtimes.*.auth_env", Told(THEIRS)),
+    ("runtimes.*.base_url", Told(THEIRS)),
+    ("runtimes.*.context_window_tokens", Told(THEIRS)),
+    ("runtimes.*.max_output_tokens", Told(THEIRS)),
+    ("runtimes.*.retry_policy", Told(THEIRS)),
+    ("runtimes.*.preflight_tokenization", Told(THEIRS)),
+    ("runtimes.*.transport", Told(THEIRS)),
+    ("runtimes.*.url", Told(THEIRS)),
+    ("runtimes.*.headers", Told(THEIRS)),
+    ("runtimes.*.tool_name", Told(THEIRS)),
+    ("runtimes.*.timeout_ms", Told(THEIRS)),
+    ("routing.*.entry_role", Kept),
+    ("routing.*.allowed_next_roles", Kept),
+    ("routing.*.exit_gate", Kept),
+    ("routing.*.max_concurrent_turns", Kept),
+    ("routing.*.timeout_minutes", Kept),
+    ("routing.*.timeout_action", Kept),
+    ("gates.*.requires_files", Kept),
+    ("gates.*.requires_verification_pass", Kept),
+    ("gates.*.requires_human_approval", Kept),
+    // No gate is approved but by people.
+    ("gates.*.credentialed", Kept),
+    ("gates.*.gate_actions", Refused),
+    ("hooks", Kept),
+    ("notifications.webhooks", Kept),
+    ("notifications.approval_sla", Told(NO_DAEMON)),
+    ("notifications.local", Told(NO_DAEMON)),
+    ("budget.per_turn_max_usd", Kept),
+    ("budget.per_run_max_usd", Kept),
+    ("budget.on_exceed", Kept),
+    ("budget.cost_rates", Told("a turn costs what its result says")),
+    ("rules.challenge_required", Kept),
+    ("rules.max_turn_retries", Kept),
+    ("rules.max_deadlock_cycles", Told("a run ends by turns, budget and time")),
+    ("policies", Kept),
+    // Of it only 'auto_approve' is not done, and refused.
+    ("approval_policy", Kept),
+    ("timeouts", Kept),
+    ("workflow_kit.phases.*.artifacts", Kept),
+    ("workflow_kit.phases.*.template", Told("name the artifacts themselves")),
+    ("prompts", Told("a role is told its mandate")),
+    ("files", Told("their places are fixed")),
+    ("retention", Told("history is Git's")),
+    ("schedules", Told(NO_DAEMON)),
+    ("run_loop.max_turns", Kept),
+    ("run_loop", Told(OTHERS)),
+    ("mission_planner", Told(OTHERS)),
+    ("gate_semantic_coverage_mode", Told(OTHERS)),
+    ("intent_coverage_mode", Told(OTHERS)),
+];
+
+/// What a raw configuration says and nothing here does, by name: one sentence each, in the order of the table.
+pub(super) fn told(raw: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    for (pattern, fate) in KEYS {
+        let why = match fate {
+            Told(why) => why,
+            Kept | Refused => continue,
+        };
+        let segments: Vec<&str> = pattern.split('.').collect();
+        let mut found = Vec::new();
+        find(raw, &segments, String::new(), &mut found);
+        let spoken = found.into_iter().filter(|(path, value)| says(pattern, path, value));
+        all.extend(spoken.map(|(path, _)| format!("'{path}' is not enforced: {why}")));
+    }
+    all
+}
+
+/// The values at a pattern, with their paths.
+fn find<'v>(value: &'v Value, segments: &[&str], path: String, found: &mut Vec<(String, &'v Value)>) {
+    let Some((first, rest)) = segments.split_first() else { return found.push((path, value)) };
+    for (name, value) in value.as_object().into_iter().flatten() {
+        if *first == "*" || first == name {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            find(value, rest, path, found);
+        }
+    }
+}
+
+/// True for a value that asks for something, and for other than what holds anyway.
+fn says(pattern: &str, path: &str, value: &Value) -> bool {
+    let asks = match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Bool(true) | Value::Number(_) => true,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(all) => !all.is_empty(),
+        // Of a part that has rows of its own the rest is asked about.
+        Value::Object(all) => {
+            let is_off = all.get("enabled") == Some(&Value::Bool(false));
+            let below = |key: &String| KEYS.iter().any(|(row, _)| *row == format!("{path}.{key}"));
+            !is_off && all.keys().any(|key| !below(key))
+        }
+    };
+    let same = match pattern {
+        "runtimes.*.cwd" => value == ".",
+        "rules.max_deadlock_cycles" => *value == json!(2),
+        "files" => {
+            let fixed = super::load::files();
+            value.as_object().is_some_and(|all| all.iter().all(|(key, value)| fixed.get(key) == Some(value)))
+        }
+        _ => false,
+    };
+    asks && !same
+}
