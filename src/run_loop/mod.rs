@@ -52,6 +52,8 @@ pub enum Dispatched {
     Reject(String),
     /// Nothing can be done without a person: the run is blocked on `dispatch:<detail>`.
     Blocked(String),
+    /// The run was blocked meanwhile, for this reason, and its state says on what: the loop ends.
+    BlockedAlready(String),
 }
 
 /// What the loop asks its caller.
@@ -248,6 +250,10 @@ impl Driver<'_> {
             Ok(Dispatched::Staged) => self.accept(&turn),
             Ok(Dispatched::Reject(reason)) => self.reject(&turn, "dispatch", Vec::new(), &reason),
             Ok(Dispatched::Blocked(detail)) => self.block(&turn, &detail),
+            Ok(Dispatched::BlockedAlready(reason)) => {
+                self.record(&turn, false, Some(reason.clone()));
+                self.stop(StopReason::Blocked, reason)
+            }
             Err(failure) => self.stop(StopReason::DispatchError, format!("dispatch failed: {failure}")),
         }
     }

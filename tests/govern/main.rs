@@ -2,6 +2,7 @@
 
 mod again;
 mod guarded;
+mod limits;
 mod links;
 mod rig;
 mod runs;

@@ -105,7 +105,7 @@ fn a_worker_that_fails_each_time_blocks_the_run_until_somebody_unblocks_it() {
     let blocked = state(&life);
     assert_eq!(blocked["blocked_reason"]["category"], "retries_exhausted");
     let detail = blocked["blocked_reason"]["recovery"]["detail"].as_str().unwrap();
-    assert!(detail.contains("its worker failed (exit status: 3)"), "{detail}");
+    assert!(detail.contains("its worker failed (exited with status 3)"), "{detail}");
     let status = govern(&life, &["status", "-b", "work"]).expect(0);
     assert!(status.stdout.contains("govern unblock -b work"), "{status:?}");
     worker(&life, "exit 0");

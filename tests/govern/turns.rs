@@ -77,7 +77,9 @@ result '"whole.txt"' workspace human"#;
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["tick", "work"]).expect(0);
     assert_eq!(life.state("work"), "turn/dev");
-    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("its worker failed (exit status: 7)"));
+    assert!(
+        life.git(&["log", "-1", "--format=%B", "work"]).contains("its worker failed (exited with status 7)")
+    );
     life.run(&["tick", "work"]).expect(0);
     let history = lines(&show(&life, ".agentxchain/history.jsonl"));
     assert_eq!(history[0]["observed_artifact"]["files_changed"], json!(["whole.txt"]));

@@ -7,9 +7,11 @@ use super::super::session::Global;
 use super::args::Loop;
 use super::dispatch;
 use super::next::role_after;
-use super::place::folder;
-use super::worker::{Guarded, Worker};
-use crate::governed::{Config, GateKind, State, is_staged, make_staging, read_prompt};
+use super::place::{self, folder};
+use super::worker::{self, Guarded, Worked, Worker};
+use crate::governed::{
+    Config, GateKind, State, is_staged, load_state, make_staging, out_of_time, read_prompt, set_aside_result,
+};
 use crate::protocol::text::escape;
 use crate::run_loop::{self, Callbacks, Dispatch, Dispatched, LoopEvent, LoopOptions, run_loop};
 use serde_json::json;
@@ -29,7 +31,11 @@ impl Callbacks for Answers<'_> {
     fn dispatch(&mut self, dispatch: &Dispatch<'_>) -> Result<Dispatched, run_loop::Failure> {
         let prompt = read_prompt(dispatch.root, dispatch.turn.id())?;
         let role = dispatch.turn.role();
-        let worker = Worker::of(self.worker, dispatch.config, role, &prompt).map_err(|f| f.message)?;
+        if let Some(refused) = worker::beside(dispatch.root, dispatch.state, role) {
+            return Err(refused.message.into());
+        }
+        let worker = Worker::of(self.worker, dispatch.config, role, &prompt, worker::KILL_GRACE);
+        let worker = worker.map_err(|f| f.message)?;
         let Some(worker) = worker else {
             return Ok(Dispatched::Blocked(format!("{role} has a worker of its own")));
         };
@@ -39,13 +45,21 @@ impl Callbacks for Answers<'_> {
             return Ok(Dispatched::Blocked(format!("hook '{}' said no: {}", stop.hook_name, stop.message)));
         }
         make_staging(dispatch.root, dispatch.turn.id())?;
-        let guarded = Guarded::before(root, config, dispatch.state, turn.id())?;
-        let ended =
-            worker.run(dispatch.root, dispatch.state, dispatch.turn, &prompt).map_err(|f| f.message)?;
-        if let Some(meddled) = guarded.after(root)?.into_iter().next() {
+        let guarded = Guarded::before(root, turn.id())?;
+        let ended = worker.run(root, config, dispatch.state, turn).map_err(|f| f.message)?;
+        let meddled = guarded.after(root)?;
+        let ended = match ended {
+            Worked::OutOfTime(time) => {
+                let why = out_of_time(root, config, turn.id(), &time).to_string();
+                set_aside_result(root, turn)?;
+                return Ok(Dispatched::BlockedAlready(why));
+            }
+            Worked::Ended(ended) => ended,
+        };
+        if let Some(meddled) = meddled.into_iter().next() {
             return Ok(Dispatched::Reject(meddled));
         }
-        Ok(match (ended.success(), is_staged(root, turn.id())?) {
+        Ok(match (ended.is_success(), is_staged(root, turn.id())?) {
             (false, _) => Dispatched::Reject(format!("its worker failed ({ended})")),
             (true, false) => Dispatched::Reject("the worker left no result".to_owned()),
             (true, true) => Dispatched::Staged,
@@ -67,6 +81,10 @@ impl Callbacks for Answers<'_> {
 /// `git aynig govern loop`.
 pub fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
     let context = folder(&args.root)?;
+    // Whoever began the run has heard it.
+    if !load_state(&context.root, &context.config).is_ok_and(|state| state.run_id().is_some()) {
+        place::warn(global, &context.warnings);
+    }
     let mut answers =
         Answers { worker: &args.worker, approve: args.approve, quiet: global.quiet || args.json };
     let options = LoopOptions { max_turns: Some(args.max_turns), reject_invalid: true };

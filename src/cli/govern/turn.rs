@@ -15,11 +15,11 @@ use super::dispatch;
 use super::next::{Next, TURN, is_dispatchable};
 use super::people::accepted_as;
 use super::place::{self, Act, Done, failure, settled};
-use super::worker::{Guarded, Worker};
+use super::worker::{self, Guarded, Worked, Worker};
 use crate::governed::{
     AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Rejection, Root, RunStatus, State, Turn,
-    accept_turn, assign_turn, get_active_turns, init_run, is_staged, load_state, make_staging, read_prompt,
-    reject_turn, set_aside_result, write_dispatch_bundle,
+    accept_turn, assign_turn, get_active_turns, init_run, is_staged, load_state, make_staging, out_of_time,
+    read_prompt, reject_turn, set_aside_result, write_dispatch_bundle,
 };
 use crate::protocol::declaration::{LINE_PREFIX, Rest};
 use crate::runner::Silent;
@@ -28,11 +28,11 @@ use crate::store::beneath;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitStatus;
+use std::time::Duration;
 
 /// `git aynig govern turn`.
 pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
-    let (root, config, run_id) = scene(global, args)?;
+    let Scene { root, config, run_id, grace } = scene(global, args)?;
     let role = match &args.role {
         Some(role) => role.clone(),
         None => answered_role()?,
@@ -43,6 +43,7 @@ pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
         role: &role,
         worker: &args.worker,
         run_id: run_id.as_deref(),
+        grace,
     };
     let done = turning.run()?;
     let declared = place::declare(&root, &done.next(&config), &done)?.to_json();
@@ -58,11 +59,19 @@ fn declare_over(declared: &str) -> Result<(), Failure> {
     folder.replace(name, declared.as_bytes(), 0o600).map_err(|e| Failure::caused(&e))
 }
 
-/// The project, and the configuration that may be acted on.
-fn scene(global: &Global, args: &Args) -> Result<(Root, Config, Option<String>), Failure> {
+/// The project, with the configuration that may be acted on.
+struct Scene {
+    root: Root,
+    config: Config,
+    run_id: Option<String>,
+    grace: Duration,
+}
+
+fn scene(global: &Global, args: &Args) -> Result<Scene, Failure> {
     if let Some(folder) = &args.root {
         let context = super::place::folder(folder)?;
-        return Ok((context.root, context.config, None));
+        let (root, config) = (context.root, context.config);
+        return Ok(Scene { root, config, run_id: None, grace: worker::KILL_GRACE });
     }
     let session = Session::open(global)?;
     let inside = session.inside().ok_or_else(|| {
@@ -79,7 +88,7 @@ fn scene(global: &Global, args: &Args) -> Result<(Root, Config, Option<String>),
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
     let context = place::project(&runner, &inside.branch, &here)?;
     let (root, config) = (context.root, context.config);
-    Ok((root, config, Some(inside.run_id)))
+    Ok(Scene { root, config, run_id: Some(inside.run_id), grace: settings.kill_grace })
 }
 
 /// The role whose turn the run's state asks for.
@@ -98,12 +107,17 @@ struct Turning<'a> {
     worker: &'a [OsString],
     /// The kernel's run that we are the command of.
     run_id: Option<&'a str>,
+    /// SIGTERM to SIGKILL for its worker.
+    grace: Duration,
 }
 
 impl Turning<'_> {
     /// Takes the turn; what came of it.
     fn run(&self) -> Act {
         let state = begun(self.root, self.config).map_err(|e| failure(&e))?;
+        if let Some(refused) = self.beside(&state) {
+            return Err(refused);
+        }
         let turn = match get_active_turns(&state).into_iter().find(|t| t.role() == self.role) {
             Some(turn) if is_dispatchable(&turn) => turn,
             Some(_) | None => match assign_turn(self.root, self.config, self.role) {
@@ -122,7 +136,7 @@ impl Turning<'_> {
             return blocked.map_err(|e| failure(&e));
         }
         let prompt = read_prompt(self.root, turn.id()).map_err(|e| failure(&e))?;
-        let Some(worker) = Worker::of(self.worker, self.config, self.role, &prompt)? else {
+        let Some(worker) = Worker::of(self.worker, self.config, self.role, &prompt, self.grace)? else {
             let state = load_state(self.root, self.config).map_err(|e| failure(&e))?;
             let mut done =
                 Done::new(state, format!("{}: turn {} waits for its worker", self.role, turn.id()));
@@ -130,8 +144,8 @@ impl Turning<'_> {
             return Ok(done);
         };
         make_staging(self.root, turn.id()).map_err(|e| failure(&e))?;
-        let guarded = Guarded::before(self.root, self.config, &state, turn.id()).map_err(|e| failure(&e))?;
-        let ended = worker.run(self.root, &state, &bundle.turn, &prompt)?;
+        let guarded = Guarded::before(self.root, turn.id()).map_err(|e| failure(&e))?;
+        let ended = worker.run(self.root, self.config, &state, &bundle.turn)?;
         let meddled = guarded.after(self.root).map_err(|e| failure(&e))?;
         let staged = is_staged(self.root, turn.id()).map_err(|e| failure(&e))?;
         let mut done = settled(self.judge(&turn, ended, staged, meddled))?;
@@ -143,6 +157,12 @@ impl Turning<'_> {
             self.name_attempt(&mut done);
         }
         Ok(done)
+    }
+
+    /// Why its worker may not be started, where there is one.
+    fn beside(&self, state: &State) -> Option<Failure> {
+        let is_ours = !self.worker.is_empty() || self.config.runtime_type_of(self.role) == "local_cli";
+        is_ours.then(|| worker::beside(self.root, state, self.role)).flatten()
     }
 
     /// A hook that said no to the assignment leaves the run as it was, and would be asked again at once.
@@ -179,14 +199,18 @@ impl Turning<'_> {
     fn judge(
         &self,
         turn: &Turn,
-        ended: ExitStatus,
+        ended: Worked,
         staged: bool,
         meddled: Vec<String>,
     ) -> Result<Done, GovernedError> {
+        let ended = match ended {
+            Worked::OutOfTime(time) => return Err(out_of_time(self.root, self.config, turn.id(), &time)),
+            Worked::Ended(ended) => ended,
+        };
         if !meddled.is_empty() {
             return self.rejected(turn, "artifact", meddled);
         }
-        if !ended.success() {
+        if !ended.is_success() {
             return self.rejected(turn, "dispatch", vec![format!("its worker failed ({ended})")]);
         }
         if !staged {

@@ -20,7 +20,7 @@ use super::journal::Change;
 use super::next::{self, Event, Verb, next_state};
 use super::notify::{self, Owed};
 use super::root::Root;
-use super::state::{State, Turn, get_active_turn};
+use super::state::{self, State, Turn, get_active_turn};
 use super::{Config, GovernedError, json, limits, lock};
 use serde_json::{Value, json};
 
@@ -144,35 +144,66 @@ fn in_time(
     turn: Option<&Turn>,
     owed: &mut Vec<Owed>,
 ) -> Result<Vec<String>, GovernedError> {
-    let (mut warnings, at) = (Vec::new(), root.now());
+    let mut warnings = Vec::new();
     for passed in limits::passed(config, state, turn, root.moment()) {
         let message = passed.told();
         if passed.warns {
             warnings.push(message);
             continue;
         }
-        let action = "give it more time in the configuration, or reactivate the run to give it as much again";
-        let blocked_on = format!("{}{}", limits::BLOCKED, passed.scope);
-        let event = Event::Block {
-            by: Verb::Hook,
-            blocked_on: blocked_on.clone(),
-            reason: next::reason("timeout", "human", action, Some(&message), turn.map(Turn::id), &at),
-            escalation: None,
-        };
-        let entry = json!({
-            "type": "timeout",
-            "timestamp": at,
-            "run_id": state.run_id(),
-            "phase": state.phase(),
-            "turn_id": turn.map(Turn::id),
-            "scope": passed.scope,
-            "limit_minutes": json::number(passed.minutes),
-            "action": "escalate",
-        });
-        let state = blocked(root, "timeout", state, &event, vec![entry], owed)?;
-        return Err(GovernedError::TimedOut { message, state: Box::new(state) });
+        return Err(timed_out(root, state, turn, &passed, message, owed)?);
     }
     Ok(warnings)
+}
+
+/// Blocks the run for a limit that was passed; the error that says so.
+fn timed_out(
+    root: &Root,
+    state: &State,
+    turn: Option<&Turn>,
+    passed: &limits::Passed,
+    message: String,
+    owed: &mut Vec<Owed>,
+) -> Result<GovernedError, GovernedError> {
+    let at = root.now();
+    let action = "give it more time in the configuration, or reactivate the run to give it as much again";
+    let event = Event::Block {
+        by: Verb::Hook,
+        blocked_on: format!("{}{}", limits::BLOCKED, passed.scope),
+        reason: next::reason("timeout", "human", action, Some(&message), turn.map(Turn::id), &at),
+        escalation: None,
+    };
+    let entry = json!({
+        "type": "timeout",
+        "timestamp": at,
+        "run_id": state.run_id(),
+        "phase": state.phase(),
+        "turn_id": turn.map(Turn::id),
+        "scope": passed.scope,
+        "limit_minutes": json::number(passed.minutes),
+        "action": "escalate",
+    });
+    let state = blocked(root, "timeout", state, &event, vec![entry], owed)?;
+    Ok(GovernedError::TimedOut { message, state: Box::new(state) })
+}
+
+/// Blocks the run because the worker of a turn was ended at a limit, whatever a clock says by now.
+///
+/// # Errors
+/// Always one: [`GovernedError::TimedOut`] with the state after it, else what kept that from being written.
+pub(crate) fn out_of_time(
+    root: &Root,
+    config: &Config,
+    turn_id: &str,
+    left: &limits::TimeLeft,
+) -> GovernedError {
+    let done = locked(root, Some(config), |owed| {
+        let state = state::require(root)?;
+        let turn = next::target(&state, Some(turn_id))?;
+        let message = format!("{}: its worker was ended", left.limit.told());
+        timed_out(root, &state, Some(&turn), &left.limit, message, owed)
+    });
+    done.unwrap_or_else(|error| error)
 }
 
 /// Commits a transition that blocks the run, with its event.
