@@ -5,7 +5,7 @@
 
 use aynig::governed::{
     AcceptOptions, Config, Root, accept_turn, assign_turn, get_turn_staging_result_path, init_run,
-    load_context,
+    load_context, stage_turn_result,
 };
 use serde_json::{Value, json};
 use std::error::Error;
@@ -86,9 +86,12 @@ pub fn prove(folder: &Path) -> Proof {
     let turn_id = assigned.turn.id();
     check(turn_id.starts_with("turn_"), "the turn is at the top level of the answer")?;
 
-    let staged = folder.join(get_turn_staging_result_path(turn_id));
-    std::fs::create_dir_all(staged.parent().ok_or("a staging path has a folder")?)?;
-    std::fs::write(&staged, result(run.run_id().unwrap_or_default(), turn_id).to_string())?;
+    let result = result(run.run_id().unwrap_or_default(), turn_id);
+    let staged = stage_turn_result(&root, turn_id, &result)?;
+    check(
+        staged == root.folder().join(get_turn_staging_result_path(turn_id)),
+        "it is staged where any tool would",
+    )?;
     let accepted = accept_turn(&root, &config, &AcceptOptions::default())?;
     check(
         accepted.state.phase() == Some("planning"),

@@ -6,8 +6,8 @@
 
 use aynig::governed::{
     AcceptOptions, BundleOptions, Config, Rejection, Root, RunStatus, State, Turn, TurnStatus, accept_turn,
-    approve_completion_gate, approve_phase_gate, assign_turn, get_turn_staging_result_path, init_run,
-    load_state, reject_turn, write_dispatch_bundle,
+    approve_completion_gate, approve_phase_gate, assign_turn, init_run, load_state, reject_turn,
+    stage_turn_result, write_dispatch_bundle,
 };
 use serde_json::{Value, json};
 use std::error::Error;
@@ -143,10 +143,7 @@ struct Project<'a> {
 
 impl Project<'_> {
     fn stage(&self, turn: &Turn, result: &Value) -> Result<PathBuf, Box<dyn Error>> {
-        let path = self.folder.join(get_turn_staging_result_path(turn.id()));
-        std::fs::create_dir_all(path.parent().ok_or("a staging path has a folder")?)?;
-        std::fs::write(&path, result.to_string())?;
-        Ok(path)
+        Ok(stage_turn_result(&self.root, turn.id(), result)?)
     }
 
     fn bundle(&self, state: &State) -> Result<PathBuf, Box<dyn Error>> {

@@ -5,9 +5,7 @@ use super::{Actual, NoVerdict};
 use crate::governed::json;
 use crate::governed::ledger::{self, NoDecision};
 use crate::governed::outcome::{Bench, CATEGORIES, Fault, Validation, validate_text};
-use crate::governed::{
-    AcceptOptions, GovernedError, Refusal, Stage, accept_turn, events, get_active_turns, lines,
-};
+use crate::governed::{AcceptOptions, GovernedError, Refusal, Stage, accept_turn, events, lines};
 use serde_json::{Value, json};
 
 pub(super) fn validate(fixture: &Fixture) -> Actual {
@@ -15,7 +13,7 @@ pub(super) fn validate(fixture: &Fixture) -> Actual {
     let staged = std::fs::read(fixture.folder().join(".agentxchain/staging/turn-result.json")).ok();
     let named = staged.as_deref().and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
     let named = named.as_ref().and_then(|result| result.get("turn_id")?.as_str());
-    let turns = get_active_turns(&state);
+    let turns = state.active_turns();
     let turn = turns.iter().find(|turn| Some(turn.id()) == named).or(turns.first());
     let bench = Bench { state: &state, config: &fixture.config, turn };
     Ok(shown(&validate_text(staged.as_deref(), bench)))
@@ -94,7 +92,7 @@ pub(super) fn accept(fixture: &Fixture) -> Actual {
                 "result": "success",
                 "state": state,
                 "history_length": lines::all(&root, &history)?.len(),
-                "history_last_entry": accepted.accepted,
+                "history_last_entry": accepted.accepted.to_value(),
             }))
         }
         Err(GovernedError::Refused(Refusal::AlreadyAccepted { .. })) => refused("turn_already_accepted"),

@@ -8,8 +8,8 @@ use crate::governed::json::{self, Object};
 use crate::governed::next::{Acceptance, Event, next_state};
 use crate::governed::{
     Block, Config, GateAction, GateKind, GateResult, GovernedError, Reactivation, Refusal, Rejection,
-    RunStatus, State, Turn, approve_completion_gate, approve_phase_gate, assign_turn, get_active_turns,
-    init_run, mark_run_blocked, reactivate_run, reject_turn,
+    RunStatus, State, Turn, approve_completion_gate, approve_phase_gate, assign_turn, init_run,
+    mark_run_blocked, reactivate_run, reject_turn,
 };
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ fn directly(fixture: &Fixture, before: &[u8], state: &State, target: &str) -> Ac
 
 /// The transition of a gate that wants a person: a turn is accepted whose request the gate holds.
 fn awaiting(state: &State, gate: &Object) -> Result<State, Refusal> {
-    let turn = get_active_turns(state).into_iter().next();
+    let turn = state.active_turns().into_iter().next();
     let mut state = state.clone();
     let id = turn.as_ref().map_or("turn_0000000000000000", Turn::id).to_owned();
     if turn.is_none() {
@@ -167,7 +167,7 @@ fn awaiting(state: &State, gate: &Object) -> Result<State, Refusal> {
 fn escalation(fixture: &Fixture, before: &[u8], state: &State) -> Actual {
     let (root, role) = (fixture.root(), fixture.arg("role_id").unwrap_or_default());
     let reason = fixture.arg("reason").unwrap_or("operator");
-    let turn = get_active_turns(state).into_iter().find(|turn| turn.role() == role);
+    let turn = state.active_turns().into_iter().find(|turn| turn.role() == role);
     if let ("retries_exhausted", Some(turn)) = (reason, turn) {
         let mut config = fixture.config.to_value();
         config["rules"]["max_turn_retries"] = json!(turn.attempt());

@@ -9,7 +9,7 @@ use super::journal::{Change, INDEX};
 use super::json;
 use super::outcome::RESERVED;
 use super::root::Root;
-use super::state::{self, State, Turn, dispatch_folder, get_active_turns, get_turn_staging_result_path};
+use super::state::{self, State, Turn, dispatch_folder, get_turn_staging_result_path};
 use super::{Config, GovernedError, disk, lock, next, prompt};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -88,7 +88,8 @@ fn staging(turn: &Turn) -> String {
 
 fn assignment(state: &State, config: &Config, turn: &Turn, warnings: &[String]) -> Value {
     let route = state.phase().and_then(|phase| config.route(phase));
-    let siblings: Vec<Value> = get_active_turns(state)
+    let siblings: Vec<Value> = state
+        .active_turns()
         .iter()
         .filter(|other| other.id() != turn.id())
         .map(|other| {
@@ -137,7 +138,8 @@ fn advisory(warnings: &[String]) -> Value {
 }
 
 fn index(root: &Root, state: &State, written: &Turn, warnings: &[String]) -> Value {
-    let turns: json::Object = get_active_turns(state)
+    let turns: json::Object = state
+        .active_turns()
         .iter()
         .map(|turn| {
             let entry = json!({

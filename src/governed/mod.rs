@@ -2,7 +2,7 @@
 //!
 //! What is public here is the boundary, version [`RUNNER_INTERFACE_VERSION`], and nothing else is. A run:
 //! `load_context` and `load_state`, `init_run` or `reactivate_run`, then again and again `assign_turn`,
-//! `write_dispatch_bundle` (or a dispatch of your own), a result staged at `get_turn_staging_result_path`,
+//! `write_dispatch_bundle` (or a dispatch of your own), a result staged by `stage_turn_result`,
 //! `accept_turn` or `reject_turn`, and `approve_phase_gate` or `approve_completion_gate` where one is
 //! pending. [`crate::run_loop`] is that loop as a library.
 //!
@@ -11,6 +11,68 @@
 //! a refused operation changes nothing. Two signatures differ from other implementations of 0.2, on purpose:
 //! [`get_max_concurrent_turns`] needs the phase, and the lock is a value ([`LockGuard`]). Loaders say what is
 //! wrong instead of answering null. Inside, `next_state` holds every transition. Implements G1-G5.
+//!
+//! One turn, from a folder with `agentxchain.json` to the end of the run:
+//!
+//! ```
+//! use aynig::governed::*;
+//! use serde_json::json;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scratch = tempfile::tempdir()?;
+//! # let folder = scratch.path();
+//! # assert!(std::process::Command::new("git").args(["init", "-q"]).current_dir(folder).status()?.success());
+//! # let config = json!({
+//! #     "schema_version": "1.0",
+//! #     "project": { "id": "example", "name": "Example" },
+//! #     "roles": { "dev": {
+//! #         "title": "Developer", "mandate": "Build it", "write_authority": "authoritative", "runtime": "by-hand",
+//! #     } },
+//! #     "runtimes": { "by-hand": { "type": "manual" } },
+//! #     "routing": { "work": { "entry_role": "dev", "allowed_next_roles": ["dev", "human"], "exit_gate": "ship" } },
+//! #     "gates": { "ship": { "requires_human_approval": true } },
+//! #     "rules": { "challenge_required": false },
+//! # });
+//! # std::fs::write(folder.join("agentxchain.json"), config.to_string())?;
+//! # let commit = "git add -A && git -c user.name=A -c user.email=a@example.com commit -qm begin";
+//! # assert!(std::process::Command::new("sh").args(["-c", commit]).current_dir(folder).status()?.success());
+//! let Context { root, config, .. } = load_context(&Root::new(folder))?;
+//! init_run(&root, &config)?;
+//! let Assigned { state, turn, .. } = assign_turn(&root, &config, "dev")?;
+//! let bundle = write_dispatch_bundle(&root, &state, &config, &BundleOptions::default())?;
+//!
+//! // A worker is given the bundle's PROMPT.md, works in the folder, and tells of it.
+//! assert!(bundle.path.join("PROMPT.md").is_file());
+//! std::fs::write(folder.join("feature"), "the feature\n")?;
+//! let result = json!({
+//!     "schema_version": "1.0", "run_id": state.run_id(), "turn_id": turn.id(),
+//!     "role": turn.role(), "runtime_id": turn.runtime(), "status": "completed",
+//!     "summary": "Built it", "files_changed": ["feature"], "objections": [],
+//!     "decisions": [{
+//!         "id": "DEC-001", "category": "implementation", "statement": "One file", "rationale": "Enough",
+//!     }],
+//!     "verification": { "status": "pass" }, "artifact": { "type": "workspace", "ref": null },
+//!     "proposed_next_role": "human", "run_completion_request": true,
+//! });
+//! stage_turn_result(&root, turn.id(), &result)?;
+//!
+//! match accept_turn(&root, &config, &AcceptOptions::default()) {
+//!     Ok(Accepted { accepted, .. }) => {
+//!         assert_eq!((accepted.role(), accepted.decisions()[0].statement()), ("dev", "One file"));
+//!     }
+//!     // It is done again, by whoever is given the next bundle.
+//!     Err(GovernedError::InvalidResult(why)) => {
+//!         reject_turn(&root, &config, &Rejection::default(), &why.errors.join("; "))?;
+//!     }
+//!     Err(error) => return Err(error.into()),
+//! }
+//! if load_state(&root, &config)?.pending_run_completion().is_some() {
+//!     approve_completion_gate(&root, &config)?;
+//! }
+//! assert_eq!(load_state(&root, &config)?.status(), Some(RunStatus::Completed));
+//! # Ok(())
+//! # }
+//! ```
 
 mod bundle;
 pub(crate) mod config;
@@ -40,6 +102,7 @@ pub(crate) mod outcome;
 mod own;
 mod policy;
 mod prompt;
+mod records;
 mod redo;
 mod root;
 mod staging;
@@ -66,6 +129,7 @@ pub(crate) use ops::out_of_time;
 pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};
 pub(crate) use own::{Own, own_paths};
+pub use records::{Decision, HistoryEntry, PendingCompletion, PendingTransition};
 pub use root::Root;
 pub use staging::stage_turn_result;
 pub(crate) use staging::{is_staged, make_staging, read_prompt, set_aside_result, stage_result};

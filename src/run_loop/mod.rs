@@ -222,7 +222,7 @@ impl Driver<'_> {
             return Err(StopReason::MaxTurnsReached);
         }
         let is_open = |turn: &Turn| turn.status().is_some_and(|status| status.is_dispatchable());
-        let open = get_active_turns(&state).into_iter().find(is_open);
+        let open = get_active_turns(&state).into_values().find(is_open);
         let (state, turn) = match open {
             Some(turn) => (state, turn),
             None => self.assigned(&state)?,

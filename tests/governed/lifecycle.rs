@@ -70,7 +70,7 @@ fn one_counter_counts_assignments_and_acceptances() {
         assert_eq!(turn.assigned_sequence(), 2 * round + 1);
         project.stage(&turn, json!({}));
         let accepted = project.accept(&turn).unwrap();
-        assert_eq!(accepted.accepted["accepted_sequence"], 2 * round + 2);
+        assert_eq!(accepted.accepted.accepted_sequence(), 2 * round + 2);
     }
     // The same id three times: the turns number their own decisions.
     assert_eq!(project.lines("decision-ledger.jsonl").len(), 3);
@@ -122,7 +122,7 @@ fn requests_wait_until_the_others_are_done() {
     let accepted = project.accept(&ops).unwrap();
     assert_eq!(accepted.completion_result.unwrap().requested_by, dev.id());
     assert_eq!(accepted.state.status(), Some(RunStatus::Paused));
-    assert_eq!(accepted.state.pending_run_completion().unwrap()["requested_by_turn"], dev.id());
+    assert_eq!(accepted.state.pending_run_completion().unwrap().requested_by_turn(), dev.id());
     assert!(project.raw_state()["queued_run_completion"].is_null());
 }
 
@@ -144,7 +144,7 @@ fn a_conflict_is_written_down_and_tried_again_or_merged() {
         if merged {
             let options = AcceptOptions { resolution: Resolution::HumanMerge, ..AcceptOptions::default() };
             let accepted = accept_turn(&project.root(), &project.config, &options).unwrap();
-            assert_eq!(accepted.accepted["conflict_resolution"]["mode"], "human_merge");
+            assert_eq!(accepted.accepted.get("conflict_resolution").unwrap()["mode"], "human_merge");
         } else {
             let rejected =
                 reject_turn(&project.root(), &project.config, &Rejection::default(), "conflict").unwrap();
@@ -252,8 +252,8 @@ fn slips_are_mended_and_told_and_what_is_missing_is_refused() {
     let wrong = json!({ "run_id": "run_other", "decisions": [{ "id": "my-first", "category": "scope", "statement": "s", "rationale": "r" }] });
     project.stage(&turn, wrong);
     let accepted = project.accept(&turn).unwrap();
-    assert_eq!(accepted.accepted["run_id"].as_str(), project.state().run_id());
-    assert_eq!(accepted.accepted["decisions"][0]["id"], "DEC-001");
+    assert_eq!(Some(accepted.accepted.run_id()), project.state().run_id());
+    assert_eq!(accepted.accepted.decisions()[0].id(), "DEC-001");
     assert!(accepted.validation.warnings.len() >= 2, "{:?}", accepted.validation.warnings);
     let turn = project.assign("pm");
     let mut result = project.result(&turn);
@@ -483,4 +483,35 @@ fn a_turn_that_the_history_has_is_not_accepted_whatever_the_state_says() {
     let before = project.files();
     assert_eq!(project.accept(&turn).unwrap_err().code(), Some("turn_already_accepted"));
     assert_eq!(project.files(), before);
+}
+
+/// G4: what asks for the active turns finds each by its id, in the order of assignment.
+#[test]
+fn active_turns_are_a_map_in_the_order_of_assignment() {
+    let mut config = config();
+    config["routing"]["plan"]["max_concurrent_turns"] = json!(3);
+    config["routing"]["plan"]["allowed_next_roles"] = json!(["pm", "dev", "ops"]);
+    let project = Project::with(config);
+    init_run(&project.root(), &project.config).unwrap();
+    let assigned: Vec<Turn> = ["pm", "ops", "dev"].map(|role| project.assign(role)).into();
+    let turns = get_active_turns(&project.state());
+    assert_eq!(turns.values().cloned().collect::<Vec<_>>(), assigned);
+    assert!(assigned.iter().all(|turn| turns.get(turn.id()) == Some(turn)), "{turns:?}");
+}
+
+/// G4: a state is held to the configuration that it is loaded with.
+#[test]
+fn a_run_in_a_phase_that_nobody_configured_is_not_loaded() {
+    let project = Project::begun();
+    let renamed = config().to_string().replace("\"plan\"", "\"design\"");
+    let renamed = Config::from_value(serde_json::from_str(&renamed).unwrap()).unwrap();
+    let before = project.files();
+    match load_state(&project.root(), &renamed).unwrap_err() {
+        GovernedError::InvalidState { errors, .. } => {
+            assert!(errors.len() == 1 && errors[0].contains("phase 'plan'"), "{errors:?}");
+        }
+        other => panic!("{other}"),
+    }
+    assert_eq!(project.files(), before);
+    assert!(load_state(&project.root(), &project.config).is_ok());
 }

@@ -39,7 +39,7 @@ fn racer() {
         }
         // Whoever's turn it is.
         let turns = get_active_turns(&load_state(&root, &config).unwrap());
-        let Some(turn) = turns.get((n + round) % turns.len().max(1)) else { continue };
+        let Some(turn) = turns.values().nth((n + round) % turns.len().max(1)) else { continue };
         let turn_id = Some(turn.id().to_owned());
         if (n + round).is_multiple_of(3) {
             let rejection = Rejection { turn_id, ..Rejection::default() };
@@ -66,7 +66,7 @@ fn racer() {
             continue;
         }
         match accept_turn(&root, &config, &AcceptOptions { turn_id, ..AcceptOptions::default() }) {
-            Ok(done) => println!("accept {} {}", turn.id(), done.accepted["accepted_sequence"]),
+            Ok(done) => println!("accept {} {}", turn.id(), done.accepted.accepted_sequence()),
             Err(GovernedError::Refused(_) | GovernedError::InvalidResult(_)) => {}
             Err(GovernedError::Io { what: "list" | "remove", .. }) => panic!("a folder was not removed"),
             Err(error) => panic!("{error}"),
@@ -124,7 +124,7 @@ fn sixteen_processes_make_some_serial_order() {
         assert_eq!(state.turn(turn).is_some(), !is_accepted, "{turn}");
         assert_eq!(talk.matches(turn.as_str()).count(), usize::from(is_accepted), "{turn}");
     }
-    for turn in get_active_turns(&state) {
+    for turn in get_active_turns(&state).into_values() {
         let rejections = of("reject").iter().filter(|(_, id, _)| id == turn.id()).count() as u64;
         assert_eq!(turn.attempt(), 1 + rejections, "{turn:?}");
     }

@@ -45,7 +45,7 @@ fn what_a_turn_changed_is_observed_and_must_be_declared() {
     assert!(project.path().join("src/näme with blanks.rs").exists());
     project
         .stage(&dev, json!({ "files_changed": ["src/declared.rs", "README.md", "src/näme with blanks.rs"] }));
-    let accepted = project.accept(&dev).unwrap().accepted;
+    let accepted = project.accept(&dev).unwrap().accepted.to_value();
     let observed = &accepted["observed_artifact"];
     assert_eq!(observed["files_changed"].as_array().unwrap().len(), 3);
     assert_eq!(observed["file_markers"]["README.md"], "deleted");
@@ -141,6 +141,6 @@ fn the_next_attempt_does_not_answer_for_others() {
     reject_turn(&project.root(), &project.config, &rejection, "no").unwrap();
     project.write("dev.txt", "x");
     project.stage(&dev, json!({ "files_changed": ["dev.txt"] }));
-    let accepted = project.accept(&dev).unwrap().accepted;
+    let accepted = project.accept(&dev).unwrap().accepted.to_value();
     assert_eq!(accepted["observed_artifact"]["files_changed"], json!(["dev.txt"]));
 }

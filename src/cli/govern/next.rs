@@ -40,7 +40,7 @@ impl Next {
 
     fn of_active(state: &State, config: &Config) -> Self {
         let turns = get_active_turns(state);
-        if let Some(turn) = turns.iter().find(|turn| is_dispatchable(turn)) {
+        if let Some(turn) = turns.values().find(|turn| is_dispatchable(turn)) {
             let role = turn.role().to_owned();
             // To be done again: its command says once more who works on it.
             let ours = turn.status() == Some(TurnStatus::Retrying) || is_ours(config, &role);

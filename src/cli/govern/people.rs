@@ -10,7 +10,7 @@ use crate::governed::{
     self, AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Reactivation, Rejection,
     Resolution, Root, get_active_turn, get_turn_staging_result_path, load_state, write_dispatch_bundle,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Read;
 
 /// `govern assign`.
@@ -54,11 +54,11 @@ pub fn accept(global: &Global, args: &Accept) -> Result<i32, Failure> {
 
 /// What an acceptance is to whoever reads the history.
 pub fn accepted_as(accepted: governed::Accepted) -> Done {
-    let text = |key: &str| accepted.accepted.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let role = text("role");
-    let mut done = Done::new(accepted.state, format!("{role}: turn {} accepted", text("turn_id")));
-    done.body = text("summary");
-    done.facts = json!({ "accepted": accepted.accepted });
+    let entry = accepted.accepted;
+    let happened = format!("{}: turn {} accepted", entry.role(), entry.turn_id());
+    let mut done = Done::new(accepted.state, happened);
+    done.body = entry.summary().to_owned();
+    done.facts = json!({ "accepted": entry.to_value() });
     done
 }
 
@@ -106,11 +106,10 @@ pub fn reject(global: &Global, args: &Reject) -> Result<i32, Failure> {
 pub fn approve_phase(global: &Global, args: &Look) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| {
         let approved = governed::approve_phase_gate(root, config)?;
-        let of =
-            |key: &str| approved.transition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut done =
-            Done::new(approved.state, format!("phase {} approved: {} is over", of("to"), of("from")));
-        done.facts = json!({ "transition": approved.transition });
+        let passed = approved.transition;
+        let happened = format!("phase {} approved: {} is over", passed.to(), passed.from());
+        let mut done = Done::new(approved.state, happened);
+        done.facts = json!({ "transition": passed.to_value() });
         Ok(done)
     })
 }
@@ -120,7 +119,7 @@ pub fn approve_completion(global: &Global, args: &Look) -> Result<i32, Failure> 
     change(global, &args.place, |root, config| {
         let approved = governed::approve_completion_gate(root, config)?;
         let mut done = Done::new(approved.state, "completion approved: the run is over");
-        done.facts = json!({ "completion": approved.completion });
+        done.facts = json!({ "completion": approved.completion.to_value() });
         Ok(done)
     })
 }

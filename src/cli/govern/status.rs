@@ -149,7 +149,7 @@ fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where,
     say("run", state.run_id().unwrap_or("none yet"));
     say("status", state.status().map_or("unknown", |status| status.name()));
     say("phase", state.phase().unwrap_or_default());
-    for turn in get_active_turns(state) {
+    for turn in get_active_turns(state).into_values() {
         let status = turn.get("status").and_then(Value::as_str).unwrap_or("unknown");
         say("turn", &format!("{} of {}: {status}, attempt {}", turn.id(), turn.role(), turn.attempt()));
     }
@@ -172,15 +172,17 @@ fn hint(next: &Next, state: &State, place: &str) -> String {
             format!("a person: git aynig govern approve-phase{place}")
         }
         // The run is active, and its turn can't be given to a worker: done by hand, or again.
-        Next::Blocked if state.status() == Some(RunStatus::Active) => match get_active_turns(state).first() {
-            Some(turn) => {
-                format!(
-                    "a person: git aynig govern reject{place} -m <reason> {}",
-                    shell_word(turn.id().as_bytes())
-                )
+        Next::Blocked if state.status() == Some(RunStatus::Active) => {
+            match get_active_turns(state).values().next() {
+                Some(turn) => {
+                    format!(
+                        "a person: git aynig govern reject{place} -m <reason> {}",
+                        shell_word(turn.id().as_bytes())
+                    )
+                }
+                None => format!("a person: git aynig govern assign{place} <role>"),
             }
-            None => format!("a person: git aynig govern assign{place} <role>"),
-        },
+        }
         Next::Blocked if state.pending_run_completion().is_none() => {
             format!("a person; then: git aynig govern unblock{place}")
         }

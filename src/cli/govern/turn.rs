@@ -118,7 +118,7 @@ impl Turning<'_> {
         if let Some(refused) = self.beside(&state) {
             return Err(refused);
         }
-        let turn = match get_active_turns(&state).into_iter().find(|t| t.role() == self.role) {
+        let turn = match get_active_turns(&state).into_values().find(|t| t.role() == self.role) {
             Some(turn) if is_dispatchable(&turn) => turn,
             Some(_) | None => match assign_turn(self.root, self.config, self.role) {
                 Ok(assigned) => assigned.turn,

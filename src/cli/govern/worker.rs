@@ -179,7 +179,7 @@ pub fn beside(root: &Root, state: &State, role: &str) -> Option<Failure> {
         // A slot is its run's alone.
         return None;
     }
-    let other = get_active_turns(state).into_iter().find(|turn| turn.role() != role)?;
+    let other = get_active_turns(state).into_values().find(|turn| turn.role() != role)?;
     let folder = shell_word(root.folder().as_os_str().as_bytes());
     let (id, of) = (other.id(), other.role());
     Some(

@@ -2,7 +2,7 @@
 
 use super::super::gate::GateResult;
 use super::super::json::{self, Object};
-use super::{Refusal, RunStatus, State, assign, block, clear, delegate, gates, get_active_turns, reason};
+use super::{Refusal, RunStatus, State, assign, block, clear, delegate, gates, reason};
 use super::{TurnStatus, target};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn wants_completion(result: &Object) -> bool {
 }
 
 fn has_others(state: &State, turn_id: &str) -> bool {
-    get_active_turns(state).iter().any(|turn| turn.id() != turn_id)
+    state.active_turns().iter().any(|turn| turn.id() != turn_id)
 }
 
 /// What the gates are to be asked when this result is accepted: nothing while others are at work.
@@ -87,7 +87,7 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
     delegate::settle(&mut next, &turn, new);
     let is_stuck =
         |turn: &super::Turn| turn.status().is_some_and(|s| s.is_stuck() || s == TurnStatus::Conflicted);
-    if !get_active_turns(&next).iter().any(is_stuck) {
+    if !next.active_turns().iter().any(is_stuck) {
         next.set("status", RunStatus::Active.name());
         clear(&mut next);
     }

@@ -1,7 +1,7 @@
 //! Assigning: the guards in the order in which they are told, then the turn.
 
 use super::super::json;
-use super::{Refusal, State, Turn, delegate, get_active_turns};
+use super::{Refusal, State, Turn, delegate};
 use serde_json::{Value, json};
 
 /// A turn to be assigned.
@@ -26,7 +26,7 @@ pub(crate) struct Assignment {
 pub(super) fn assigned(state: &State, new: &Assignment) -> Result<State, Refusal> {
     let runtime = guard(state, new)?;
     let mut next = state.clone();
-    let active: Vec<String> = get_active_turns(state).iter().map(|turn| turn.id().to_owned()).collect();
+    let active: Vec<String> = state.active_turns().iter().map(|turn| turn.id().to_owned()).collect();
     let sequence = state.turn_sequence() + 1;
     let turn = json!({
         "turn_id": new.turn_id,
@@ -69,7 +69,7 @@ fn guard<'a>(state: &State, new: &'a Assignment) -> Result<&'a str, Refusal> {
     let Some(runtime) = &new.runtime else {
         return Err(Refusal::NoRuntime { role: new.role.clone() });
     };
-    let turns = get_active_turns(state);
+    let turns = state.active_turns();
     if let (1, Some(turn)) = (new.limit, turns.first()) {
         return Err(Refusal::TurnActive { turn_id: turn.id().to_owned() });
     }

@@ -1,7 +1,6 @@
 //! What follows from the gates' answers, and from a person's approval.
 
 use super::super::gate::{GateAction, GateKind, GateResult};
-use super::super::json;
 use super::{Acceptance, RunStatus, State, clear};
 use serde_json::{Value, json};
 
@@ -87,12 +86,12 @@ fn complete(next: &mut State, at: &str) {
 
 pub(super) fn phase_approved(state: &State, at: &str) -> State {
     let mut next = state.clone();
-    let pending = state.pending_phase_transition().and_then(Value::as_object).cloned().unwrap_or_default();
-    passed(&mut next, json::filled(&pending, "gate"));
+    let pending = state.pending_phase_transition().unwrap_or_default();
+    passed(&mut next, filled(pending.gate()));
     next.set("status", RunStatus::Active.name());
     clear(&mut next);
     next.set("pending_phase_transition", Value::Null);
-    if let Some(to) = json::filled(&pending, "to") {
+    if let Some(to) = filled(pending.to()) {
         enter(&mut next, to, at);
     }
     next
@@ -100,9 +99,13 @@ pub(super) fn phase_approved(state: &State, at: &str) -> State {
 
 pub(super) fn completion_approved(state: &State, at: &str) -> State {
     let mut next = state.clone();
-    let pending = state.pending_run_completion().and_then(Value::as_object).cloned().unwrap_or_default();
-    passed(&mut next, json::filled(&pending, "gate"));
+    let pending = state.pending_run_completion().unwrap_or_default();
+    passed(&mut next, filled(pending.gate()));
     next.set("pending_run_completion", Value::Null);
     complete(&mut next, at);
     next
+}
+
+fn filled(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.trim().is_empty())
 }

@@ -16,7 +16,7 @@ pub(crate) use assign::Assignment;
 pub use refusal::{Refusal, Verb};
 pub(crate) use reject::{ConflictFound, Rejection};
 
-use super::state::{RunStatus, State, Turn, TurnStatus, get_active_turns};
+use super::state::{RunStatus, State, Turn, TurnStatus};
 use serde_json::{Value, json};
 
 /// What happens to a run.
@@ -95,9 +95,9 @@ pub(crate) fn admit(state: &State, verb: Verb) -> Result<(), Refusal> {
     let Some(status) = status else { return refused() };
     let may = match verb {
         Verb::Initialize => match status {
-            RunStatus::Idle => get_active_turns(state).is_empty(),
+            RunStatus::Idle => state.active_turns().is_empty(),
             // Blocked before it began.
-            RunStatus::Blocked => state.run_id().is_none() && get_active_turns(state).is_empty(),
+            RunStatus::Blocked => state.run_id().is_none() && state.active_turns().is_empty(),
             RunStatus::Active | RunStatus::Paused | RunStatus::Completed | RunStatus::Failed => false,
         },
         Verb::Assign | Verb::Escalate => is(status, &[RunStatus::Active]),
@@ -172,7 +172,7 @@ fn reactivated(state: &State) -> State {
     let mut next = state.clone();
     next.set("status", RunStatus::Active.name());
     clear(&mut next);
-    for mut turn in get_active_turns(state) {
+    for mut turn in state.active_turns() {
         if turn.status().is_some_and(TurnStatus::is_stuck) {
             turn.set("attempt", turn.attempt() + 1);
             turn.set("status", TurnStatus::Retrying.name());
@@ -226,7 +226,7 @@ pub(crate) fn target(state: &State, turn_id: Option<&str>) -> Result<Turn, Refus
     match turn_id {
         Some(id) => state.turn(id).ok_or_else(|| Refusal::TurnNotFound { turn_id: Some(id.to_owned()) }),
         None => {
-            let mut turns = get_active_turns(state);
+            let mut turns = state.active_turns();
             match (turns.pop(), turns.len()) {
                 (Some(turn), 0) => Ok(turn),
                 (Some(_), _) => Err(Refusal::TargetRequired),

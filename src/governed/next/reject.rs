@@ -86,7 +86,7 @@ pub(super) fn rejected(state: &State, new: &Rejection) -> Result<State, Refusal>
         turn.set("conflict_state", Value::Null);
         turn.set("conflict_context", context);
         turn.set("assigned_sequence", state.turn_sequence().max(turn.assigned_sequence()));
-        let others = super::get_active_turns(state);
+        let others = state.active_turns();
         let others: Vec<&str> = others.iter().map(super::Turn::id).filter(|id| *id != new.turn_id).collect();
         turn.set("concurrent_with", json!(others));
         for key in ["queued_phase_transition", "queued_run_completion"] {

@@ -15,6 +15,7 @@ use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_sta
 use super::super::notify::Owed;
 use super::super::observe::{self, Changes, Sight};
 use super::super::outcome::{Bench, Stage, Validation, is_product, validate_text};
+use super::super::records::HistoryEntry;
 use super::super::root::Root;
 use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
 use super::super::{Config, GovernedError, conflict, hooks, policy};
@@ -50,7 +51,7 @@ pub struct Accepted {
     /// What validation said, warnings and mended slips included.
     pub validation: Validation,
     /// The turn's line in the history.
-    pub accepted: Value,
+    pub accepted: HistoryEntry,
     /// The answer of the phase's gate, where one was asked.
     pub gate_result: Option<GateResult>,
     /// The answer to a request for completion, where there was one.
@@ -331,7 +332,7 @@ impl Accepting<'_> {
         Ok(Accepted {
             state,
             validation,
-            accepted: Value::Object(entry),
+            accepted: HistoryEntry::from_object(entry),
             gate_result: exit,
             completion_result: completion,
             hook_results,

@@ -5,6 +5,7 @@ use super::super::hooks::HookPhase;
 use super::super::journal::{Change, HISTORY};
 use super::super::next::{Event, Verb, admit, next_state};
 use super::super::notify::Owed;
+use super::super::records::{PendingCompletion, PendingTransition};
 use super::super::root::Root;
 use super::super::state::{self, State};
 use super::super::{Config, GovernedError, hooks, json, lines};
@@ -16,8 +17,8 @@ use serde_json::{Value, json};
 pub struct PhaseApproved {
     /// The state, active in the next phase.
     pub state: State,
-    /// What was pending: `{from, to, gate, requested_by_turn}`.
-    pub transition: Value,
+    /// What was pending.
+    pub transition: PendingTransition,
 }
 
 /// A completion that was approved.
@@ -25,8 +26,8 @@ pub struct PhaseApproved {
 pub struct CompletionApproved {
     /// The state, completed.
     pub state: State,
-    /// What was pending: `{gate, requested_by_turn, requested_at}`.
-    pub completion: Value,
+    /// What was pending.
+    pub completion: PendingCompletion,
 }
 
 /// Approves the pending phase transition. The gate is not judged again.
@@ -40,8 +41,8 @@ pub fn approve_phase_gate(root: &Root, config: &Config) -> Result<PhaseApproved,
     locked(root, Some(config), |owed| {
         let state = state::require(root)?;
         admit(&state, Verb::ApprovePhase)?;
-        let transition = state.pending_phase_transition().cloned().unwrap_or(Value::Null);
-        before_gate(root, config, &state, "phase_transition", &transition, owed)?;
+        let transition = state.pending_phase_transition().unwrap_or_default();
+        before_gate(root, config, &state, "phase_transition", &transition.to_value(), owed)?;
         let next = next_state(&state, &Event::ApprovePhase { at: root.now() })?;
         let lines = vec![
             events::event(
@@ -72,8 +73,8 @@ pub fn approve_completion_gate(root: &Root, config: &Config) -> Result<Completio
     locked(root, Some(config), |owed| {
         let state = state::require(root)?;
         admit(&state, Verb::ApproveCompletion)?;
-        let completion = state.pending_run_completion().cloned().unwrap_or(Value::Null);
-        before_gate(root, config, &state, "run_completion", &completion, owed)?;
+        let completion = state.pending_run_completion().unwrap_or_default();
+        before_gate(root, config, &state, "run_completion", &completion.to_value(), owed)?;
         let at = root.now();
         let next = next_state(&state, &Event::ApproveCompletion { at: at.clone() })?;
         let payload = json!({

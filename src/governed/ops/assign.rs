@@ -6,7 +6,7 @@ use super::super::journal::{Change, HISTORY};
 use super::super::json;
 use super::super::next::{Assignment, Event, Verb, admit, next_state};
 use super::super::root::Root;
-use super::super::state::{self, State, Turn, get_active_turns};
+use super::super::state::{self, State, Turn};
 use super::super::{Config, GovernedError, get_max_concurrent_turns, hooks, lines, observe, time};
 use super::{Place, in_time, locked};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
         let mut late = in_time(root, config, &state, None, owed)?;
         let sight = observe::look(root)?;
         let files = observe::unclean(&sight);
-        if !files.is_empty() && get_active_turns(&state).is_empty() && writes(config, role) {
+        if !files.is_empty() && state.active_turns().is_empty() && writes(config, role) {
             return Err(GovernedError::DirtyWorkspace { files });
         }
         if hooks::has_any(config, HookPhase::BeforeAssignment) {
@@ -92,7 +92,8 @@ fn warnings(config: &Config, state: &State) -> Vec<String> {
 }
 
 fn payload(root: &Root, config: &Config, state: &State, role: &str) -> Result<Value, GovernedError> {
-    let turns: Vec<Value> = get_active_turns(state)
+    let turns: Vec<Value> = state
+        .active_turns()
         .iter()
         .map(|turn| {
             json!({

@@ -5,7 +5,7 @@ use super::super::journal::Change;
 use super::super::next::{self, Event, Verb, admit, next_state};
 use super::super::notify::{self, Owed};
 use super::super::root::Root;
-use super::super::state::{self, State, get_active_turn, get_active_turns};
+use super::super::state::{self, State, get_active_turn};
 use super::super::{Config, GovernedError, Refusal};
 use super::{Place, blocked, locked};
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ pub fn escalate(root: &Root, config: &Config, details: &Escalation<'_>) -> Resul
     locked(root, Some(config), |owed| {
         let state = state::require(root)?;
         admit(&state, Verb::Escalate)?;
-        let turns = get_active_turns(&state);
+        let turns = state.active_turns();
         let turn = match details.turn_id {
             Some(id) => Some(next::target(&state, Some(id))?),
             None if turns.len() > 1 => return Err(Refusal::TargetRequired.into()),

@@ -116,11 +116,11 @@ pub(super) fn owed(before: &State, next: &State, turn: &Turn, owed: &mut Vec<Owe
     if let Some(pending) =
         next.pending_phase_transition().filter(|_| before.pending_phase_transition().is_none())
     {
-        owe("phase_transition_pending", pending.clone());
+        owe("phase_transition_pending", pending.to_value());
     }
     if let Some(pending) = next.pending_run_completion().filter(|_| before.pending_run_completion().is_none())
     {
-        owe("run_completion_pending", pending.clone());
+        owe("run_completion_pending", pending.to_value());
     }
     match next.status() {
         Some(RunStatus::Completed) => owe("run_completed", completed(next, turn)),

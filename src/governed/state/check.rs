@@ -1,10 +1,10 @@
 //! What must hold in a state that is loaded; each breach in words.
 
-use super::{Object, RunStatus, State, json};
+use super::{Config, Object, RunStatus, State, json};
 use serde_json::Value;
 
 /// Every invariant that the state breaks.
-pub(super) fn errors(state: &State) -> Vec<String> {
+pub(super) fn errors(state: &State, config: &Config) -> Vec<String> {
     let object = state.object();
     let mut errors = Vec::new();
     let mut demand = |holds: bool, what: &str| {
@@ -19,6 +19,9 @@ pub(super) fn errors(state: &State) -> Vec<String> {
         "turn_sequence must be a whole number",
     );
     demand(!has(object, "current_turn"), "current_turn must not be stored");
+    if let Some(phase) = state.phase().filter(|phase| is_under_way(state) && !knows(config, phase)) {
+        demand(false, &format!("phase '{phase}' must be one of the configuration's routing"));
+    }
     let has_turns = super::get_active_turn_count(state) > 0;
     match state.status() {
         None => demand(false, "status must be idle, active, paused, blocked, completed or failed"),
@@ -48,6 +51,18 @@ pub(super) fn errors(state: &State) -> Vec<String> {
         errors.extend(turn_errors(id, turn));
     }
     errors
+}
+
+fn is_under_way(state: &State) -> bool {
+    match state.status() {
+        Some(RunStatus::Active | RunStatus::Paused | RunStatus::Blocked) => true,
+        Some(RunStatus::Idle | RunStatus::Completed | RunStatus::Failed) | None => false,
+    }
+}
+
+/// A phase that the configuration does not know has no gate and no roles: nobody could say how it ends.
+fn knows(config: &Config, phase: &str) -> bool {
+    config.part("routing").is_none_or(Object::is_empty) || config.route(phase).is_some()
 }
 
 fn has(object: &Object, key: &str) -> bool {

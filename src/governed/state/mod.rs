@@ -14,8 +14,10 @@ pub use status::{RunStatus, TurnStatus};
 pub use turn::Turn;
 
 use super::json::{self, Object};
+use super::records::{PendingCompletion, PendingTransition};
 use super::root::Root;
 use super::{Config, GovernedError, disk};
+use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -97,14 +99,14 @@ impl State {
         self.set_value("blocked_reason")
     }
 
-    /// The phase transition that waits for a person: `{from, to, gate, requested_by_turn}`.
-    pub fn pending_phase_transition(&self) -> Option<&Value> {
-        self.set_value("pending_phase_transition")
+    /// The phase transition that waits for a person.
+    pub fn pending_phase_transition(&self) -> Option<PendingTransition> {
+        self.record("pending_phase_transition").map(PendingTransition::from_object)
     }
 
-    /// The completion that waits for a person: `{gate, requested_by_turn, requested_at}`.
-    pub fn pending_run_completion(&self) -> Option<&Value> {
-        self.set_value("pending_run_completion")
+    /// The completion that waits for a person.
+    pub fn pending_run_completion(&self) -> Option<PendingCompletion> {
+        self.record("pending_run_completion").map(PendingCompletion::from_object)
     }
 
     /// Who is recommended to go next.
@@ -131,6 +133,11 @@ impl State {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
+    /// What is set there; what is no object says nothing, and is there all the same.
+    fn record(&self, key: &str) -> Option<Object> {
+        self.set_value(key).map(|value| value.as_object().cloned().unwrap_or_default())
+    }
+
     pub(super) fn object(&self) -> &Object {
         &self.0
     }
@@ -151,6 +158,12 @@ impl State {
         json::object(&self.0, "active_turns")
     }
 
+    /// The active turns, in the order of their assignment.
+    pub(crate) fn active_turns(&self) -> Vec<Turn> {
+        let turns = self.turns().into_iter().flatten();
+        turns.filter_map(|(_, turn)| turn.as_object().cloned().map(Turn::from_object)).collect()
+    }
+
     pub(super) fn put_turn(&mut self, turn: &Turn) {
         self.edit("active_turns", |turns| {
             turns.insert(turn.id().to_owned(), turn.to_value());
@@ -158,10 +171,9 @@ impl State {
     }
 }
 
-/// The active turns, in the order of their assignment; what is no turn is left out.
-pub fn get_active_turns(state: &State) -> Vec<Turn> {
-    let turns = state.turns().into_iter().flatten();
-    turns.filter_map(|(_, turn)| turn.as_object().cloned().map(Turn::from_object)).collect()
+/// The active turns by their ids, in the order of their assignment; what is no turn is left out.
+pub fn get_active_turns(state: &State) -> IndexMap<String, Turn> {
+    state.active_turns().into_iter().map(|turn| (turn.id().to_owned(), turn)).collect()
 }
 
 /// How many turns are active.
@@ -171,7 +183,7 @@ pub fn get_active_turn_count(state: &State) -> usize {
 
 /// The active turn, where there is exactly one.
 pub fn get_active_turn(state: &State) -> Option<Turn> {
-    let mut turns = get_active_turns(state);
+    let mut turns = state.active_turns();
     if turns.len() == 1 { turns.pop() } else { None }
 }
 
@@ -196,15 +208,16 @@ pub(super) fn is_safe_id(id: &str) -> bool {
     !id.is_empty() && !id.starts_with('.') && id.len() <= 200 && id.bytes().all(is_plain)
 }
 
-/// Loads the state and checks it; reads nothing else, and writes nothing.
+/// Loads the state and checks it, also against the configuration: a run that is under way is in one of the phases of its
+/// `routing`. Reads nothing else, and writes nothing.
 ///
 /// # Errors
 /// [`GovernedError::NoState`] where there is none; [`GovernedError::UnreadableState`] where it is no JSON
 /// object; [`GovernedError::InvalidState`] with every invariant that it breaks. The seed answers each with
 /// null.
-pub fn load_state(root: &Root, _config: &Config) -> Result<State, GovernedError> {
+pub fn load_state(root: &Root, config: &Config) -> Result<State, GovernedError> {
     let state = read(root)?.ok_or_else(|| GovernedError::NoState { path: root.join(STATE) })?;
-    let errors = check::errors(&state);
+    let errors = check::errors(&state, config);
     if errors.is_empty() {
         return Ok(state);
     }
