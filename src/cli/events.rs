@@ -4,16 +4,19 @@
 
 use super::args::Events;
 use super::fail::Failure;
+use super::mend;
+use super::output::{self, Shown};
 use super::session::{Global, Session};
 use super::settings::Flags;
-use super::{mend, output};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
+use crate::protocol::message::Trailer;
 use crate::protocol::text::escape;
 use crate::runner::{Runner, Tip};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
@@ -49,7 +52,11 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
                 return true;
             }
             (left, any) = (left - 1, true);
-            let shown = text(&branch, &tip, args.json).is_none_or(|text| lines.offer(&text));
+            let Some(event) = &tip.event else { return true };
+            let shown = match args.json {
+                true => lines.offer_json(&Told::of(&branch, &tip, event)),
+                false => lines.offer(&line(&tip, event)),
+            };
             shown && left > 0
         })?;
     }
@@ -96,25 +103,28 @@ fn follow(runner: &Runner<'_>, branch: &RefName, head: ObjectId, args: &Events) 
 }
 
 fn show(branch: &RefName, tip: &Tip, as_json: bool) -> bool {
-    text(branch, tip, as_json).is_none_or(|text| output::offer(&text))
-}
-
-fn text(branch: &RefName, tip: &Tip, as_json: bool) -> Option<String> {
-    let event = tip.event.as_ref()?;
-    Some(if as_json { output::json(&json(branch, tip, event)) } else { line(tip, event) })
+    tip.event.as_ref().is_none_or(|event| {
+        output::offer(&match as_json {
+            true => output::json(&Told::of(branch, tip, event)),
+            false => line(tip, event),
+        })
+    })
 }
 
 /// A moment as people and programs read it, in UTC.
 pub fn date(seconds: Option<i64>) -> Option<String> {
-    let seconds = u64::try_from(seconds?).ok().filter(|s| *s < 253_402_300_800)?;
-    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-    Some(humantime::format_rfc3339_seconds(at).to_string())
+    moment(seconds).map(|moment| moment.to_string())
 }
 
-fn state_of(event: &Event) -> String {
+fn moment(seconds: Option<i64>) -> Option<humantime::Rfc3339Timestamp> {
+    let seconds = u64::try_from(seconds?).ok().filter(|s| *s < 253_402_300_800)?;
+    Some(humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)))
+}
+
+fn state_of(event: &Event) -> Cow<'_, str> {
     match &event.state {
-        Ok(state) => state.to_string(),
-        Err((raw, _)) => String::from_utf8_lossy(raw).into_owned(),
+        Ok(state) => state.as_str().into(),
+        Err((raw, _)) => String::from_utf8_lossy(raw),
     }
 }
 
@@ -146,26 +156,66 @@ fn line(tip: &Tip, event: &Event) -> String {
     line
 }
 
-fn json(branch: &RefName, tip: &Tip, event: &Event) -> Value {
-    let lossy = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
-    let trailers = event.message.trailers.iter();
-    json!({
-        "schema": EVENTS_SCHEMA,
-        "branch": lossy(branch.short()),
-        "commit": tip.id().to_string(),
-        "committed": tip.commit.committed,
-        "date": date(tip.commit.committed),
-        "state": state_of(event),
-        "valid": event.state.is_ok(),
-        "subject": lossy(&event.message.subject),
-        "body": lossy(&event.message.body),
-        "run_id": run_of(event),
-        "runner_id": event.text(RUNNER_ID),
-        "trigger": event.trigger().map(|id| id.to_string()),
-        "origin_state": event.text(ORIGIN_STATE),
-        "hop": event.hop(),
-        "dialect": event.dialect.name(),
-        "parents": tip.commit.parents.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "trailers": trailers.map(|t| json!({"key": t.key, "value": lossy(&t.value)})).collect::<Vec<_>>(),
-    })
+/// An event as programs read it.
+#[derive(Serialize)]
+struct Told<'a> {
+    schema: &'static str,
+    branch: Cow<'a, str>,
+    commit: Shown<ObjectId>,
+    committed: Option<i64>,
+    date: Option<Shown<humantime::Rfc3339Timestamp>>,
+    state: Cow<'a, str>,
+    valid: bool,
+    subject: Cow<'a, str>,
+    body: Cow<'a, str>,
+    run_id: Option<&'a str>,
+    runner_id: Option<&'a str>,
+    trigger: Option<Shown<ObjectId>>,
+    origin_state: Option<&'a str>,
+    hop: u32,
+    dialect: &'static str,
+    #[serde(serialize_with = "each_id")]
+    parents: &'a [ObjectId],
+    #[serde(serialize_with = "each_trailer")]
+    trailers: &'a [Trailer],
+}
+
+fn each_id<S: Serializer>(ids: &&[ObjectId], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(ids.iter().map(Shown))
+}
+
+fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Pair<'a> {
+        key: &'a str,
+        value: Cow<'a, str>,
+    }
+    fn pair(trailer: &Trailer) -> Pair<'_> {
+        Pair { key: &trailer.key, value: String::from_utf8_lossy(&trailer.value) }
+    }
+    serializer.collect_seq(trailers.iter().map(pair))
+}
+
+impl<'a> Told<'a> {
+    fn of(branch: &'a RefName, tip: &'a Tip, event: &'a Event) -> Self {
+        Self {
+            schema: EVENTS_SCHEMA,
+            branch: String::from_utf8_lossy(branch.short()),
+            commit: Shown(tip.id()),
+            committed: tip.commit.committed,
+            date: moment(tip.commit.committed).map(Shown),
+            state: state_of(event),
+            valid: event.state.is_ok(),
+            subject: String::from_utf8_lossy(&event.message.subject),
+            body: String::from_utf8_lossy(&event.message.body),
+            run_id: run_of(event),
+            runner_id: event.text(RUNNER_ID),
+            trigger: event.trigger().map(Shown),
+            origin_state: event.text(ORIGIN_STATE),
+            hop: event.hop(),
+            dialect: event.dialect.name(),
+            parents: &tip.commit.parents,
+            trailers: &event.message.trailers,
+        }
+    }
 }

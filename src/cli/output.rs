@@ -4,24 +4,27 @@
 
 use super::reader;
 use crate::protocol::text::{escape_block, steers};
-use serde_json::Value;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{BufWriter, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
 /// control characters above ASCII, and those that reorder a line, as they are.
-pub fn json(object: &Value) -> String {
-    let text = object.to_string();
-    // Most say nothing but ASCII.
-    if text.bytes().all(|b| b < 0x7f) {
-        return text;
-    }
-    if !text.contains(steers) {
-        return text;
-    }
+pub fn json(object: &impl Serialize) -> String {
+    // Nothing that is shown has keys that are no text, or fails to say what it is.
+    let text = serde_json::to_string(object).unwrap_or_default();
+    if is_tame(text.as_bytes()) || !text.contains(steers) { text } else { unsteering(&text) }
+}
+
+/// Most say nothing but ASCII.
+fn is_tame(text: &[u8]) -> bool {
+    text.iter().all(|b| *b < 0x7f)
+}
+
+fn unsteering(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 32);
     for c in text.chars() {
         if steers(c) {
@@ -33,6 +36,15 @@ pub fn json(object: &Value) -> String {
         }
     }
     safe
+}
+
+/// A value in JSON as people are shown it.
+pub struct Shown<T>(pub T);
+
+impl<T: Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
 }
 
 /// Bytes in pieces, escaped without harm to characters that two pieces share.
@@ -98,23 +110,38 @@ pub fn offer(text: &str) -> bool {
 }
 
 /// Many lines of result, written some at a time.
-pub struct Lines(BufWriter<StdoutLock<'static>>);
+pub struct Lines {
+    out: BufWriter<StdoutLock<'static>>,
+    /// The line that is being built: one place for all of them.
+    next: Vec<u8>,
+}
 
 impl Lines {
     /// None yet. Nobody else writes results until these are dropped.
     pub fn begin() -> Self {
-        Self(BufWriter::with_capacity(1 << 15, std::io::stdout().lock()))
+        Self { out: BufWriter::with_capacity(1 << 15, std::io::stdout().lock()), next: Vec::new() }
     }
 
     /// One more; false once the reader is known to have gone away.
     pub fn offer(&mut self, text: &str) -> bool {
-        self.0.write_all(text.as_bytes()).and_then(|()| self.0.write_all(b"\n")).is_ok()
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")).is_ok()
+    }
+
+    /// One more, as [`json`] writes it.
+    pub fn offer_json(&mut self, object: &impl Serialize) -> bool {
+        self.next.clear();
+        let _ = serde_json::to_writer(&mut self.next, object);
+        if !is_tame(&self.next) {
+            self.next = json(object).into_bytes();
+        }
+        self.next.push(b'\n');
+        self.out.write_all(&self.next).is_ok()
     }
 }
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        let _ = self.0.flush().and_then(|()| self.0.get_mut().flush());
+        let _ = self.out.flush().and_then(|()| self.out.get_mut().flush());
     }
 }
 

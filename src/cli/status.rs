@@ -6,10 +6,12 @@
 use super::args::Status;
 use super::fail::Failure;
 use super::hints::{self, Addressed};
+use super::output::{self, Shown};
 use super::session::{Global, Session};
 use super::settings::Flags;
-use super::{mend, output, render};
+use super::{mend, render};
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::missed_state;
@@ -18,8 +20,9 @@ use crate::runner::finish::with_causes;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
 use crate::store::RefName;
+use crate::store::worktrees::Busy;
 use crate::supervisor::interrupt::Interrupt;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// The schema of a branch's status.
@@ -58,7 +61,7 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let now = runner.clock.now();
     if args.json {
         let mut lines = output::Lines::begin();
-        surveyed.branches.iter().all(|s| lines.offer(&output::json(&json(s, &settings, now))));
+        surveyed.branches.iter().all(|s| lines.offer_json(&Told::of(s, &settings, now)));
     } else if args.porcelain {
         let mut lines = output::Lines::begin();
         surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, now)));
@@ -160,7 +163,7 @@ fn short(run: &str) -> String {
 /// Why a run ended `stalled`, as the commit's subject says it.
 fn stalled_why(status: &BranchStatus) -> Option<String> {
     let event = status.tip.event.as_ref().filter(|event| by_a_run(event))?;
-    let subject = String::from_utf8_lossy(&Message::parse(&status.tip.commit.message).subject).into_owned();
+    let subject = String::from_utf8_lossy(&event.message.subject);
     let what = event.text(ORIGIN_STATE).unwrap_or("run");
     let why = subject.strip_prefix(&format!("aynig: {what} stalled: "))?;
     Some(why.chars().take(WHY_MAX).collect())
@@ -306,54 +309,86 @@ fn porcelain(status: &BranchStatus, now: i64) -> String {
     .join("\t")
 }
 
-fn json(status: &BranchStatus, settings: &Settings, now: i64) -> Value {
-    let event = status.tip.event.as_ref();
-    let text = |key| event.and_then(|e| e.text(key));
-    let lossy = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
-    let state = event.map(|e| match &e.state {
-        Ok(state) => state.to_string(),
-        Err((raw, _)) => lossy(raw),
-    });
-    let why = match &status.standing {
-        Standing::InvalidState(_, why) => Some(why.to_string()),
-        Standing::Unusable(_, why) => Some(why.to_string()),
-        Standing::Waits => stalled_why(status),
-        Standing::NoState
-        | Standing::Ready
-        | Standing::NotTrusted
-        | Standing::LeftOut
-        | Standing::HopLimit { .. }
-        | Standing::Leased { .. }
-        | Standing::Expired { .. } => None,
-    };
-    let lease = left(&status.standing, now);
-    let subject = match event {
-        Some(event) => Cow::Borrowed(&event.message.subject),
-        None => Cow::Owned(Message::parse(&status.tip.commit.message).subject),
-    };
-    json!({
-        "schema": STATUS_SCHEMA,
-        "branch": lossy(status.branch.short()),
-        "commit": status.tip.id().to_string(),
-        "committed": status.tip.commit.committed,
-        "subject": lossy(&subject),
-        "state": state,
-        "standing": standing_name(&status.standing),
-        "why": why,
-        "command": status.command,
-        "origin_state": text(ORIGIN_STATE),
-        "run_id": run_of(status),
-        "runner_id": text(RUNNER_ID),
-        "trigger": event.and_then(Event::trigger).map(|id| id.to_string()),
-        "seconds_left": lease.map(|(left, _)| left),
-        "began": status.began,
-        "malformed": lease.is_some_and(|(_, malformed)| malformed),
-        "attempt": status.attempt.as_ref().map(|name| lossy(name.as_bytes())),
-        "hop": event.map(Event::hop),
-        "dialect": event.map(|e| e.dialect.name()),
-        "max_hops": settings.max_hops,
-        "trusted": settings.commands_from != CommandsFrom::Nowhere,
-        "pending_seconds": waits(status),
-        "busy": status.busy.as_ref().map(|(busy, _)| busy.to_string()),
-    })
+/// A branch's status as programs read it.
+#[derive(Serialize)]
+struct Told<'a> {
+    schema: &'static str,
+    branch: Cow<'a, str>,
+    commit: Shown<ObjectId>,
+    committed: Option<i64>,
+    subject: Cow<'a, str>,
+    state: Option<Cow<'a, str>>,
+    standing: &'static str,
+    why: Option<String>,
+    command: Option<&'a str>,
+    origin_state: Option<&'a str>,
+    run_id: Option<&'a str>,
+    runner_id: Option<&'a str>,
+    trigger: Option<Shown<ObjectId>>,
+    seconds_left: Option<i64>,
+    began: Option<i64>,
+    malformed: bool,
+    attempt: Option<Cow<'a, str>>,
+    hop: Option<u32>,
+    dialect: Option<&'static str>,
+    max_hops: u32,
+    trusted: bool,
+    pending_seconds: Option<i64>,
+    busy: Option<Shown<Busy>>,
+}
+
+impl<'a> Told<'a> {
+    fn of(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
+        let event = status.tip.event.as_ref();
+        let text = |key| event.and_then(|e| e.text(key));
+        let state = event.map(|e| match &e.state {
+            Ok(state) => state.as_str().into(),
+            Err((raw, _)) => String::from_utf8_lossy(raw),
+        });
+        let why = match &status.standing {
+            Standing::InvalidState(_, why) => Some(why.to_string()),
+            Standing::Unusable(_, why) => Some(why.to_string()),
+            Standing::Waits => stalled_why(status),
+            Standing::NoState
+            | Standing::Ready
+            | Standing::NotTrusted
+            | Standing::LeftOut
+            | Standing::HopLimit { .. }
+            | Standing::Leased { .. }
+            | Standing::Expired { .. } => None,
+        };
+        let lease = left(&status.standing, now);
+        let subject = match event {
+            Some(event) => String::from_utf8_lossy(&event.message.subject),
+            None => {
+                let subject = Message::parse(&status.tip.commit.message).subject;
+                String::from_utf8_lossy(&subject).into_owned().into()
+            }
+        };
+        Self {
+            schema: STATUS_SCHEMA,
+            branch: String::from_utf8_lossy(status.branch.short()),
+            commit: Shown(status.tip.id()),
+            committed: status.tip.commit.committed,
+            subject,
+            state,
+            standing: standing_name(&status.standing),
+            why,
+            command: status.command.as_deref(),
+            origin_state: text(ORIGIN_STATE),
+            run_id: run_of(status),
+            runner_id: text(RUNNER_ID),
+            trigger: event.and_then(Event::trigger).map(Shown),
+            seconds_left: lease.map(|(left, _)| left),
+            began: status.began,
+            malformed: lease.is_some_and(|(_, malformed)| malformed),
+            attempt: status.attempt.as_ref().map(|name| String::from_utf8_lossy(name.as_bytes())),
+            hop: event.map(Event::hop),
+            dialect: event.map(|e| e.dialect.name()),
+            max_hops: settings.max_hops,
+            trusted: settings.commands_from != CommandsFrom::Nowhere,
+            pending_seconds: waits(status),
+            busy: status.busy.as_ref().map(|(busy, _)| Shown(*busy)),
+        }
+    }
 }
