@@ -217,3 +217,37 @@ fn a_push_of_thousands_of_branches_is_answered_whole() {
     });
     assert_eq!(life.said("runs").lines().count(), 1);
 }
+
+/// K41: a hook that reads what Git says starts one program for that, and leaves all of it to what follows.
+#[test]
+fn a_hook_of_a_push_starts_few_programs() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skipped("strace is not installed");
+    }
+    let server = Repo::build().bare().create().unwrap();
+    let hook = server.git_dir().join("hooks/post-receive");
+    for shell in ["sh", "bash"] {
+        let theirs = format!("#!/bin/{shell}\nwhile read -r line; do echo \"$line\" >&3; done\n");
+        std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        std::fs::write(&hook, theirs).unwrap();
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        done(server.command(BIN).args(["hooks", "install"]).output().unwrap()).expect(0);
+        if !std::fs::read_to_string(&hook).unwrap().contains("aynig") {
+            return skipped("this git runs hooks by configuration");
+        }
+        let id = "1".repeat(40);
+        let said: String = (0..3000).map(|n| format!("{id} {id} refs/heads/$b`{n}\n")).collect();
+        let [input, output, trace] = ["said", "heard", "trace"].map(|name| server.home().join(name));
+        std::fs::write(&input, &said).unwrap();
+        let mut strace = server.command("strace");
+        strace.args(["-f", "-qq", "-e", "trace=execve", "-o"]).arg(&trace);
+        strace.args(["sh", "-c", "exec \"$1\" <\"$2\" 3>\"$3\"", "-"]).args([&hook, &input, &output]);
+        let done = done(strace.env("GIT_DIR", ".").output().unwrap());
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), said, "{shell}");
+        let trace = std::fs::read_to_string(&trace).unwrap();
+        let started = trace.lines().filter(|call| call.contains("execve(") && call.ends_with(" = 0"));
+        // Ours that gives it its descriptors, its own shell, what reads, and git-aynig.
+        assert_eq!(started.count(), 4, "{shell}: {trace}");
+    }
+}
