@@ -218,6 +218,61 @@ fn a_push_of_thousands_of_branches_is_answered_whole() {
     assert_eq!(life.said("runs").lines().count(), 1);
 }
 
+/// The calls of these names that a process of ours makes; `None` without strace.
+fn calls(life: &Life, names: &str, args: &[&str]) -> Option<Vec<String>> {
+    if Command::new("strace").arg("-V").output().is_err() {
+        skipped("strace is not installed");
+        return None;
+    }
+    let trace = life.shared().join("trace");
+    let mut strace = life.repo.command("strace");
+    strace.args(["-f", "-qq", "-e", &format!("trace={names}"), "-o"]).arg(&trace).arg(BIN).args(args);
+    let done = done(strace.output().unwrap());
+    assert_eq!(done.code, Some(0), "{args:?}: {done:?}");
+    Some(std::fs::read_to_string(&trace).unwrap().lines().map(str::to_owned).collect())
+}
+
+/// K6, K17: what slots are noted for is read once for one look, however many leases are this runner's own.
+#[test]
+fn a_look_at_many_leases_of_ones_own_reads_the_slots_once() {
+    let life = Life::new(&[("build", DONE)]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    let notes = std::fs::read_dir(life.repo.git_dir().join("aynig")).unwrap().flatten();
+    let named = notes.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("/runner-"));
+    let runner = std::fs::read_to_string(named.unwrap()).unwrap();
+    let lease = |n: usize| {
+        format!(
+            "{n}\n\ndwp-state: working\ndwp-origin-state: build\ndwp-run-id: r{n}\ndwp-runner-id: {}\n\
+             dwp-lease-seconds: 90000\n",
+            runner.trim()
+        )
+    };
+    branches(&life, &life.repo.path(), "b", (0..100).map(lease));
+    std::fs::remove_dir_all(life.repo.git_dir().join("aynig/seen")).ok();
+    for args in [&["tick"][..], &["status"]] {
+        let Some(calls) = calls(&life, "open,openat", args) else { return };
+        let of = |what: &str| calls.iter().filter(|call| call.contains(what)).count();
+        assert!(of("aynig/slots") < 10, "{args:?}: the slots were opened {} times", of("aynig/slots"));
+        assert_eq!(of("aynig/seen/"), 0, "{args:?}: nothing was noted");
+    }
+}
+
+/// K40: the look at a chain's end holds no more than what it recovers, whatever the heads say.
+#[test]
+fn a_chain_ends_with_a_look_that_keeps_nothing() {
+    let life = Life::new(&[("build", DONE)]);
+    let long = "as long as messages are that tools write\n".repeat(1600);
+    branches(&life, &life.repo.path(), "b", (0..400).map(|n| format!("{n}\n\n{long}")));
+    life.event("work", "done", "");
+    let Some(calls) = calls(&life, "brk", &["chain", "work"]) else { return };
+    let ends = calls.iter().filter_map(|call| call.rsplit_once("= 0x"));
+    let ends: Vec<u64> = ends.filter_map(|(_, end)| u64::from_str_radix(end.trim(), 16).ok()).collect();
+    let grown = ends.iter().max().unwrap() - ends.iter().min().unwrap();
+    // The messages are 26 MB.
+    assert!(grown < 8 << 20, "the heap grew by {grown} bytes");
+}
+
 /// K41: a hook that reads what Git says starts one program for that, and leaves all of it to what follows.
 #[test]
 fn a_hook_of_a_push_starts_few_programs() {
@@ -250,4 +305,29 @@ fn a_hook_of_a_push_starts_few_programs() {
         // Ours that gives it its descriptors, its own shell, what reads, and git-aynig.
         assert_eq!(started.count(), 4, "{shell}: {trace}");
     }
+}
+
+/// K36: when a run began is looked for among its own leases, not in all that the branch ever was.
+#[test]
+fn a_status_reads_no_history_below_a_run() {
+    let life = Life::new(&[("build", DONE)]);
+    let mut input = String::new();
+    for n in 0..60 {
+        let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
+        let commit = format!(
+            "commit refs/heads/work\ncommitter c <c@example.com> 1700000000 +0000\ndata 2\nx\n{from}\n"
+        );
+        input += &commit;
+    }
+    let path = life.shared().join("import");
+    std::fs::write(&path, input).unwrap();
+    let mut import = life.repo.command("git");
+    import.args(["fast-import", "--quiet"]).stdin(std::fs::File::open(&path).unwrap());
+    assert!(import.status().unwrap().success());
+    life.lease("work", "build", "r1", 90000, 20);
+    life.lease("work", "build", "r1", 90000, 10);
+    let Some(calls) = calls(&life, "open,openat", &["status", "work"]) else { return };
+    let read = calls.iter().filter(|call| call.contains("/objects/") && call.contains("O_RDONLY")).count();
+    assert!(read < 30, "{read} objects were opened for two leases");
+    assert!(life.run(&["status", "work"]).stdout.contains("running "), "and what it asks is found");
 }

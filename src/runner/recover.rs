@@ -71,33 +71,40 @@ impl Runner<'_> {
     }
 
     /// One look at all branches, and every expired lease among them recovered; nothing is dispatched. What
-    /// else stands in the way of a branch is not for here.
+    /// else stands in the way of a branch is not for here, and nothing is kept of a head that is no such lease.
     pub fn recover_all(&self) -> Result<Vec<Report>, RunnerError> {
-        let mut reports = Vec::new();
-        for (branch, commit) in self.store.read_heads("refs/heads/")?.heads {
-            let tip = Tip::from(commit);
+        let any_seen = self.any_seen();
+        let (mut unseen, mut expired) = (Vec::new(), Vec::new());
+        self.store.visit_heads("refs/heads/", &mut |branch, read| {
+            let Some(tip) = read.ok().map(Tip::from) else { return };
             if !tip.event.as_ref().is_some_and(Event::is_working) || !self.may_tick(&branch) {
-                continue;
+                return;
             }
-            let seen = self.first_seen(&branch, tip.id());
-            let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
-            if let Decision::Leased { observed: Some(_), .. } = decision
-                && seen.is_none()
-            {
-                // Where nobody else looks, the wait begins with this look.
-                self.note_seen(&branch, tip.id())?;
-            }
-            if let Decision::Expired { since, .. } = decision {
-                let mut report = Report::new(&branch);
-                // It waits for `retry`, whoever would answer `stalled`.
-                let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
-                report.verdict = match self.recover(&branch, &tip, since, &mut report) {
-                    Ok(()) => Verdict::Idle(waits.unwrap_or(Idle::NoState)),
-                    Err(error) => Verdict::Failed(error),
-                };
-                if !report.recovered.is_empty() {
-                    reports.push(report);
+            let seen = if any_seen { self.first_seen(&branch, tip.id()) } else { None };
+            match decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false)) {
+                Decision::Leased { observed: Some(_), .. } if seen.is_none() => {
+                    unseen.push((branch, tip.id()))
                 }
+                Decision::Expired { since, .. } => expired.push((branch, tip, since)),
+                Decision::Nothing(_) | Decision::Leased { .. } | Decision::Dispatch { .. } => {}
+            }
+        })?;
+        for (branch, head) in unseen {
+            // Where nobody else looks, the wait begins with this look.
+            self.note_seen(&branch, head)?;
+        }
+        expired.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
+        let mut reports = Vec::new();
+        for (branch, tip, since) in expired {
+            let mut report = Report::new(&branch);
+            // It waits for `retry`, whoever would answer `stalled`.
+            let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
+            report.verdict = match self.recover(&branch, &tip, since, &mut report) {
+                Ok(()) => Verdict::Idle(waits.unwrap_or(Idle::NoState)),
+                Err(error) => Verdict::Failed(error),
+            };
+            if !report.recovered.is_empty() {
+                reports.push(report);
             }
         }
         Ok(reports)

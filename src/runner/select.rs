@@ -7,6 +7,7 @@
 use super::lookups::Lookups;
 use super::report::{Report, Verdict, worst};
 use super::settings::CurrentBranch;
+use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::name::StateName;
@@ -73,7 +74,8 @@ impl Runner<'_> {
         if selection.current_branch == CurrentBranch::Only {
             return Ok((selection.current.iter().cloned().collect(), Vec::new()));
         }
-        let look = Look { runner: self, lookups: OnceCell::new(), any_seen: self.any_seen() };
+        let (lookups, occupants) = (OnceCell::new(), Occupants::default());
+        let look = Look { runner: self, lookups, occupants, any_seen: self.any_seen() };
         let (mut branches, mut settled) = (Vec::new(), Vec::new());
         self.store.visit_heads("refs/heads/", &mut |name, read| {
             let mut report = Report::new(&name);
@@ -140,6 +142,7 @@ struct Look<'a> {
     runner: &'a Runner<'a>,
     /// Begun with the first state event.
     lookups: OnceCell<Lookups<'a>>,
+    occupants: Occupants,
     /// Something was noted of heads that were seen before.
     any_seen: bool,
 }
@@ -188,7 +191,9 @@ impl<'a> Look<'a> {
             }
             // One that is judged by observation is noted when it is evaluated.
             Decision::Leased { observed: Some(_), .. } if seen.is_none() => Ok(None),
-            Decision::Leased { until, observed } => Ok(Some(runner.leased(&tip, until, observed, report))),
+            Decision::Leased { until, observed } => {
+                Ok(Some(runner.leased(&tip, until, observed, &self.occupants, report)))
+            }
             Decision::Expired { .. } | Decision::Dispatch { .. } => Ok(None),
         }
     }

@@ -19,6 +19,8 @@ use crate::store::{NewCommit, RefName, StoreError, Swap, swap};
 use crate::supervisor::holders;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How often a full pool is looked at again.
@@ -67,25 +69,46 @@ impl std::fmt::Display for Abandoned {
     }
 }
 
+/// Which runs the slots are noted for: read once, when it is first asked for, for one look at many branches.
+#[derive(Debug, Default)]
+pub struct Occupants(OnceCell<HashMap<String, Vec<usize>>>);
+
+impl Occupants {
+    /// The slots that this run is noted in.
+    fn numbers_of(&self, runner: &Runner<'_>, run_id: &str) -> &[usize] {
+        let read = || {
+            let mut all: HashMap<String, Vec<usize>> = HashMap::new();
+            let Ok(pool) = runner.pool() else { return all };
+            for number in pool.known() {
+                if let Some(run) = pool.peek(number).run {
+                    all.entry(run.run_id).or_default().push(number);
+                }
+            }
+            all
+        };
+        self.0.get_or_init(read).get(run_id).map_or(&[], Vec::as_slice)
+    }
+}
+
 impl Runner<'_> {
     /// Whether a lease is one of this machine's that nobody here works on; changes nothing.
-    pub fn abandoned(&self, lease: &Event) -> Option<Abandoned> {
+    pub fn abandoned(&self, lease: &Event, occupants: &Occupants) -> Option<Abandoned> {
         let own = lease.text(RUNNER_ID) == Some(&*self.runner_id);
         if !own || !self.repo.aynig_dir().join("slots").is_dir() {
             return None;
         }
-        let pool = self.pool().ok()?;
         let run_id = lease.run_id()?;
-        let has_slot = |n: usize| pool.peek(n).run.is_some_and(|run| run.run_id == run_id);
-        if !pool.known().into_iter().any(has_slot) {
+        let numbers = occupants.numbers_of(self, run_id);
+        if numbers.is_empty() {
             // It gave its slot back, with nobody left in it.
             let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
             return (ran_here && self.is_dead(run_id)).then_some(Abandoned::ByItsCommand);
         }
-        pool.known().into_iter().find_map(|number| {
-            let run = pool.peek(number).run.filter(|run| Some(&*run.run_id) == lease.run_id())?;
-            // Whoever works on it has its slot.
-            pool.lock(number).ok()??;
+        let pool = self.pool().ok()?;
+        numbers.iter().find_map(|number| {
+            // Whoever works on it has its slot. One that is free now may have somebody else's note by now.
+            let slot = pool.lock(*number).ok()??;
+            let run = slot.record().run.as_ref().filter(|run| run.run_id == run_id)?;
             Some(if run.lingering { Abandoned::ByItsCommand } else { Abandoned::ByItsRunner })
         })
     }

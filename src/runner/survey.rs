@@ -7,9 +7,10 @@
 use super::lookups::Lookups;
 use super::report::Note;
 use super::settings::CommandsFrom;
-use super::slot::{Abandoned, attempt_ref};
+use super::slot::{Abandoned, Occupants, attempt_ref};
 use super::{Runner, RunnerError, Tip, pending};
 use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::name::{BadName, STALLED, StateName};
 use crate::store::command_start::Unfit;
@@ -107,6 +108,9 @@ pub struct Survey<'a> {
     busy: Vec<(RefName, Busy, PathBuf)>,
     pending: HashMap<RefName, SystemTime>,
     lookups: Lookups<'a>,
+    occupants: Occupants,
+    /// Something was noted of heads that were seen before.
+    any_seen: bool,
 }
 
 impl<'a> Survey<'a> {
@@ -117,7 +121,8 @@ impl<'a> Survey<'a> {
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
         let notes = if runner.settings.remote.is_none() { pending::notes(runner.repo) } else { Vec::new() };
         let pending = notes.into_iter().map(|note| (note.branch, note.since)).collect();
-        Ok(Self { runner, attempts, busy, pending, lookups: Lookups::new(runner)? })
+        let (lookups, occupants) = (Lookups::new(runner)?, Occupants::default());
+        Ok(Self { runner, attempts, busy, pending, lookups, occupants, any_seen: runner.any_seen() })
     }
 
     /// The ref that commands come from, where it does not exist: then no state has one.
@@ -170,7 +175,7 @@ impl<'a> Survey<'a> {
     }
 
     fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {
-        let tip = self.runner.with_hop(branch, tip);
+        let tip = if self.any_seen { self.runner.with_hop(branch, tip) } else { tip };
         let lookup = match tip.event.as_ref().and_then(Event::state_name) {
             Some(state) if !state.is_working() => self.lookups.lookup(&tip.commit, state)?,
             Some(_) | None => Lookup::Missing,
@@ -178,8 +183,8 @@ impl<'a> Survey<'a> {
         let usable = matches!(lookup, Lookup::Found(_));
         let has_command = |_: &StateName| usable;
         let runner = self.runner;
-        let seen =
-            tip.event.as_ref().filter(|e| e.is_working()).and_then(|_| runner.first_seen(branch, tip.id()));
+        let lease = tip.event.as_ref().filter(|e| self.any_seen && e.is_working());
+        let seen = lease.and_then(|_| runner.first_seen(branch, tip.id()));
         let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(&has_command));
         let standing = self.standing(branch, tip.event.as_ref(), decision, &lookup);
         let command = match lookup {
@@ -241,7 +246,7 @@ impl<'a> Survey<'a> {
             },
             Decision::Nothing(Idle::HopLimit { hop, max, .. }) => Standing::HopLimit { hop, max },
             Decision::Leased { until, observed } => {
-                let abandoned = event.and_then(|lease| self.runner.abandoned(lease));
+                let abandoned = event.and_then(|lease| self.runner.abandoned(lease, &self.occupants));
                 Standing::Leased { until, malformed: malformed(observed), abandoned }
             }
             Decision::Expired { since, observed } => {
@@ -255,18 +260,30 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// When the run of this lease began: each renewal stands on the one before. Best effort, for people.
+    /// When the run of this lease began: each renewal stands on the one before; what a command commits itself may
+    /// stand between them. Best effort, for people.
     fn began(&self, lease: &Tip) -> Option<i64> {
-        let run = lease.event.as_ref()?.run_id()?.to_owned();
-        let (mut began, mut left) = (None, RENEWALS);
-        let walked = self.runner.walk(lease.id(), &HashSet::new(), &mut |tip| {
-            let is = tip.event.as_ref().is_some_and(|e| e.is_working() && e.run_id() == Some(&*run));
-            left -= 1;
-            began = if is { tip.commit.committed.or(began) } else { began };
-            is && left > 0
-        });
+        let event = lease.event.as_ref()?;
+        let (run, by_command) = (event.run_id()?, event.dialect.writer() == Writer::Command);
+        let store = &self.runner.store;
+        let (mut began, mut at) = (lease.commit.committed, lease.commit.clone());
+        for _ in 0..RENEWALS {
+            let Some(parent) = at.parents.first().copied() else { return began };
+            if store.history_ends_at(at.id).ok()? {
+                return began;
+            }
+            let below = Tip::from(store.read_commit(parent).ok()?);
+            match &below.event {
+                Some(event) if event.is_working() && event.run_id() == Some(run) => {
+                    began = below.commit.committed.or(began);
+                }
+                None if by_command => {}
+                Some(_) | None => return began,
+            }
+            at = below.commit;
+        }
         // One that renewed more often than anybody looks back began before all that was seen.
-        walked.ok().and(began).filter(|_| left > 0)
+        None
     }
 
     /// Where the work of the run is kept that a `stalled` head ended.

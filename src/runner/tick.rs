@@ -6,6 +6,7 @@
 
 use super::report::{Note, Refusal, Report, Skip, Verdict};
 use super::settings::CommandsFrom;
+use super::slot::Occupants;
 use super::supervise::Program;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, Observed, decide};
@@ -74,7 +75,7 @@ impl Runner<'_> {
                     return Ok(self.unusable(&tip, idle, path, why));
                 }
                 Decision::Leased { until, observed } => {
-                    return Ok(self.leased(&tip, until, observed, report));
+                    return Ok(self.leased(&tip, until, observed, &Occupants::default(), report));
                 }
                 Decision::Expired { since, .. } => {
                     if dry {
@@ -200,6 +201,7 @@ impl Runner<'_> {
         tip: &Tip,
         until: i64,
         observed: Option<Observed>,
+        occupants: &Occupants,
         report: &mut Report,
     ) -> Verdict {
         if observed.is_some_and(|o| o != Observed::Policy) {
@@ -212,7 +214,7 @@ impl Runner<'_> {
             run_id: text(crate::protocol::event::RUN_ID),
             runner_id: text(crate::protocol::event::RUNNER_ID),
             malformed: observed.is_some(),
-            abandoned: tip.event.as_ref().and_then(|lease| self.abandoned(lease)),
+            abandoned: tip.event.as_ref().and_then(|lease| self.abandoned(lease, occupants)),
         }
     }
 
