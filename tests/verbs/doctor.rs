@@ -278,6 +278,26 @@ fn a_killed_runners_slot_is_seen() {
     assert!(findings.iter().any(|f| slot(&f)), "{findings:#?}");
 }
 
+/// Between two runs somebody has a worktree and has not said for which.
+#[test]
+fn a_worktree_that_is_held_for_no_run_yet_is_in_use() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    rig.aynig(&["tick", "work"]).expect(0);
+    let slots = std::fs::read_dir(rig.git_dir().join("aynig/slots")).unwrap().flatten();
+    let lock =
+        slots.map(|entry| entry.path()).find(|path| path.extension() == Some("lock".as_ref())).unwrap();
+    let file = std::fs::File::options().write(true).open(&lock).unwrap();
+    let held = nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock).unwrap();
+    let said = rig.doctor(0);
+    let text = format!("{} is in use", lock.file_stem().unwrap().to_str().unwrap());
+    assert_eq!(found(&said, "ok", "worktrees", "in use")["text"], text);
+    drop(held);
+    let said = rig.doctor(0);
+    let in_use = |f: &Value| f["text"].as_str().unwrap().contains("in use");
+    assert!(!said.iter().any(in_use), "{said:#?}");
+}
+
 #[test]
 fn what_switches_ticks_off_is_said() {
     let mut rig = Rig::new();

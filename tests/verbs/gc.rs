@@ -152,6 +152,24 @@ fn attempts_go_by_the_date_of_their_commit() {
 }
 
 #[test]
+fn what_stands_in_the_way_of_many_is_said_once() {
+    let rig = Rig::new();
+    let commit = |message: &str, parent: &str| {
+        rig.git(&["commit-tree", "-m", message, "-p", parent, "HEAD^{tree}"]).trim_end().to_owned()
+    };
+    let lost = commit("lost", "HEAD");
+    for name in ["one", "two", "three"] {
+        rig.git(&["update-ref", &format!("refs/aynig/attempts/{name}"), &commit(name, &lost)]);
+    }
+    std::fs::remove_file(rig.git_dir().join("objects").join(&lost[..2]).join(&lost[2..])).unwrap();
+    let said = rig.aynig(&["gc"]);
+    assert!(said.code != 0, "{}", said.out);
+    assert_eq!(said.err.matches(&lost).count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("error: ").count(), 1, "{}", said.err);
+    assert_eq!(rig.git(&["for-each-ref", "refs/aynig/attempts"]).lines().count(), 3);
+}
+
+#[test]
 fn refs_of_runs_that_are_over_go() {
     let rig = Rig::new();
     let message = b"x\n\ndwp-state: working\ndwp-run-id: alive\ndwp-lease-seconds: 300\n";
