@@ -34,6 +34,9 @@ _git__aynig() {
             git__aynig,govern)
                 cmd="git__aynig__subcmd__govern"
                 ;;
+            git__aynig,help)
+                cmd="git__aynig__subcmd__help"
+                ;;
             git__aynig,hooks)
                 cmd="git__aynig__subcmd__hooks"
                 ;;
@@ -69,6 +72,9 @@ _git__aynig() {
                 ;;
             git__aynig,uninstall)
                 cmd="git__aynig__subcmd__uninstall"
+                ;;
+            git__aynig,version)
+                cmd="git__aynig__subcmd__version"
                 ;;
             git__aynig__subcmd__govern,accept)
                 cmd="git__aynig__subcmd__govern__subcmd__accept"
@@ -116,7 +122,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -799,6 +805,28 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        git__aynig__subcmd__help)
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         git__aynig__subcmd__hooks)
             opts="-C -q -v -h --git-dir --quiet --verbose --help install uninstall status"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1187,6 +1215,28 @@ _git__aynig() {
             ;;
         git__aynig__subcmd__uninstall)
             opts="-n -f -C -q -v -h --dry-run --force --attempts --trust --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__version)
+            opts="-C -q -v -h --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -48,6 +48,8 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "uninstall" -d '
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "doctor" -d 'Show what would stop a tick here, and what mends it'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "demo" -d 'Play a three-state workflow in a throwaway repository'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "help" -d 'Show the manual, or that of a verb'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "version" -d 'Say which version this is'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l trust -d 'Also trust the commands of the current branch'
@@ -347,6 +349,17 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l git-dir -d 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

@@ -597,6 +597,31 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
+(help)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::verb -- The verb:(init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo)' \
+&& ret=0
+;;
+(version)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
         esac
     ;;
 esac
@@ -623,6 +648,8 @@ _git-aynig_commands() {
 'gc:Remove dead slots, old logs and old attempts' \
 'doctor:Show what would stop a tick here, and what mends it' \
 'demo:Play a three-state workflow in a throwaway repository' \
+'help:Show the manual, or that of a verb' \
+'version:Say which version this is' \
     )
     _describe -t commands 'git-aynig commands' commands "$@"
 }
@@ -735,6 +762,11 @@ _git-aynig__subcmd__govern__subcmd__unblock_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig govern unblock commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__help_commands] )) ||
+_git-aynig__subcmd__help_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig help commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__hooks_commands] )) ||
 _git-aynig__subcmd__hooks_commands() {
     local commands; commands=()
@@ -794,6 +826,11 @@ _git-aynig__subcmd__trust_commands() {
 _git-aynig__subcmd__uninstall_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig uninstall commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__version_commands] )) ||
+_git-aynig__subcmd__version_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig version commands' commands "$@"
 }
 
 # What clap does not know: names of branches, remotes and states. Git's own completion calls _git-aynig by its name; this file is

@@ -6,10 +6,27 @@ use clap_complete::{Shell, generate};
 use std::path::Path;
 use std::process::Command;
 
+/// The verbs that are shown.
+fn verbs() -> Vec<&'static str> {
+    let command = aynig::cli::command();
+    let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    // clap wants names that last; a test's process does not.
+    shown.map(|verb| &*verb.get_name().to_owned().leak()).collect()
+}
+
+/// The command line as people type it: with the words by which Git is asked for help, which are options to us.
+fn typed() -> clap::Command {
+    let (command, verbs) = (aynig::cli::command(), verbs());
+    let verb = clap::Arg::new("verb").value_name("VERB").help("The verb");
+    let verb = verb.value_parser(clap::builder::PossibleValuesParser::new(verbs));
+    let help = clap::Command::new("help").about("Show the manual, or that of a verb").arg(verb);
+    command.subcommand(help).subcommand(clap::Command::new("version").about("Say which version this is"))
+}
+
 /// The script of one shell.
 pub fn render(shell: Shell) -> String {
     let mut raw = Vec::new();
-    generate(shell, &mut aynig::cli::command(), "git-aynig", &mut raw);
+    generate(shell, &mut typed(), "git-aynig", &mut raw);
     let script = String::from_utf8(raw).unwrap();
     let text = match shell {
         // clap_complete spells a program's hyphen in two ways; then no flag of a verb is ever found.
@@ -21,7 +38,12 @@ pub fn render(shell: Shell) -> String {
             )
         }
         Shell::Zsh => zsh(&script),
-        Shell::Fish => format!("{}\n{}", script.trim_end(), include_str!("glue.fish")),
+        // clap tells fish nothing of what may stand where a flag does not.
+        Shell::Fish => {
+            let (script, verbs) = (script.trim_end(), verbs().join(" "));
+            let help = format!("-n \"__fish_git_aynig_using_subcommand help\" -f -a '{verbs}'");
+            format!("{script}\ncomplete -c git-aynig {help}\n{}", include_str!("glue.fish"))
+        }
         other => panic!("no completions for {other}"),
     };
     // A hidden flag is none to clap's generators.
@@ -126,6 +148,8 @@ try git-aynig cancel ''
 try git aynig tick --remote ''
 try git -C . aynig set-state -b main t
 try git aynig set-state turn/dev -m ''
+try git aynig help go
+try git aynig vers
 "#;
 
 #[test]
@@ -142,13 +166,15 @@ fn bash_completes_through_gits_own_completion() {
     assert!(has(lines[7], &["upstream"]) && !lines[7].contains("topic"), "{out}");
     assert!(lines[8].ends_with("= turn/dev"), "{out}");
     assert!(!lines[9].contains("= turn/dev"), "{out}");
+    assert!(has(lines[0], &["help", "version"]), "{out}");
+    assert!(lines[10].ends_with("= govern") && lines[11].ends_with("= version"), "{out}");
 }
 
 #[test]
 fn fish_completes_through_gits_own_completion() {
     let script = r#"
 for line in 'git aynig ' 'git aynig tick --' 'git aynig tick ' 'git-aynig set-state -b to' 'git-aynig cancel ' \
-        'git aynig tick --remote ' 'git aynig set-state t'
+        'git aynig tick --remote ' 'git aynig set-state t' 'git aynig help go' 'git aynig vers'
     echo $line= (complete -C $line | string split -f1 \t)
 end"#;
     let source = "source $HERE/git-aynig.fish";
@@ -161,6 +187,8 @@ end"#;
     assert!(has(lines[4], &["main", "topic/one"]), "{out}");
     assert!(has(lines[5], &["upstream"]) && !lines[5].contains("topic"), "{out}");
     assert!(has(lines[6], &["turn/dev"]), "{out}");
+    assert!(has(lines[7], &["govern"]) && !lines[7].contains("tick"), "{out}");
+    assert!(has(lines[8], &["version"]), "{out}");
 }
 
 #[test]
@@ -178,6 +206,9 @@ _git-aynig_states
     let Some(out) = try_in("zsh", &["-f"], script) else { return };
     assert!(has(&out, &["defined", "main", "topic/one", "upstream", "turn/dev"]), "{out}");
     let text = render(Shell::Zsh);
+    let verbs = text.lines().find(|line| line.contains("'::verb -- ")).unwrap_or_default();
+    assert!(verbs.contains("govern") && verbs.contains("tick"), "{verbs}");
+    assert!(text.contains("'version:Say which version this is'"), "{text}");
     assert!(text.matches(":_git-aynig_branches'").count() >= 8, "{text}");
     assert!(
         text.matches(":_git-aynig_remotes'").count() >= 8 && text.contains(":_git-aynig_states'"),
