@@ -1,7 +1,7 @@
 //! One repository as found from a folder: where its parts are, and which store serves it.
 //!
 //! Refuses what Git refuses (another owner's repository, an unknown extension) in Git's words, before
-//! anything of it is read. Picks the store by configuration, never after an error. Implements K33
+//! anything of it is read: whether there is one at all the file system says. Picks the store by configuration, never after an error. Implements K33
 //! (ownership), K37.
 
 use super::files::Shared;
@@ -16,6 +16,7 @@ use crate::supervisor::interrupt::Insistence;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -73,8 +74,7 @@ impl OpenError {
     pub fn is_nowhere(&self) -> bool {
         match self {
             Self::NotFound { .. } => true,
-            Self::Refused { message } => message.starts_with("not a git repository (or any"),
-            Self::Store(_) => false,
+            Self::Refused { .. } | Self::Store(_) => false,
         }
     }
 }
@@ -330,7 +330,30 @@ fn ask_git(git: &Git, from: &Path, git_dir: Option<&Path>) -> Result<(), OpenErr
 
 fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
     match ask_git(git, from, git_dir) {
+        // Git says by words alone whether there is none, or one that it does not take.
+        Err(OpenError::Refused { .. }) if git_dir.is_none() && !is_one_above(from) => {
+            OpenError::NotFound { from: from.to_owned() }
+        }
         Err(refused) => refused,
         Ok(()) => OpenError::NotFound { from: from.to_owned() },
     }
+}
+
+/// True where a folder on the way up is a repository, or seems one, or can't be looked at. As far as Git looks for
+/// one: to where another file system begins.
+fn is_one_above(from: &Path) -> bool {
+    let Ok(start) = std::fs::canonicalize(from) else { return true };
+    let device = |dir: &Path| dir.metadata().map(|meta| meta.dev()).ok();
+    let here = device(&start);
+    let none = |dir: &Path| dir.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    // What Git passes by is a folder without these: `git init` that was cut short, or something else's.
+    let seems = |dir: &Path| {
+        let has = |name| !none(&dir.join(name));
+        has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    };
+    start.ancestors().take_while(|dir| device(dir) == here).any(|dir| {
+        let own = dir.join(".git");
+        let is_folder = own.metadata().is_ok_and(|meta| meta.is_dir());
+        if is_folder { seems(&own) || seems(dir) } else { !none(&own) || seems(dir) }
+    })
 }

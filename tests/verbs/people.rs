@@ -114,6 +114,19 @@ fn outside_of_a_repository_each_verb_says_what_to_do() {
         let said = rig.world.aynig(&rig.world.root().join("home"), &[verb]).expect(128);
         assert!(said.err.contains("hint: cd into a repository, or git init"), "{}", said.err);
     }
+    // The file system says it, in whatever language Git does.
+    let git = rig.world.root().join("bin/git");
+    std::fs::remove_file(&git).unwrap();
+    std::fs::write(&git, "#!/bin/sh\necho 'fatal: Kein Git-Repository' >&2\nexit 128\n").unwrap();
+    std::fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let said = rig.world.aynig(&rig.world.root().join("home"), &["status"]).expect(128);
+    assert!(said.err.contains("hint: cd into a repository, or git init"), "{}", said.err);
+    // One that can't be opened is not none.
+    let broken = rig.world.root().join("broken");
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(broken.join(".git"), "gitdir: /nowhere\n").unwrap();
+    let said = rig.world.aynig(&broken, &["status"]).expect(128);
+    assert!(!said.err.contains("git init"), "{}", said.err);
 }
 
 /// K36: a hint can be pasted where its reader stands.
