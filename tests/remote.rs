@@ -144,7 +144,7 @@ fn each_way_to_fail_has_a_report_of_its_own() {
         "core.sshCommand",
         "echo 'nobody@host: Permission denied (publickey).' >&2; exit 255 #",
     ]);
-    fails(&net, &["work"], 128, "authentication failed");
+    fails(&net, &["work"], 75, "authentication failed");
     a.git(&["config", "remote.origin.url", &url]);
     a.tick(&["work"]).expect(0);
     assert_eq!(net.states("work")[0], "done");

@@ -1,10 +1,10 @@
 //! Remotes that are gone, away, or not to be asked: what that does to everything else. Implements the proof of
-//! K14, K30, K34 and K44 where a remote is not there.
+//! K14, K30, K34 and K44 where a remote is not there, and of K11 and K31 where it speaks another language.
 
 mod support;
 
 use support::life::{eventually, lives};
-use support::net::Net;
+use support::net::{Machine, Net};
 
 const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
 /// Ends, and leaves a process that has the slot until it is let go.
@@ -212,4 +212,87 @@ fn a_branch_that_is_not_listed_once_is_not_gone() {
     // What is gone is gone.
     net.git(&["update-ref", "-d", "refs/heads/work"]);
     a.tick(&["work"]).expect(128);
+}
+
+/// Has what that machine's pushes are answered with pass through a script: its words are a remote's to choose.
+fn answers_by(a: &Machine<'_>, script: &str) {
+    let place = a.net.life.shared().join("receive");
+    // As over HTTP: no filter between has to guess where the first answer ends.
+    let begin = "git-receive-pack --stateless-rpc --advertise-refs \"$@\"";
+    let text = format!("#!/bin/sh\ncd '{}'\n{begin}\n{script}\n", a.net.life.shared().display());
+    std::fs::write(&place, text).unwrap();
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    a.git(&["config", "remote.origin.receivepack", &format!("'{}'", place.display())]);
+}
+
+/// K11, K31: a no that is told in the words of a lock is a no.
+#[test]
+fn an_outcome_that_is_declined_in_other_words_ends_stalled() {
+    let net = Net::new(&[("build", DONE)]);
+    net.hook(
+        "update",
+        "! git cat-file -e \"$3:result\" 2>/dev/null || case $1 in refs/heads/*)
+             echo \"error: cannot lock ref '$1': '$1/x' exists; cannot create '$1'; Permission denied\" >&2; exit 1;; esac",
+    );
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    // As many bytes as there were.
+    answers_by(&a, "git-receive-pack --stateless-rpc \"$@\" | sed 's/hook declined/unpack failed/'");
+    let report = a.tick(&["--json", "work"]).expect(1).json();
+    assert!(report["why"].as_str().unwrap().contains("declined the outcome"), "{report}");
+    assert_eq!(net.states("work"), ["stalled", "working", "build"]);
+    // What a branch with another's name stands in the way of is seen, not read.
+    std::fs::remove_file(net.origin().join("hooks/update")).unwrap();
+    answers_by(
+        &a,
+        "git-receive-pack --stateless-rpc \"$@\" | sed 's/exists; cannot create/steht im Weg; so nie./'",
+    );
+    let said = a.run(&["set-state", "build", "--remote", "origin", "-b", "work/sub"]).expect(128);
+    assert!(
+        said.stderr.contains("in the way") && said.stderr.contains("'refs/heads/work' exists"),
+        "{said:?}"
+    );
+}
+
+/// K11, K31: a lock at a remote, in whatever words, costs a moment, and no outcome.
+#[test]
+fn an_outcome_that_meets_a_lock_in_other_words_lands() {
+    let lock = "touch met \"$ORIGIN/refs/heads/work.lock\"";
+    let net = Net::new(&[("build", &format!("(cd \"$T\"; {lock})\n{DONE}"))]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    let origin = net.origin().display().to_string();
+    answers_by(
+        &a,
+        &format!(
+            "rm met 2>/dev/null || exec git-receive-pack --stateless-rpc \"$@\"\n\
+             git-receive-pack --stateless-rpc \"$@\" | sed 's/failed to update ref/gerade ist es belegt/'\n\
+             rm '{origin}/refs/heads/work.lock'"
+        ),
+    );
+    let mut tick = a.aynig(&["tick", "--remote", "origin", "work"]);
+    let done = support::life::done(tick.env("ORIGIN", net.origin()).output().unwrap());
+    assert_eq!((done.code, net.states("work")[0].as_str()), (Some(0), "done"), "{done:?}");
+    assert!(!net.life.shared().join("met").exists());
+}
+
+/// K31: a remote that takes nothing for a while, the news of a refusal neither, is asked until the lease ends.
+#[test]
+fn an_outcome_waits_for_a_remote_that_takes_nothing() {
+    let net = Net::new(&[("build", &format!(": >\"$T/frozen\"; {DONE}"))]);
+    let frozen = net.life.shared().join("frozen");
+    let asked = net.life.shared().join("asked");
+    net.hook(
+        "pre-receive",
+        &format!(
+            "test -e '{0}' || exit 0\ncase $(cat) in *refs/heads/*) echo x >>'{1}'; esac\n\
+             test $(grep -c . '{1}') -lt 14 || rm '{0}'\necho frozen >&2; exit 1",
+            frozen.display(),
+            asked.display()
+        ),
+    );
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    a.tick(&["work"]).expect(0);
+    assert_eq!((net.states("work")[0].as_str(), frozen.exists()), ("done", false));
 }

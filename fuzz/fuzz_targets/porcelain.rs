@@ -35,9 +35,15 @@ fuzz_target!(|data: &[u8]| {
             assert!(well && matches!(flag, b" " | b"*" | b"+"));
         }
         Word::Rejected => assert!(about.is_some_and(|(f, s)| f == b"!" && s.starts_with(b"[rejected]"))),
-        Word::Refused(summary) => assert_eq!(about, Some((&b"!"[..], summary))),
+        Word::Refused(summary) => {
+            assert_eq!(about, Some((&b"!"[..], summary)));
+            assert!(summary.starts_with(b"[remote rejected]"));
+        }
         Word::Nothing => assert!(
-            about.is_none_or(|(flag, _)| flag != b"!" && !(well && matches!(flag, b" " | b"*" | b"+")))
+            about.is_none_or(|(flag, s)| {
+                let is_no = [&b"[rejected]"[..], b"[remote rejected]"].iter().any(|no| s.starts_with(no));
+                !(flag == b"!" && is_no) && !(well && matches!(flag, b" " | b"*" | b"+"))
+            })
         ),
     }
     // Nothing that is said of others changes the answer.

@@ -163,7 +163,9 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             vec![move_ref_away(other.as_bytes())]
         }
         StoreError::Io { path, source, .. } => of_system(source, Some(path)),
-        StoreError::Remote { failure: RemoteFailure::Other, message, .. } if is_broken_here(message) => {
+        StoreError::Remote { failure: RemoteFailure::Other | RemoteFailure::Busy, message, .. }
+            if is_broken_here(message) =>
+        {
             of_broken(broken_ref(message).as_ref())
         }
         StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),

@@ -77,7 +77,7 @@ impl Runner<'_> {
         };
         let log = format!("aynig: claim {}", run.state);
         let until = Moments::claim_until(born, run.lease_seconds);
-        match after_claim(self.advance_until(branch, trigger.id(), commit, &log, until)?) {
+        match after_claim(self.advance_by(branch, (trigger.id(), commit), &log, until, Patience::Tries)?) {
             AfterClaim::Held => {}
             AfterClaim::Gone => return Ok(Err(Some(Verdict::Skipped(Skip::Missing)))),
             AfterClaim::LostRace => return Ok(Err(Some(Verdict::LostRace))),
@@ -98,11 +98,11 @@ impl Runner<'_> {
         new: ObjectId,
         log: &str,
     ) -> Result<Swap, RunnerError> {
-        self.advance_until(branch, old, new, log, self.clock.elapsed() + PATIENCE)
+        self.advance_by(branch, (old, new), log, self.clock.elapsed() + PATIENCE, Patience::Tries)
     }
 
-    /// The same. What may pass is tried again: a few times where the branch is here, until that moment on
-    /// the clock that counts suspend where it is on a remote (K31).
+    /// The same for what ends a run: what may pass is tried again until that moment on the clock that counts
+    /// suspend (K31).
     pub(super) fn advance_until(
         &self,
         branch: &RefName,
@@ -111,6 +111,21 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Swap, RunnerError> {
+        self.advance_by(branch, (old, new), log, until, Patience::Until(until))
+    }
+
+    /// An unknown verdict is tried again: a few times where the branch is here, until that moment where it is on a
+    /// remote. One that answers, and whose branch is where it was, as often as `unheard` says where its word did not
+    /// reach us, and a few times where it was no: a lock there, a full disk and a hook differ in what they say alone,
+    /// and no text decides.
+    fn advance_by(
+        &self,
+        branch: &RefName,
+        (old, new): (ObjectId, ObjectId),
+        log: &str,
+        until: Duration,
+        unheard: Patience,
+    ) -> Result<Swap, RunnerError> {
         let patience = match self.settings.remote {
             Some(_) => Patience::Until(until),
             None => Patience::Tries,
@@ -118,15 +133,19 @@ impl Runner<'_> {
         let mut tries = 0;
         loop {
             let verdict = self.advance_once(branch, old, new, log, until);
-            let may_pass = match &verdict {
-                Ok(Swap::Unknown { .. }) => true,
-                Ok(Swap::Won | Swap::Lost { .. }) => false,
-                Err(RunnerError::Store(StoreError::Remote { failure, .. })) => failure.may_pass(),
-                Err(_) => false,
+            let patience = match &verdict {
+                Ok(Swap::Unknown { .. }) => Some(patience),
+                Ok(Swap::Won | Swap::Lost { .. }) => None,
+                Err(error) if error.is_no() => Some(Patience::Tries),
+                Err(RunnerError::Store(StoreError::Remote { failure, .. })) => {
+                    failure.may_pass().then_some(unheard)
+                }
+                Err(_) => None,
             };
-            let Some(wait) = try_again(patience, tries, self.clock.elapsed()).filter(|_| may_pass) else {
-                return verdict;
-            };
+            let now = self.clock.elapsed();
+            let wait = patience.and_then(|patience| try_again(patience, tries, now));
+            let in_time = |wait: &Duration| self.settings.remote.is_none() || now + *wait < until;
+            let Some(wait) = wait.filter(in_time) else { return verdict };
             tries += 1;
             self.interrupt.pause(wait);
         }

@@ -9,7 +9,7 @@ use super::live::Live;
 use super::relate::Relation;
 use super::report::{Note, Outcome, Ran, Report};
 use super::slot::attempt_ref;
-use super::supervise::{Ended, PATIENCE};
+use super::supervise::{Ended, PATIENCE, note_once};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Kept, Stall, complete, kept_of_fenced};
 use crate::protocol::declaration::Declaration;
@@ -29,6 +29,9 @@ use crate::supervisor::Supervised;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
+
+/// Time that is left for another round with a remote that takes nothing, pushes included.
+const ROUND: Duration = Duration::from_secs(4);
 
 /// What was tried with an outcome.
 enum Landed {
@@ -89,11 +92,13 @@ impl Runner<'_> {
                 }
                 (Completion::Outcome(next), _) => {
                     end(&mut guardian)?;
-                    self.finish_outcome(branch, &mut live, &exit, next, head, report)?
+                    let done = self.finish_outcome(branch, &mut live, &exit, next, head, report);
+                    if self.is_worth_a_round(&done, &live) { None } else { done? }
                 }
                 (Completion::Stalled(why), _) => {
                     end(&mut guardian)?;
-                    self.try_stall(branch, &mut live, Some(&exit), why, None, report)?
+                    let done = self.try_stall(branch, &mut live, Some(&exit), why, None, report);
+                    if self.is_worth_a_round(&done, &live) { None } else { done? }
                 }
                 (Completion::LeaveLease, _) => {
                     end(&mut guardian)?;
@@ -115,6 +120,13 @@ impl Runner<'_> {
         }
     }
 
+    /// True where a remote takes nothing of ours just now: it is asked until the lease ends, or somebody wants to go.
+    pub(super) fn is_worth_a_round(&self, done: &Result<Option<Ran>, RunnerError>, live: &Live) -> bool {
+        done.as_ref().is_err_and(RunnerError::is_no)
+            && self.interrupt.signal().is_none()
+            && self.clock.elapsed() + ROUND < live.lease_ends()
+    }
+
     /// A state that the command committed, where it was to declare one: nobody's outcome, and worth a word (K22).
     fn note_committed_state(&self, live: &Live, report: &mut Report) {
         let head = live.slot.head(self.repo).ok().filter(|head| *head != live.claimed.first);
@@ -122,7 +134,7 @@ impl Runner<'_> {
         if let Some(event) = commit.and_then(|tip| tip.event)
             && let Some(state) = event.state_name().filter(|state| !state.is_working())
         {
-            super::supervise::note_once(report, Note::StateCommitted(event.dialect, state.clone()));
+            note_once(report, Note::StateCommitted(event.dialect, state.clone()));
         }
     }
 
@@ -358,7 +370,11 @@ impl Runner<'_> {
         why: Stall,
         report: &mut Report,
     ) -> Result<Ran, RunnerError> {
-        if let Some(ran) = self.try_stall(branch, live, exit, why, None, report)? {
+        let mut done = self.try_stall(branch, live, exit, why.clone(), None, report);
+        while self.is_worth_a_round(&done, live) {
+            done = self.try_stall(branch, live, exit, why.clone(), None, report);
+        }
+        if let Some(ran) = done? {
             return Ok(ran);
         }
         self.release(live)?;
@@ -385,7 +401,7 @@ impl Runner<'_> {
         // Work that could not be kept stays in the slot: whoever wants that slot tries again.
         let saved = found.is_ok();
         let attempt = found.unwrap_or_else(|error| {
-            report.notes.push(Note::WorkNotKept(with_causes(&error)));
+            note_once(report, Note::WorkNotKept(with_causes(&error)));
             None
         });
         let details = self.details(branch, live, exit, &why, attempt.as_ref());

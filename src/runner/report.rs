@@ -377,6 +377,12 @@ pub fn is_full(error: &std::io::Error) -> bool {
 }
 
 impl RunnerError {
+    /// True where a remote heard a push and did not take it, and its branch stays where it was.
+    pub fn is_no(&self) -> bool {
+        use crate::store::{RemoteFailure, StoreError};
+        matches!(self, RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, .. }))
+    }
+
     /// 75 where trying again later may help, 2 where the policy is in the way, 128 elsewhere.
     pub fn exit_code(&self) -> i32 {
         use crate::store::{RemoteFailure, StoreError};
@@ -399,8 +405,9 @@ impl RunnerError {
             RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => 2,
             RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
                 RemoteFailure::Declined => 2,
-                RemoteFailure::Denied | RemoteFailure::InTheWay | RemoteFailure::Unknown => 128,
-                RemoteFailure::Unreachable
+                RemoteFailure::InTheWay | RemoteFailure::Unknown => 128,
+                RemoteFailure::Denied
+                | RemoteFailure::Unreachable
                 | RemoteFailure::TooLate
                 | RemoteFailure::Busy
                 | RemoteFailure::Other => 75,

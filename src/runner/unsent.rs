@@ -7,10 +7,11 @@ use super::finish::with_causes;
 use super::live::Live;
 use super::report::{Note, Ran, Report};
 use super::slot::attempt_ref;
+use super::supervise::note_once;
 use super::{Runner, RunnerError};
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::id::ObjectId;
-use crate::store::{RefName, RemoteFailure, StoreError, swap};
+use crate::store::{RefName, StoreError, swap};
 
 impl Runner<'_> {
     /// Keeps a whole outcome as the run's attempt, which `retry` can land.
@@ -38,11 +39,16 @@ impl Runner<'_> {
         (commit, kept): (ObjectId, Result<Option<RefName>, RunnerError>),
         report: &mut Report,
     ) -> Result<Option<Ran>, RunnerError> {
-        if let RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, message, .. }) =
-            &error
+        // Where the news of it is not taken either, it was no word about the outcome: both are tried again (K31).
+        if let RunnerError::Store(StoreError::Remote { message, .. }) = &error
+            && error.is_no()
         {
             let why = Stall::Declined(message.clone());
-            return self.try_stall(branch, live, Some(exit), why, kept.unwrap_or(None), report);
+            let name = kept.as_ref().ok().cloned().flatten();
+            let done = self.try_stall(branch, live, Some(exit), why, name, report);
+            if !done.as_ref().is_err_and(RunnerError::is_no) || self.is_worth_a_round(&done, live) {
+                return done;
+            }
         }
         // What is finished is kept, whatever held up its branch.
         let kept = kept.and_then(|kept| match kept {
@@ -67,7 +73,7 @@ impl Runner<'_> {
             None => Ok(()),
         });
         if let Err(error) = published {
-            report.notes.push(Note::NotPublished(name.clone(), with_causes(&error)));
+            note_once(report, Note::NotPublished(name.clone(), with_causes(&error)));
         }
     }
 }

@@ -143,10 +143,14 @@ pub enum StoreError {
     },
 }
 
-/// Kinds of failures with a remote. They are told apart for people; no verdict depends on them.
+/// Kinds of failures with a remote. What decides anything comes of exit status, porcelain and what is read again:
+/// [`Declined`](Self::Declined), [`Busy`](Self::Busy), [`InTheWay`](Self::InTheWay), [`TooLate`](Self::TooLate),
+/// [`Unknown`](Self::Unknown). The others are told apart for people, by a text that a remote may choose; what hangs
+/// on them is the same for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteFailure {
-    /// It heard us and said no: a hook, a protected branch.
+    /// It heard us, and its branch is where it was: a hook, a protected branch, or a lock that is held there for a moment.
+    /// Trying again tells them apart.
     #[error("it declined")]
     Declined,
     /// It does not know us, or knows that we may not.
@@ -158,7 +162,7 @@ pub enum RemoteFailure {
     /// It did not answer in time.
     #[error("no answer in time")]
     TooLate,
-    /// It is busy with the same ref, or out of room.
+    /// Somebody else has, or moved, what we were about to: refs that are fetched into, or a branch again and again.
     #[error("it was busy")]
     Busy,
     /// Another of its branches has a name that this one can't stand beside.
@@ -176,8 +180,8 @@ impl RemoteFailure {
     /// True where the same call may succeed later.
     pub fn may_pass(self) -> bool {
         match self {
-            Self::Unreachable | Self::TooLate | Self::Busy | Self::Other => true,
-            Self::Declined | Self::Denied | Self::InTheWay | Self::Unknown => false,
+            Self::Denied | Self::Unreachable | Self::TooLate | Self::Busy | Self::Other => true,
+            Self::Declined | Self::InTheWay | Self::Unknown => false,
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Heads are fetched into a folder of refs of our own (a fetch of the user's moves other refs), and nothing
 //! else is written. A push names the old value; its porcelain line and exit status are the answer of one
-//! attempt; what failures are called is for people, and decides at most whether a fetch is tried again. Implements K12, K30.
+//! attempt. What a failure without such a word is called comes of its text, which a remote may choose: it is for
+//! people, and nothing hangs on it. Implements K12, K30.
 
 use super::children::{self, MayLock};
 use super::git_calls::RepoGit;
@@ -47,6 +48,8 @@ pub(super) enum Pushed {
     Done,
     /// Git or the remote saw another value than the expected one.
     Stale,
+    /// The remote heard us and did not take it; what was said. A lock, a full disk and a hook sound alike.
+    Refused(String),
     /// No such word.
     Failed(RemoteFailure, String),
 }
@@ -69,7 +72,7 @@ impl Remote {
     }
 
     pub(super) fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
-        let failure = if output.late { RemoteFailure::TooLate } else { kind_of(&output.said) };
+        let failure = if output.late { RemoteFailure::TooLate } else { colour(&output.said) };
         let message = match output.message.is_empty() {
             true => output.status.to_string(),
             false => output.message.clone(),
@@ -97,7 +100,18 @@ impl Remote {
         let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
         let output = command.args(refspecs).within(patience.unwrap_or(FETCH_MAX)).output()?;
         if !output.status.success() {
-            return Err(self.failed("fetch from", &output));
+            let mut error = self.failed("fetch from", &output);
+            if let StoreError::Remote { failure, .. } = &mut error
+                && !output.late
+            {
+                // What fails on the way there, or there, is fatal to Git (128). Refs of ours that could not be moved
+                // once all had arrived are not.
+                *failure = match output.status.code() {
+                    Some(1) => RemoteFailure::Busy,
+                    _ => *failure,
+                };
+            }
+            return Err(error);
         }
         self.sync_tables()
     }
@@ -259,13 +273,10 @@ fn answer(output: &GitOutput, full: &[u8]) -> Pushed {
             let reason = String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
             let reason =
                 if output.message.is_empty() { reason } else { format!("{reason}: {}", output.message) };
-            // A folder can't be a file too: that does not pass by itself.
-            let in_the_way = has(&output.said, &["' exists; cannot create '"]);
-            let why = if in_the_way { RemoteFailure::InTheWay } else { declined_or_busy(summary) };
-            Pushed::Failed(why, reason)
+            Pushed::Refused(reason)
         }
         Word::Nothing if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
-        Word::Nothing => Pushed::Failed(kind_of(&output.said), output.message.clone()),
+        Word::Nothing => Pushed::Failed(colour(&output.said), output.message.clone()),
     }
 }
 
@@ -278,27 +289,8 @@ fn has(text: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// A ref that the remote rejected: it lost its own race for the lock, or said no.
-fn declined_or_busy(summary: &[u8]) -> RemoteFailure {
-    let busy = [
-        "failed to update ref",
-        "cannot lock ref",
-        "failed to lock",
-        "incorrect old value",
-        // What newer Git says, also of a lock that is held.
-        "reference already exists",
-        "reference does not exist",
-        "unable to migrate",
-        "unpacker error",
-        "unpack failed",
-        "remote failure",
-        "internal server error",
-    ];
-    if has(summary, &busy) { RemoteFailure::Busy } else { RemoteFailure::Declined }
-}
-
-/// What a failure without a verdict is called.
-fn kind_of(said: &[u8]) -> RemoteFailure {
+/// What a failure without a verdict is called, to people. Git gives one exit status to all of them.
+fn colour(said: &[u8]) -> RemoteFailure {
     let denied = [
         "authentication failed",
         "permission denied",
@@ -328,15 +320,11 @@ fn kind_of(said: &[u8]) -> RemoteFailure {
         "unable to look up",
         "broken pipe",
     ];
-    // Of ours: what it fetches into is held by another, or was moved.
-    let busy = ["cannot lock ref", "data is locked"];
     // A key that is refused is reported with both: the reason comes first.
     if has(said, &denied) {
         RemoteFailure::Denied
     } else if has(said, &gone) {
         RemoteFailure::Unreachable
-    } else if has(said, &busy) {
-        RemoteFailure::Busy
     } else {
         RemoteFailure::Other
     }
@@ -367,12 +355,13 @@ mod tests {
         assert!(matches!(read(0, "To /r\n \t1a:refs/heads/xy\t1a..2b\nDone\n"), Pushed::Failed(..)));
         assert!(matches!(read(0, "To /r\n=\t1a:refs/heads/x\t[up to date]\nDone\n"), Pushed::Failed(..)));
         assert_eq!(read(1, "To /r\n!\t1a:refs/heads/x\t[rejected] (stale info)\n"), Pushed::Stale);
-        let declined = read(1, "!\t1a:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n");
-        assert!(matches!(declined, Pushed::Failed(RemoteFailure::Declined, _)), "{declined:?}");
-        let busy = read(1, "!\t1a:refs/heads/x\t[remote rejected] (failed to update ref)\n");
-        assert!(matches!(busy, Pushed::Failed(RemoteFailure::Busy, _)), "{busy:?}");
-        let busy = read(1, "!\t1a:refs/heads/x\t[remote rejected] (reference already exists)\n");
-        assert!(matches!(busy, Pushed::Failed(RemoteFailure::Busy, _)), "{busy:?}");
+        // Whatever it says, in whatever language.
+        for why in ["pre-receive hook declined", "failed to update ref", "gesperrt", ""] {
+            let refused = read(1, &format!("!\t1a:refs/heads/x\t[remote rejected] ({why})\n"));
+            assert!(matches!(refused, Pushed::Refused(_)), "{refused:?}");
+        }
+        let unknown = read(1, "!\t1a:refs/heads/x\t[remote failure] (remote failed to report status)\n");
+        assert!(matches!(unknown, Pushed::Failed(..)), "{unknown:?}");
     }
 
     #[test]
@@ -386,11 +375,10 @@ mod tests {
             ("fatal: unable to access 'http://x/': Could not resolve host: x", RemoteFailure::Unreachable),
             ("fatal: '/gone' does not appear to be a git repository", RemoteFailure::Unreachable),
             ("fatal: the remote end hung up unexpectedly", RemoteFailure::Unreachable),
-            ("error: cannot lock ref 'refs/aynig/remote/o/x': is at 1a but expected 2b", RemoteFailure::Busy),
             ("error: something else", RemoteFailure::Other),
         ];
         for (text, kind) in cases {
-            assert_eq!(kind_of(text.as_bytes()), kind, "{text}");
+            assert_eq!(colour(text.as_bytes()), kind, "{text}");
         }
     }
 }

@@ -11,7 +11,7 @@ pub(super) enum Word<'a> {
     Moved,
     /// Git itself saw another value than the expected one.
     Rejected,
-    /// The other side did not take it; what it says.
+    /// The other side heard of it and did not take it; what it says. Which side that was is Git's own word here.
     Refused(&'a [u8]),
     /// Nothing that decides anything.
     Nothing,
@@ -28,7 +28,7 @@ pub(super) fn word<'a>(stdout: &'a [u8], well: bool, full: &[u8]) -> Word<'a> {
     match line {
         Some((b" " | b"*" | b"+", _)) if well => Word::Moved,
         Some((b"!", summary)) if summary.starts_with(b"[rejected]") => Word::Rejected,
-        Some((b"!", summary)) => Word::Refused(summary),
+        Some((b"!", summary)) if summary.starts_with(b"[remote rejected]") => Word::Refused(summary),
         Some(_) | None => Word::Nothing,
     }
 }

@@ -14,6 +14,7 @@ use super::{
     TreeEntry, Visit,
 };
 use crate::protocol::id::ObjectId;
+use crate::protocol::swap::{Patience, try_again};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -93,6 +94,23 @@ impl RemoteStore {
         Ok(tips.get(name).copied())
     }
 
+    /// What became of a new commit that the remote refused. That a branch can't be there is seen in what it has;
+    /// all else looks like a no, and whoever tries again finds out (K11).
+    fn refused(&self, name: &RefName, expected: Expected, said: String) -> StoreError {
+        let tips = match expected {
+            Expected::Missing => self.remote.ask_all(self.patience()).unwrap_or_default(),
+            Expected::At(_) => HashMap::new(),
+        };
+        let (failure, message) = match tips.into_keys().find(|other| name.conflicts_with(other)) {
+            Some(other) => {
+                let other = String::from_utf8_lossy(other.as_bytes()).into_owned();
+                (RemoteFailure::InTheWay, format!("'{other}' exists: {said}"))
+            }
+            None => (RemoteFailure::Declined, said),
+        };
+        StoreError::Remote { remote: self.remote.name.clone(), what: "push to", failure, message }
+    }
+
     fn has(&self, id: ObjectId) -> bool {
         self.local.read_commit(id).is_ok()
     }
@@ -121,7 +139,16 @@ pub fn push_branch(
         Some(_) => return Ok(Swap::Lost { tip }),
     };
     store.set_patience(PUSH_MAX);
-    match compare_and_swap(&store, branch, expected, new, by, "") {
+    let mut verdict = compare_and_swap(&store, branch, expected, new, by, "");
+    let waits = (0..).map_while(|tries| try_again(Patience::Tries, tries, Duration::ZERO));
+    for wait in waits {
+        if !matches!(verdict, Err(StoreError::Remote { failure: RemoteFailure::Declined, .. })) {
+            break;
+        }
+        std::thread::sleep(wait);
+        verdict = compare_and_swap(&store, branch, expected, new, by, "");
+    }
+    match verdict {
         // It may have all of it, and move when nobody listens any more: that it did not move yet says nothing.
         Err(StoreError::Remote { failure, message, .. }) if failure.may_pass() => {
             Ok(Swap::Unknown { cause: message })
@@ -281,6 +308,7 @@ impl Store for RemoteStore {
                 self.news.lost();
                 Err(StoreError::Moved { name: name.clone(), expected, found: None })
             }
+            Pushed::Refused(said) => Err(self.refused(name, expected, said)),
             Pushed::Failed(failure, message) => Err(StoreError::Remote {
                 remote: self.remote.name.clone(),
                 what: "push to",
