@@ -131,7 +131,7 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
             inner.system_error().map_or_else(Vec::new, |source| of_system(source, None))
         }
         RunnerError::Signing { .. } => vec!["git config --get-regexp '^(gpg|user)\\.'".to_owned()],
-        RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
+        RunnerError::Closed { .. } | RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
     }
 }
 

@@ -49,13 +49,10 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
     let trust = !keys.global.is_empty()
         && (args.trust
             || (asks && !args.force && is_yes("Remove the trust from your configuration too? [y/N] ")));
-    for key in &keys.own {
-        session.repo.git.unset_own(&session.repo.common_dir, key)?;
-    }
     let mut code = 0;
     {
         let runner = session.runner(&settings, &interrupt, &Silent)?;
-        let out = runner.remove_belongings(args.attempts)?;
+        let out = runner.remove_belongings(args.attempts)?.map_err(|why| in_use(&why))?;
         for removal in out.removed.iter().filter(|removal| removal.kept.is_some()) {
             let kept = removal.kept.as_ref().map(|name| escape(name.as_bytes())).unwrap_or_default();
             output::note(&format!("work of a run that was cut short is kept in {kept}"));
@@ -65,7 +62,11 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
             output::error(&Failure::from(error).render());
         }
     }
-    for key in keys.global.iter().filter(|_| trust) {
+    // Last, so that what it says (hooks that are off) holds as long as there is something that it is said to.
+    for key in keys.own.iter().filter(|_| code == 0) {
+        session.repo.git.unset_own(&session.repo.common_dir, key)?;
+    }
+    for key in keys.global.iter().filter(|_| trust && code == 0) {
         session.repo.git.set_global(key, None)?;
     }
     if code == 0 && !global.quiet {

@@ -169,6 +169,12 @@ pub enum RunnerError {
         #[source]
         source: std::io::Error,
     },
+    /// What is ours here is being removed: nothing was claimed.
+    #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]
+    Closed {
+        /// The branch.
+        branch: RefName,
+    },
     /// The verdict of a swap stayed unknown.
     #[error("cannot tell whether '{branch}' was moved: {cause}")]
     Unknown {

@@ -7,13 +7,17 @@ use super::{Runner, RunnerError, logs};
 use crate::store::{RefName, StoreError};
 use std::path::Path;
 
+/// How often a folder is made anew that an uninstallation took away meanwhile.
+const PROBES: usize = 3;
+
 /// Refs below these are the runner's; one of such a name leaves no room for any.
 const OWN: [&str; 3] = ["refs/aynig", "refs/aynig/run", "refs/aynig/attempts"];
 
 impl Runner<'_> {
     /// Finds out whether a run could be prepared and kept here.
     pub(super) fn ready(&self) -> Result<(), RunnerError> {
-        if self.settings.ready.get().is_none() {
+        let runs = self.repo.aynig_dir().join("runs");
+        if self.settings.ready.get().is_none() || !runs.is_dir() {
             self.refs_in_the_way()?;
             let unready = |what, path: &Path| {
                 let path = path.to_owned();
@@ -21,7 +25,6 @@ impl Runner<'_> {
             };
             let worktrees = &self.settings.worktree_dir;
             probe(worktrees).map_err(unready("worktrees", worktrees))?;
-            let runs = self.repo.aynig_dir().join("runs");
             probe(&runs).map_err(unready("runs", &runs))?;
             self.repo.share(&runs);
             let logs = logs::folder(self.repo).0;
@@ -44,11 +47,17 @@ impl Runner<'_> {
     }
 }
 
-/// Makes the folder, and a file in it, which goes again.
+/// Makes the folder, and a file in it, which goes again. Tried anew where somebody removes what is empty.
 fn probe(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).create(folder)?;
-    let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
-    std::fs::File::create_new(&file)?;
-    std::fs::remove_file(&file)
+    let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        std::fs::DirBuilder::new().recursive(true).create(folder)?;
+        let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
+        match std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file)) {
+            Err(error) if gone(&error) && tries < PROBES => {}
+            done => return done,
+        }
+    }
 }

@@ -392,7 +392,9 @@ impl RunnerError {
             is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
         };
         match self {
-            RunnerError::Store(StoreError::LockHeld { .. }) | RunnerError::Unknown { .. } => 75,
+            RunnerError::Store(StoreError::LockHeld { .. })
+            | RunnerError::Unknown { .. }
+            | RunnerError::Closed { .. } => 75,
             RunnerError::Store(StoreError::Io { source, .. })
             | RunnerError::Unready { source, .. }
             | RunnerError::Io { source, .. } => {

@@ -21,6 +21,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 /// How often a full pool is looked at again.
@@ -133,7 +134,17 @@ impl Runner<'_> {
             let mut unsettled = None;
             let first = pool.first_of_turn(ticket.as_ref());
             for number in pool.order(tip.commit.tree).into_iter().filter(|number| *number >= first) {
-                let Some(mut slot) = pool.lock(number)? else { continue };
+                let slot = pool.lock(number).map_err(|error| match error {
+                    // The folder of locks was there a moment ago.
+                    StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+                        RunnerError::Closed { branch: branch.clone() }
+                    }
+                    other => other.into(),
+                })?;
+                let Some(mut slot) = slot else { continue };
+                if !pool.is_open(&slot)? {
+                    return Err(RunnerError::Closed { branch: branch.clone() });
+                }
                 match self.settle(&mut slot, report) {
                     Ok(true) => return Ok(Some(slot)),
                     Ok(false) => {}

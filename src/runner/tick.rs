@@ -261,10 +261,12 @@ impl Runner<'_> {
             return Ok(Some(Verdict::LostRace));
         }
         self.ready()?;
-        let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
         let Some(slot) = self.take_slot(branch, &tip, report)? else {
             return self.no_slot(branch, &tip);
         };
+        // Under the slot's lock nobody takes these away; until then an uninstallation may have.
+        self.ready()?;
+        let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
         if self.store.known_tip(branch)? != Some(tip.id()) {
             return Ok(None);
         }

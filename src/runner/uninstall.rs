@@ -1,7 +1,7 @@
 //! What a repository holds of ours outside of its commits, and how it goes: `uninstall`.
 //!
-//! Never while a run lives, and never work: what a slot holds is salvaged first, and attempts, and commits of
-//! submodules, go only where that was asked for. Hooks first, so that nothing new starts; then what `gc` removes
+//! Never while a run lives, and no run begins meanwhile; and never work: what a slot holds is salvaged first, and
+//! attempts, and commits of submodules, go only where that was asked for. Hooks first, so that nothing new starts; then what `gc` removes
 //! of itself, whatever its age; then refs, logs and the folder. Whatever is killed when, what is left is removed
 //! by the next call. Implements K14, K26, K41, K44 (the ends of them).
 
@@ -9,6 +9,7 @@ use super::gc::{Collected, Collector, Expiry, Kind};
 use super::{Runner, RunnerError, io, logs};
 use crate::store::checkout;
 use crate::store::hooks::{Hooks, Standing};
+use crate::store::slots::closing::Closed;
 use crate::store::slots::modules;
 use crate::store::{RefName, remove_tree};
 use std::io::ErrorKind;
@@ -81,8 +82,14 @@ impl Runner<'_> {
         Ok(all)
     }
 
-    /// Removes it. Attempts and commits of submodules only with `work`. What fails is set aside.
-    pub fn remove_belongings(&self, work: bool) -> Result<Collected, RunnerError> {
+    /// Removes it. Attempts and commits of submodules only with `work`. What fails is set aside. The inner error is
+    /// what stands in the way by now.
+    pub fn remove_belongings(&self, work: bool) -> Result<Result<Collected, InUse>, RunnerError> {
+        let closed = Closed::close(self.repo)?;
+        if let Some(why) = self.in_use()? {
+            let _ = std::fs::remove_file(closed.path());
+            return Ok(Err(why));
+        }
         Hooks::of(self.repo)?.uninstall()?;
         let logs = Duration::ZERO;
         let attempts = if work { Duration::ZERO } else { Duration::MAX };
@@ -91,7 +98,8 @@ impl Runner<'_> {
         let left = self.slots()?;
         out.failed.extend(left.into_iter().map(|dir| io("remove", &dir)(ErrorKind::ResourceBusy.into())));
         if !out.failed.is_empty() {
-            return Ok(out);
+            let _ = std::fs::remove_file(closed.path());
+            return Ok(Ok(out));
         }
         let mut refs = self.store.scan("refs/aynig/")?;
         refs.retain(|(name, _)| work || !name.as_bytes().starts_with(b"refs/aynig/attempts/"));
@@ -114,14 +122,16 @@ impl Runner<'_> {
         let _ = std::fs::remove_dir(&self.settings.worktree_dir);
         for path in children_of(&aynig) {
             let kept = keep.as_ref().is_some_and(|keep| *keep == path && !children_of(keep).is_empty());
-            if !kept {
+            // The lock is the last to go: what it keeps out would be let in beside the rest.
+            if !kept && path != closed.path() {
                 self.remove_path(&path, Kind::Leftover, &mut out);
             }
         }
+        let _ = std::fs::remove_file(closed.path());
         let _ = std::fs::remove_dir(&aynig);
         // As Git does with the last one.
         let _ = std::fs::remove_dir(self.repo.common_dir.join("worktrees"));
-        Ok(out)
+        Ok(Ok(out))
     }
 
     /// The slots that there are.

@@ -10,6 +10,7 @@
 pub mod admin;
 pub mod attributes;
 mod bomb;
+pub mod closing;
 pub mod fill;
 pub mod harvest;
 pub mod modules;

@@ -1,0 +1,71 @@
+//! A pool that is closed: while what is ours here is removed, nobody takes a slot.
+//!
+//! Whoever removes takes the lock first and then looks at every slot's; whoever runs takes a slot's lock first and
+//! then looks at this one: one of the two always sees the other. A lock whose file was removed under its holder
+//! holds nothing. Implements K14.
+
+use super::{Pool, Slot, io, open_lock};
+use crate::store::StoreError;
+use crate::store::repository::Repository;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The lock's name, in the folder of our notes.
+pub const NAME: &str = "uninstall.lock";
+
+/// As long as this lives, no slot is taken here.
+pub struct Closed {
+    _lock: Flock<File>,
+    path: PathBuf,
+}
+
+impl Closed {
+    /// Closes the pool of a repository; waits for whoever has closed it.
+    pub fn close(repo: &Repository) -> Result<Self, StoreError> {
+        let aynig = repo.aynig_dir();
+        let path = aynig.join(NAME);
+        loop {
+            std::fs::create_dir_all(&aynig).map_err(io("create", &aynig))?;
+            repo.share_folders();
+            let file = match open_lock(&path) {
+                // Whoever had closed it took the folder away.
+                Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
+            repo.share(&path);
+            let lock = Flock::lock(file, FlockArg::LockExclusive)
+                .map_err(|(_, errno)| io("lock", &path)(errno.into()))?;
+            if is_at(&lock, &path) {
+                return Ok(Self { _lock: lock, path });
+            }
+        }
+    }
+
+    /// Where the lock is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Pool<'_> {
+    /// True where a slot that was locked may be used: nobody has closed the pool, or took the lock's file away.
+    pub fn is_open(&self, slot: &Slot) -> Result<bool, StoreError> {
+        let path = self.repo.aynig_dir().join(NAME);
+        let closed = match File::open(&path) {
+            Ok(file) => Flock::lock(file, FlockArg::LockSharedNonblock).is_err(),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(io("open", &path)(error)),
+        };
+        let held = slot._lock.as_ref().is_none_or(|lock| is_at(lock, &self.lock_path(slot.number)));
+        Ok(!closed && held)
+    }
+}
+
+/// True where a path leads to this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    file.metadata().ok().map(id) == path.symlink_metadata().ok().map(id)
+}
