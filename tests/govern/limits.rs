@@ -1,7 +1,7 @@
 //! Time: a worker ends with its turn's, and what the configuration asks for in vain is said.
 
 use crate::rig::*;
-use crate::support::life::Life;
+use crate::support::life::{Life, eventually, lives};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ fn began(state: &mut Value, at: &Value, scope: &str) {
 }
 
 fn is_alive(life: &Life) -> bool {
-    life.said("alive").lines().any(|pid| PathBuf::from(format!("/proc/{pid}")).exists())
+    life.said("alive").lines().any(lives)
 }
 
 /// G16, G12: at its limit a worker is ended, with all that it started; the branch has nothing of its, and says why.
@@ -169,5 +169,52 @@ fn what_is_not_enforced_is_said_once() {
     for verb in [&["status", "-b", "work"][..], &["assign", "-b", "work"]] {
         let said = govern(&life, verb).expect(0);
         assert!(!said.stderr.contains("not enforced"), "{said:?}");
+    }
+}
+
+/// G16, K17: whoever ends the verb, outright too, ends its worker and all that this started.
+#[test]
+fn a_worker_does_not_outlive_its_verb() {
+    let (life, folder) = plain(|_| {});
+    let root = folder.to_str().unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+    let script =
+        format!("T='{}'; {STUBBORN}", life.shared().display()).replace("while", "echo up >\"$T/up\"; while");
+    let turn = ["govern", "turn", "--root", root, "--role", "pm", "--", "sh", "-c", &script];
+    let running = life.start(&turn);
+    life.hear("up");
+    assert!(is_alive(&life));
+    running.signal(nix::sys::signal::Signal::SIGKILL);
+    drop(running);
+    eventually("the worker's end", || (!is_alive(&life)).then_some(()));
+}
+
+/// G7: a prompt is an argument or standard input, as the runtime says; what a worker prints declares nothing.
+#[test]
+fn a_prompt_is_given_as_the_runtime_says() {
+    for (transport, command) in [
+        ("stdin", json!(["sh", "-c", "cat >told; echo 'SET_STATE {}'; echo x >&2"])),
+        (
+            "argv",
+            json!([
+                "sh",
+                "-c",
+                "printf '%s' \"$1\" >told; echo 'SET_STATE {}'; echo x >&2",
+                "sh",
+                "{prompt}"
+            ]),
+        ),
+    ] {
+        let (life, folder) = plain(|config| {
+            config["runtimes"]["shell"]["command"] = command;
+            config["runtimes"]["shell"]["prompt_transport"] = json!(transport);
+        });
+        let root = folder.to_str().unwrap();
+        govern(&life, &["start", "--root", root]).expect(0);
+        let said = govern(&life, &["turn", "--root", root, "--role", "pm"]).expect(0);
+        let told = std::fs::read_to_string(folder.join("told")).unwrap();
+        assert!(told.starts_with('#') && told.contains("Write one JSON object to `"), "{transport}: {told}");
+        assert!(said.stderr.contains("SET_STATE {}\n") && said.stderr.contains("x\n"), "{said:?}");
+        assert_eq!(said.stdout.matches("SET_STATE ").count(), 1, "{said:?}");
     }
 }

@@ -174,3 +174,41 @@ fn what_attributes_convert_is_committed_as_it_is() {
     govern(&life, &["start", "-b", "work"]).expect(0);
     assert!(state(&life)["run_id"].is_string());
 }
+
+/// G14, G12: who does what PROMPT.md says is accepted on the branch at once, with what it made.
+#[test]
+fn a_worker_that_obeys_its_prompt_is_accepted_on_the_branch() {
+    let script = r#"
+prompt=$AGENTXCHAIN_DISPATCH_DIR/PROMPT.md
+place=$(sed -n 's/.*Write one JSON object to `\([^`]*\)`.*/\1/p' "$prompt")
+files=$(cat "$AYNIG_DIR/files")
+for file in $files; do mkdir -p "$(dirname "$file")"; echo made >"$file"; done
+sed -n '/^```json$/,/^```$/p' "$prompt" | sed '1d;$d' | sed 's/"<[^"]*>"/"some words"/' |
+    sed "s|\"files_changed\": \[\]|\"files_changed\": [${files:+\"$files\"}]|" >"$place""#;
+    for (authority, files) in [
+        ("authoritative", "made.txt"),
+        ("authoritative", ""),
+        ("proposed", "made.txt"),
+        ("proposed", ""),
+        ("review_only", ".planning/made.md"),
+        ("review_only", ""),
+    ] {
+        let life = life(|config| {
+            one_phase(config, "qa");
+            config["roles"]["qa"]["write_authority"] = json!(authority);
+        });
+        life.write(".aynig/files", files);
+        life.git(&["add", "-A"]);
+        worker(&life, script);
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        let said = life.git(&["log", "-1", "--format=%B", "work"]);
+        let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+        assert_eq!(history.len(), 1, "{authority} {files}: {said}");
+        assert_eq!(history[0]["assigned_sequence"], 1, "{authority} {files}");
+        assert!(rejected_refs(&life).is_empty(), "{authority} {files}");
+        if !files.is_empty() {
+            assert_eq!(show(&life, files), "made", "{authority}");
+        }
+    }
+}

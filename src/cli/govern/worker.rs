@@ -89,14 +89,14 @@ impl Worker {
         if ended.survivors > 0 {
             output::note(&format!("warning: {} processes of the worker can't be killed", ended.survivors));
         }
-        match (&ending, time) {
-            (Ending::NotStarted { .. }, _) => {
-                let program = self.argv.first().map(Path::new).unwrap_or(Path::new(""));
-                Err(Failure::fatal(format!("cannot start worker '{}': it {ending}", program.display())))
-            }
-            (Ending::TimedOut { .. }, Some(time)) => Ok(Worked::OutOfTime(time)),
-            _ => Ok(Worked::Ended(ending)),
+        if let Ending::NotStarted { .. } = &ending {
+            let program = self.argv.first().map_or(Path::new(""), Path::new);
+            return Err(Failure::fatal(format!("cannot start worker '{}': it {ending}", program.display())));
         }
+        Ok(match time.filter(|_| matches!(ending, Ending::TimedOut { .. })) {
+            Some(time) => Worked::OutOfTime(time),
+            None => Worked::Ended(ending),
+        })
     }
 
     fn spec(
