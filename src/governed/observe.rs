@@ -66,8 +66,8 @@ fn failed(source: crate::store::StoreError) -> GovernedError {
 fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
     let git = root.environment().map(|all| Git::find(all.iter().cloned())).transpose().map_err(failed)?;
     // Whoever looks holds the lock.
-    let aside = root.join(format!(".agentxchain/locks/index-{}.aside", std::process::id()));
-    Workspace::find(root.folder(), git, &aside).map_err(|error| {
+    let aside = format!(".agentxchain/locks/index-{}.aside", std::process::id());
+    Workspace::find(root.folder(), git, Path::new(&aside)).map_err(|error| {
         failed(match error {
             OpenError::Store(error) => error,
             OpenError::NotFound { .. } | OpenError::Refused { .. } => {

@@ -10,7 +10,8 @@ use super::git_command::{Git, GitCommand};
 use super::protected::standing_in;
 use super::repository::{OpenError, Repository};
 use super::slots::scan;
-use super::{StoreError, beneath, copy_index, io_error, is_plain};
+use super::{StoreError, beneath, io_error, is_plain};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,19 +25,21 @@ pub struct Workspace {
     bare: bool,
     /// The index to go by.
     index: PathBuf,
+    /// Where that is a copy: a folder, and its place below it.
+    copy: Option<(PathBuf, PathBuf)>,
 }
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if self.index != self.git_dir.join("index") {
-            let _ = std::fs::remove_file(&self.index);
+        if let Some((folder, aside)) = &self.copy {
+            let _ = beneath::Root::open(folder).and_then(|folder| folder.remove(aside));
         }
     }
 }
 
 impl Workspace {
-    /// The working tree that a folder lies in; `None` where Git sees none. `aside` is where a copy of its index may
-    /// be while this value lives.
+    /// The working tree that a folder lies in; `None` where Git sees none. `aside` is where below that folder a copy of
+    /// its index may be while this value lives: written through no link.
     ///
     /// # Errors
     /// A repository that Git refuses, or that is broken.
@@ -46,28 +49,39 @@ impl Workspace {
             Err(error) if error.is_nowhere() => return Ok(None),
             Err(error) => return Err(error),
         };
-        let folder = std::fs::canonicalize(folder).map_err(io_error("find", folder))?;
+        let whole = std::fs::canonicalize(folder).map_err(io_error("find", folder))?;
         // By where it is: what the repository's own configuration calls its working tree may be elsewhere.
-        let Some(top) = standing_in(&folder, &repo.git_dir) else { return Ok(None) };
+        let Some(top) = standing_in(&whole, &repo.git_dir) else { return Ok(None) };
         let git = match git {
             Some(git) => RepoGit::new(git, repo.common_dir.clone(), repo.durable),
             None => repo.git.clone(),
         };
         let index = repo.git_dir.join("index");
-        let mut found = Self { git, git_dir: repo.git_dir, top, bare: repo.bare, index };
+        let mut found = Self { git, git_dir: repo.git_dir, top, bare: repo.bare, index, copy: None };
         if is_plain(&found.index) && scan::hides(&found.index, repo.hash) {
-            found.unhide(aside)?;
+            found.unhide(folder, aside)?;
         }
         Ok(Some(found))
     }
 
-    /// Goes by a copy of the index, put there, which hides nothing.
-    fn unhide(&mut self, aside: &Path) -> Result<(), StoreError> {
-        let opened = beneath::apart(&self.index).and_then(|(folder, name)| folder.file(name));
-        let copied = opened.map_err(std::io::Error::from).and_then(|index| copy_index(&index, aside));
-        copied.map_err(io_error("copy", &self.index))?;
-        self.index = aside.to_owned();
-        self.git.unhide(&self.git_dir, &self.top, aside, self.bare)
+    /// Goes by a copy of the index, put there below that folder, which hides nothing.
+    fn unhide(&mut self, folder: &Path, aside: &Path) -> Result<(), StoreError> {
+        self.copy_index(folder, aside).map_err(io_error("copy", &self.index))?;
+        self.index = folder.join(aside);
+        self.copy = Some((folder.to_owned(), aside.to_owned()));
+        self.git.unhide(&self.git_dir, &self.top, &self.index, self.bare)
+    }
+
+    /// With its time, by which Git knows whose content it must look at.
+    fn copy_index(&self, folder: &Path, aside: &Path) -> std::io::Result<()> {
+        let (own, name) = beneath::apart(&self.index)?;
+        let index = own.file(name)?;
+        let (place, meta) = (beneath::Root::open(folder)?, index.metadata()?);
+        beneath::found(place.remove(aside))?;
+        let mut copy = place.create_new(aside, 0o600)?;
+        std::io::copy(&mut index.take(meta.len()), &mut copy)?;
+        copy.set_permissions(meta.permissions())?;
+        copy.set_modified(meta.modified()?)
     }
 
     /// Its top folder.

@@ -8,6 +8,25 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// A text as it is: a tracer writes bytes that are no ASCII as octal numbers.
+fn plain(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, tail)) = rest.split_first() {
+        let digits = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
 /// The paths that a traced call names: the folder that it names them from (`None`: where the process is), the name.
 fn named(call: &str) -> Vec<(Option<PathBuf>, String)> {
     let (mut found, mut from, mut rest) = (Vec::new(), None, call);
@@ -18,9 +37,9 @@ fn named(call: &str) -> Vec<(Option<PathBuf>, String)> {
             rest = tail.split_once('>').map_or(tail, |(_, rest)| rest);
             from = None;
         } else if let Some((folder, after)) = tail.strip_prefix('<').and_then(|tail| tail.split_once('>')) {
-            (from, rest) = (Some(PathBuf::from(folder)), after);
+            (from, rest) = (Some(PathBuf::from(plain(folder))), after);
         } else if let Some((name, after)) = tail.strip_prefix('"').and_then(|tail| tail.split_once('"')) {
-            found.push((from.take(), name.to_owned()));
+            found.push((from.take(), plain(name)));
             rest = after;
         } else {
             rest = &tail[1..];
@@ -96,4 +115,20 @@ fn s31_every_file_of_a_run_is_opened_by_one_name() {
     let state = std::fs::read_to_string(project.join(".agentxchain/state.json")).unwrap();
     assert!(state.contains("\"status\": \"completed\""), "{state}");
     assert!(judged > 300, "{judged}");
+}
+
+/// S31, G13: so is the copy of an index that hides something, in a repository.
+#[test]
+fn s31_a_copy_of_the_index_is_written_by_one_name() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skipped("S31: strace is not installed");
+    }
+    let life = life(|_| {});
+    life.git(&["update-index", "--assume-unchanged", "file"]);
+    let project = life.path("").canonicalize().unwrap();
+    let root = project.to_str().unwrap();
+    judge(&life, &project, &["start", "--root", root], 0);
+    assert!(judge(&life, &project, &["assign", "--root", root, "pm"], 0) > 30);
+    let trace = std::fs::read_to_string(life.repo.home().join("trace")).unwrap();
+    assert!(trace.contains("\"index-"), "{trace}");
 }
