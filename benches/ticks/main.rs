@@ -6,6 +6,7 @@
 //! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring) narrow a run.
 
 mod landing;
+mod looks;
 mod machines;
 mod many;
 mod profile;
@@ -243,6 +244,8 @@ fn ticks(place: &Place, files: usize, rows: &mut Vec<Row>) {
     }
 }
 
+const LARGE_ROWS: [&str; 2] = ["50,000 files, reused slot, every file verified", "50,000 files, fresh slot"];
+
 fn large(place: &Place, rows: &mut Vec<Row>) {
     let files = 50_000;
     let dir = place.repository("large", files);
@@ -252,7 +255,7 @@ fn large(place: &Place, rows: &mut Vec<Row>) {
     std::thread::sleep(Duration::from_millis(1500));
     place.git(&dir, &["update-index", "--force-write-index"]);
     rows.extend(measure(
-        "50,000 files, reused slot, every file verified",
+        LARGE_ROWS[0],
         "git status",
         Limit::Ratio(1.5),
         rounds().min(30),
@@ -265,7 +268,7 @@ fn large(place: &Place, rows: &mut Vec<Row>) {
     ));
     let aside = place.root.join("aside");
     rows.extend(measure(
-        "50,000 files, fresh slot",
+        LARGE_ROWS[1],
         "git worktree add --detach",
         Limit::Ratio(1.0),
         rounds().min(30),
@@ -296,13 +299,10 @@ const HEADS: [(&str, &[&str]); 6] = [
 const LEASED: &str = "dwp-state: working\ndwp-origin-state: build\ndwp-run-id: r\ndwp-runner-id: elsewhere-1\n\
                       dwp-lease-seconds: 2000000";
 
-fn scans(place: &Place, branches: usize, heads: usize, rows: &mut Vec<Row>) {
-    let (kind, texts) = HEADS[heads];
-    let name = |how: &str| format!("scan of {branches} branches {kind}, {how}");
-    if !["all loose", "after git gc"].iter().any(|how| wanted(&name(how))) {
-        return;
-    }
-    let dir = place.repository(&format!("scan{branches}-{heads}"), 10);
+/// A repository with so many branches, whose heads are of this kind.
+fn heads_of(place: &Place, name: &str, branches: usize, heads: usize) -> PathBuf {
+    let (_, texts) = HEADS[heads];
+    let dir = place.repository(name, 10);
     let mut import = String::new();
     let head = place.git_says(&dir, &["rev-parse", "main"], b"");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
@@ -316,6 +316,16 @@ fn scans(place: &Place, branches: usize, heads: usize, rows: &mut Vec<Row>) {
         );
     }
     place.git_says(&dir, &["fast-import", "--quiet", "--force"], import.as_bytes());
+    dir
+}
+
+fn scans(place: &Place, branches: usize, heads: usize, rows: &mut Vec<Row>) {
+    let (kind, _) = HEADS[heads];
+    let name = |how: &str| format!("scan of {branches} branches {kind}, {how}");
+    if !["all loose", "after git gc"].iter().any(|how| wanted(&name(how))) {
+        return;
+    }
+    let dir = heads_of(place, &format!("scan{branches}-{heads}"), branches, heads);
     let format = "--format=%(refname) %(trailers)";
     let scan = |how: &str| {
         measure(
@@ -365,12 +375,21 @@ fn all(place: &Place) -> Vec<Row> {
     for branches in [1000, 10_000, 100_000] {
         (0..HEADS.len()).for_each(|heads| scans(place, branches, heads, &mut rows));
     }
-    many::history(place, &mut rows);
+    if wanted(many::HISTORY_ROW) {
+        many::history(place, &mut rows);
+    }
     many::branches(place, &mut rows);
-    large(place, &mut rows);
+    if LARGE_ROWS.iter().any(|name| wanted(name)) {
+        large(place, &mut rows);
+    }
     landing::commits(place, &mut rows);
     landing::remotes(place, &mut rows);
-    landing::pushes(place, &mut rows);
+    if wanted(landing::PUSH_ROW) {
+        landing::pushes(place, &mut rows);
+    }
+    landing::hooks_of_pushes(place, &mut rows);
+    looks::status(place, &mut rows);
+    looks::events(place, &mut rows);
     rows
 }
 

@@ -4,6 +4,8 @@ use super::{Limit, Place, Row, measure, rounds};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+/// What the row of a long history is called.
+pub const HISTORY_ROW: &str = "tick, 10 files, 100,000 commits of history";
 const HISTORY: usize = 100_000;
 const BRANCHES: usize = 200;
 
@@ -36,7 +38,7 @@ pub fn history(place: &Place, rows: &mut Vec<Row>) {
         place.time(dir, &place.bin, &["tick", "work"], 0)
     };
     rows.extend(measure(
-        "tick, 10 files, 100,000 commits of history",
+        HISTORY_ROW,
         "the same with 10 commits",
         Limit::Ratio(1.1),
         rounds(),
