@@ -8,5 +8,3 @@ mod endings;
 mod escapes;
 mod output;
 mod rig;
-#[path = "../support/skipped.rs"]
-mod skipped;

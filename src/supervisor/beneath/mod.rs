@@ -241,6 +241,12 @@ impl Root {
         self.open_file("write", path, flags, mode_of(mode))
     }
 
+    /// The same, to be read too.
+    pub fn append_and_read(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
+        let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
+        self.open_file("write", path, flags, mode_of(mode))
+    }
+
     /// A regular file that is read and written, as a lock is; made with this mode where there is none.
     pub fn lock_file(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         self.open_file("open", path, OFlag::O_RDWR | OFlag::O_CREAT, mode_of(mode))

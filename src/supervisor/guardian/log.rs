@@ -6,7 +6,8 @@
 //! The first write that fails is reported and ends the log: a full disk must not end the run.
 //! Implements K16.
 
-use nix::libc;
+use crate::supervisor::beneath::{Refusal, apart};
+use nix::errno::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -38,11 +39,19 @@ struct Tail {
 }
 
 impl CappedLog {
-    /// Opens or creates the file (mode 0600, never through a symlink) and appends to it.
+    /// Opens or creates the file (mode 0600, plain, never through a symlink) and appends to it.
     pub fn open(path: &Path, cap: u64) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NOCTTY).open(path)?;
+        let opened = apart(path).and_then(|(folder, name)| folder.append_and_read(name, 0o600));
+        // Why it was refused goes to the runner as the number of an error.
+        let file = opened.map_err(|error| match error.refusal() {
+            Some(Refusal::Link) => Errno::ELOOP.into(),
+            Some(_) => Errno::EINVAL.into(),
+            None => io::Error::from(error),
+        })?;
+        Self::of(path, file, cap)
+    }
+
+    fn of(path: &Path, file: File, cap: u64) -> io::Result<Self> {
         let base = file.metadata()?.len();
         Ok(Self { path: path.into(), file, base, cap: cap.max(2), taken: 0, tail: None, failed: false })
     }
@@ -210,13 +219,21 @@ mod tests {
         symlink(&plain, &link).unwrap();
         assert!(CappedLog::open(&link, 10).is_err());
         CappedLog::open(&plain, 10).unwrap();
+        // Whoever opens a fifo may wait, and a device is nobody's log.
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for other in [&fifo, Path::new("/dev/null"), dir.path()] {
+            assert!(CappedLog::open(other, 10).is_err(), "{other:?}");
+        }
         assert_eq!(fs::metadata(plain).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn a_full_disk_is_reported_once() {
-        let mut log = CappedLog::open(Path::new("/dev/full"), 100).unwrap();
-        assert_eq!(log.write(b"x").unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+        let full = Path::new("/dev/full");
+        let file = fs::OpenOptions::new().read(true).append(true).open(full).unwrap();
+        let mut log = CappedLog::of(full, file, 100).unwrap();
+        assert_eq!(log.write(b"x").unwrap_err().raw_os_error(), Some(nix::libc::ENOSPC));
         assert!(log.write(b"y").is_ok());
         assert!(log.finish().is_ok());
     }
