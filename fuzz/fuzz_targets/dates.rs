@@ -36,7 +36,7 @@ fn check(raw: &[u8], commit: &Commit, seed: i64) {
             takeover,
             runner_id: "here-1",
             max_hops: 64,
-            has_command: &|_| true,
+            has_command: true,
         };
         for now in [0, seed, i64::MAX, i64::MIN, commit.committed.unwrap_or(1)] {
             for first_seen in [None, Some(seed), Some(i64::MIN), Some(i64::MAX)] {

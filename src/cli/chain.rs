@@ -12,7 +12,7 @@ use super::settings::{Flags, HookMode};
 use super::{hints, mend, output, render};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
-use crate::runner::finish::with_causes;
+use crate::protocol::text::with_causes;
 use crate::runner::pending::{self, Taken, Woken, note_wake};
 use crate::runner::queue::{Waiting, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict, worst};

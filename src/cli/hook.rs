@@ -12,9 +12,9 @@ use super::{output, reader, render};
 use crate::protocol::resemble::missed_state;
 use crate::protocol::text::escape;
 use crate::runner::Tip;
+use crate::runner::resolve::Resolved;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
-use crate::store::command_tree::Lookup;
 use crate::store::hooks::HookEvent;
 use crate::store::slots::is_slot;
 use crate::store::{RefName, glance};
@@ -77,7 +77,7 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     if let Some(state) = event.state_name() {
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
-        if matches!(runner.lookup(&tip, state), Ok(Ok(Lookup::Missing))) {
+        if matches!(runner.lookup(&tip, state), Ok(Resolved::Missing)) {
             say_alike(state.as_str(), &runner.alike(state, tip.commit.tree)?, "");
         }
     }

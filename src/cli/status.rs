@@ -16,7 +16,7 @@ use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::missed_state;
 use crate::protocol::text::escape;
-use crate::runner::finish::with_causes;
+use crate::protocol::text::with_causes;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
 use crate::store::RefName;

@@ -9,7 +9,7 @@ use super::settings::{Flags, duration};
 use super::{mend, output, render, trust};
 use crate::protocol::decide::Idle;
 use crate::protocol::text::escape;
-use crate::runner::finish::with_causes;
+use crate::protocol::text::with_causes;
 use crate::runner::report::{Report, Skip, Verdict, worst};
 use crate::runner::select::{Pass, Selection, evaluate};
 use crate::runner::settings::{CommandsFrom, CurrentBranch, Settings};

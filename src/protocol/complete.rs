@@ -4,6 +4,7 @@
 
 use super::declaration::{Declaration, Invalid};
 use super::dialect::{Dialect, Writer};
+use super::id::ObjectId;
 use super::obstacle::Obstacle;
 use std::fmt;
 use std::time::Duration;
@@ -64,16 +65,16 @@ pub enum Declared {
     BadLine(Invalid),
 }
 
-/// What the branch's head is, as read after the command ended.
+/// What a branch's head is to a run that claimed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadIs {
-    /// The run's own lease, renewed or not.
-    Lease,
-    /// A state event with this run's id, on top of the lease, that is no lease itself.
-    OwnEvent,
+    /// The run's own lease: this one, which its command may have renewed by hand.
+    Lease(ObjectId),
+    /// The head is, or stands on, this state event of the run's, on top of its lease and no lease itself.
+    OwnEvent(ObjectId),
     /// The slot's own HEAD, which descends from the lease: the command advanced the branch.
     SlotHead,
-    /// Anything else, or nothing.
+    /// Anything else, or the branch is gone.
     Other,
 }
 
@@ -125,8 +126,8 @@ pub enum Completion {
     KeepLease,
     /// Nothing: the lease is the command's to renew, and lives until it expires (K29).
     LeaveLease,
-    /// Nothing: the command's own commit is the outcome (K22).
-    AlreadyWritten,
+    /// Nothing: this commit of the command's own is the outcome (K22).
+    AlreadyWritten(ObjectId),
     /// A `stalled` commit (K23).
     Stalled(Stall),
     /// Nothing on the branch: the run is fenced (K24).
@@ -163,8 +164,8 @@ pub fn complete(dialect: Dialect, exit: &Exit, declared: Declared, head: HeadIs)
 /// The command wrote what there is to write: neither its exit status nor what it printed counts (K29).
 fn complete_by_head(head: HeadIs) -> Completion {
     match head {
-        HeadIs::Lease => Completion::LeaveLease,
-        HeadIs::OwnEvent => Completion::AlreadyWritten,
+        HeadIs::Lease(_) => Completion::LeaveLease,
+        HeadIs::OwnEvent(id) => Completion::AlreadyWritten(id),
         HeadIs::SlotHead | HeadIs::Other => Completion::Fenced,
     }
 }
@@ -173,14 +174,14 @@ fn complete_declared(exit: &Exit, declared: Declared, head: HeadIs) -> Completio
     let success = matches!(exit, Exit::Code(0));
     match (head, success, declared) {
         (HeadIs::Other, _, _) => Completion::Fenced,
-        (HeadIs::OwnEvent, _, _) => Completion::AlreadyWritten,
+        (HeadIs::OwnEvent(id), _, _) => Completion::AlreadyWritten(id),
         (HeadIs::SlotHead, true, Declared::State(next)) => Completion::Outcome(next),
         (HeadIs::SlotHead, _, _) => Completion::Fenced,
-        (HeadIs::Lease, true, Declared::State(next)) => Completion::Outcome(next),
-        (HeadIs::Lease, true, Declared::Nothing) => Completion::KeepLease,
-        (HeadIs::Lease, true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
-        (HeadIs::Lease, true, Declared::BadLine(why)) => Completion::Stalled(Stall::BadLine(why)),
-        (HeadIs::Lease, false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
+        (HeadIs::Lease(_), true, Declared::State(next)) => Completion::Outcome(next),
+        (HeadIs::Lease(_), true, Declared::Nothing) => Completion::KeepLease,
+        (HeadIs::Lease(_), true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
+        (HeadIs::Lease(_), true, Declared::BadLine(why)) => Completion::Stalled(Stall::BadLine(why)),
+        (HeadIs::Lease(_), false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
     }
 }
 
@@ -203,6 +204,10 @@ mod tests {
         ]
     }
 
+    fn id() -> ObjectId {
+        ObjectId::from_bytes(&[1; 20]).unwrap()
+    }
+
     fn declared() -> Vec<Declared> {
         let valid = Declaration::parse(br#"{"state":"review"}"#).unwrap();
         let none = [Declared::BadResult(Invalid::NoState), Declared::BadLine(Invalid::Working)];
@@ -214,19 +219,19 @@ mod tests {
     fn every_cell_of_the_table() {
         for exit in exits() {
             for declared in declared() {
-                for head in [HeadIs::Lease, HeadIs::OwnEvent, HeadIs::SlotHead, HeadIs::Other] {
+                for head in [HeadIs::Lease(id()), HeadIs::OwnEvent(id()), HeadIs::SlotHead, HeadIs::Other] {
                     let ok = exit == Exit::Code(0);
                     let done = complete(Dialect::Dwp, &exit, declared.clone(), head);
                     let valid = matches!(declared, Declared::State(_));
                     let right = match head {
                         HeadIs::Other => done == Completion::Fenced,
-                        HeadIs::OwnEvent => done == Completion::AlreadyWritten,
+                        HeadIs::OwnEvent(own) => done == Completion::AlreadyWritten(own),
                         HeadIs::SlotHead if ok && valid => matches!(done, Completion::Outcome(_)),
                         HeadIs::SlotHead => done == Completion::Fenced,
-                        HeadIs::Lease if !ok => done == Completion::Stalled(Stall::Exit(exit.clone())),
-                        HeadIs::Lease if valid => matches!(done, Completion::Outcome(_)),
-                        HeadIs::Lease if declared == Declared::Nothing => done == Completion::KeepLease,
-                        HeadIs::Lease => {
+                        HeadIs::Lease(_) if !ok => done == Completion::Stalled(Stall::Exit(exit.clone())),
+                        HeadIs::Lease(_) if valid => matches!(done, Completion::Outcome(_)),
+                        HeadIs::Lease(_) if declared == Declared::Nothing => done == Completion::KeepLease,
+                        HeadIs::Lease(_) => {
                             matches!(done, Completion::Stalled(Stall::BadResult(_) | Stall::BadLine(_)))
                         }
                     };
@@ -242,8 +247,8 @@ mod tests {
         for exit in exits() {
             for declared in declared() {
                 for (head, right) in [
-                    (HeadIs::Lease, Completion::LeaveLease),
-                    (HeadIs::OwnEvent, Completion::AlreadyWritten),
+                    (HeadIs::Lease(id()), Completion::LeaveLease),
+                    (HeadIs::OwnEvent(id()), Completion::AlreadyWritten(id())),
                     (HeadIs::SlotHead, Completion::Fenced),
                     (HeadIs::Other, Completion::Fenced),
                 ] {
@@ -258,7 +263,7 @@ mod tests {
         for exit in exits().into_iter().skip(1) {
             for declared in declared() {
                 assert!(!matches!(
-                    complete(Dialect::Dwp, &exit, declared, HeadIs::Lease),
+                    complete(Dialect::Dwp, &exit, declared, HeadIs::Lease(id())),
                     Completion::Outcome(_)
                 ));
             }

@@ -43,8 +43,8 @@ pub struct Policy<'a> {
     pub runner_id: &'a str,
     /// Most dispatches in a chain.
     pub max_hops: u32,
-    /// Whether a state has a command here.
-    pub has_command: &'a dyn Fn(&StateName) -> bool,
+    /// Whether the head's state has a command here.
+    pub has_command: bool,
 }
 
 /// Why a lease was not judged by its date.
@@ -127,7 +127,7 @@ pub fn decide(head: Head<'_>, first_seen: Option<i64>, now: i64, policy: Policy<
     if state.is_working() {
         return judge_lease(event, head.committed, first_seen.unwrap_or(now), now, policy);
     }
-    if !(policy.has_command)(state) {
+    if !policy.has_command {
         return Decision::Nothing(Idle::NoCommand { state: state.clone() });
     }
     let hop = event.hop();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn policy(takeover: Takeover) -> Policy<'static> {
-        Policy { grace: 0, aynig_grace: 0, takeover, runner_id: "us", max_hops: 64, has_command: &|_| true }
+        Policy { grace: 0, aynig_grace: 0, takeover, runner_id: "us", max_hops: 64, has_command: true }
     }
 
     fn judge(event: &Event, committed: Option<i64>, seen: Option<i64>, now: i64, p: Policy<'_>) -> Decision {
@@ -205,7 +205,7 @@ mod tests {
         let e = event(&[("dwp-state", "build")]);
         let p = policy(Takeover::Date);
         assert!(matches!(judge(&e, Some(1), None, 2, p), Decision::Dispatch { .. }));
-        let none = Policy { has_command: &|_| false, ..p };
+        let none = Policy { has_command: false, ..p };
         assert!(matches!(judge(&e, Some(1), None, 2, none), Decision::Nothing(Idle::NoCommand { .. })));
     }
 

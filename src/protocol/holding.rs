@@ -16,9 +16,9 @@ pub const NEVER: Duration = Duration::from_secs(1 << 36);
 /// How soon a renewal that failed is tried again.
 pub const RENEW_AGAIN: Duration = Duration::from_millis(500);
 
-/// Moments of a lease, on the clock that counts suspend.
+/// When a lease asks for what, on the clock that counts suspend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moments {
+pub struct LeaseDeadlines {
     /// From here on it is renewed.
     pub renew: Duration,
     /// Here the command is told to stop.
@@ -45,11 +45,11 @@ pub enum Duty {
     Wait,
     /// Renews it.
     Renew,
-    /// Stops the command, which gets [`Moments::grace`].
+    /// Stops the command, which gets [`LeaseDeadlines::grace`].
     GiveUp,
 }
 
-impl Moments {
+impl LeaseDeadlines {
     /// Those of a lease whose building began at `born`. `kill_grace` is what was configured.
     pub fn of(writer: Writer, born: Duration, lease_seconds: u64, kill_grace: Duration) -> Self {
         let length = Duration::from_secs(lease_seconds);
@@ -96,70 +96,63 @@ impl Moments {
     }
 }
 
-/// The head of a branch as it was read, for [`whose`].
+/// The head of a branch as it was read, for [`classify_head`].
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct SeenHead<'a> {
     /// Its commit.
     pub id: ObjectId,
     /// Its event; `None` where it is no state event.
     pub event: Option<&'a Event>,
 }
 
-/// What [`whose`] has to know beyond the head itself, and asks for only where it matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fact {
+/// What [`classify_head`] has to know beyond the head itself, and asks for only where it matters.
+pub trait HeadFacts {
+    /// Why a fact can't be told.
+    type Error;
     /// Between the head and the lease that the run knows there are leases alone. An older lease of the run is
-    /// none of its own any more: somebody took the newer one off the branch.
-    StandsOnLease,
+    /// none of its own any more: the newer one was taken off the branch.
+    ///
+    /// # Errors
+    /// Where that can't be read.
+    fn stands_on_lease(&mut self) -> Result<bool, Self::Error>;
     /// The head is the slot's own HEAD, and descends from the lease.
-    IsSlotHead,
-    /// Not far below the head is a state event of the run that is no lease, standing on its lease.
-    OwnEventBelow,
+    ///
+    /// # Errors
+    /// Where that can't be read.
+    fn is_slot_head(&mut self) -> Result<bool, Self::Error>;
+    /// The commit not far below the head that is a state event of the run, no lease, and stands on its lease.
+    ///
+    /// # Errors
+    /// Where that can't be read.
+    fn own_event_below(&mut self) -> Result<Option<ObjectId>, Self::Error>;
 }
 
-/// Whose a branch's head is, to a run that claimed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The lease that the run knows.
-    Lease,
-    /// A newer lease of the same run: its command renewed by hand.
-    OtherLease,
-    /// The run's own outcome, as its command wrote it.
-    OwnEvent,
-    /// The same, and others went on from it.
-    OwnEventBelow,
-    /// The commit that the slot stands on.
-    SlotHead,
-    /// Somebody else's, or the branch is gone.
-    Other,
-}
-
-/// Judges the head of a branch that a run claimed; `lease` is the one that it knows of.
+/// Judges the head of a branch that a run claimed; `lease` is the one that it knows of. `None`: the branch is gone.
 ///
 /// # Errors
-/// Those of `ask`.
-pub fn whose<E>(
-    head: Option<Seen<'_>>,
+/// Those of `facts`.
+pub fn classify_head<F: HeadFacts>(
+    head: Option<SeenHead<'_>>,
     run_id: &str,
     lease: ObjectId,
-    mut ask: impl FnMut(Fact) -> Result<bool, E>,
-) -> Result<Whose, E> {
-    let Some(head) = head else { return Ok(Whose::Other) };
+    facts: &mut F,
+) -> Result<HeadIs, F::Error> {
+    let Some(head) = head else { return Ok(HeadIs::Other) };
     if head.id == lease {
-        return Ok(Whose::Lease);
+        return Ok(HeadIs::Lease(lease));
     }
     let own_lease = head.event.is_some_and(|e| e.is_working() && e.run_id() == Some(run_id));
-    if (own_lease || is_own_event(head.event, run_id)) && ask(Fact::StandsOnLease)? {
-        return Ok(if own_lease { Whose::OtherLease } else { Whose::OwnEvent });
+    if (own_lease || is_own_event(head.event, run_id)) && facts.stands_on_lease()? {
+        return Ok(if own_lease { HeadIs::Lease(head.id) } else { HeadIs::OwnEvent(head.id) });
     }
     if own_lease {
-        // An older one of this run, which the slot may still stand on: somebody took the newer one away.
-        return Ok(Whose::Other);
+        // An older one of this run, which the slot may still stand on: the newer one was taken away.
+        return Ok(HeadIs::Other);
     }
-    if ask(Fact::IsSlotHead)? {
-        return Ok(Whose::SlotHead);
+    if facts.is_slot_head()? {
+        return Ok(HeadIs::SlotHead);
     }
-    Ok(if ask(Fact::OwnEventBelow)? { Whose::OwnEventBelow } else { Whose::Other })
+    Ok(facts.own_event_below()?.map_or(HeadIs::Other, HeadIs::OwnEvent))
 }
 
 /// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
@@ -182,8 +175,8 @@ pub enum AfterLook {
 /// Judges a look.
 pub fn after_look(head: HeadIs) -> AfterLook {
     match head {
-        HeadIs::Lease | HeadIs::SlotHead => AfterLook::Keep,
-        HeadIs::OwnEvent => AfterLook::LetFinish,
+        HeadIs::Lease(_) | HeadIs::SlotHead => AfterLook::Keep,
+        HeadIs::OwnEvent(_) => AfterLook::LetFinish,
         HeadIs::Other => AfterLook::Stop,
     }
 }
@@ -199,9 +192,9 @@ mod tests {
     /// K18.
     #[test]
     fn a_lease_is_renewed_at_half_and_given_up_a_kill_grace_before_its_end() {
-        let at = Moments::of(Writer::Runner, S(1000), 300, S(10));
-        assert_eq!(at, Moments { renew: S(1150), give_up: S(1290), grace: S(10), ends: S(1300) });
-        assert_eq!(Moments::of(Writer::Runner, S(0), 8, S(10)).give_up, S(6));
+        let at = LeaseDeadlines::of(Writer::Runner, S(1000), 300, S(10));
+        assert_eq!(at, LeaseDeadlines { renew: S(1150), give_up: S(1290), grace: S(10), ends: S(1300) });
+        assert_eq!(LeaseDeadlines::of(Writer::Runner, S(0), 8, S(10)).give_up, S(6));
         assert_eq!(at.duty(S(1149), S(0)), Duty::Wait);
         assert_eq!(at.duty(S(1150), S(0)), Duty::Renew);
         assert_eq!(at.duty(S(1200), S(1201)), Duty::Wait);
@@ -213,7 +206,7 @@ mod tests {
     /// K29.
     #[test]
     fn a_lease_that_its_command_keeps_asks_for_nothing() {
-        let at = Moments::of(Writer::Command, S(0), 10, S(10));
+        let at = LeaseDeadlines::of(Writer::Command, S(0), 10, S(10));
         assert_eq!(at.duty(S(1_000_000), S(0)), Duty::Wait);
         assert_eq!(at.before_start(S(1_000_000)), BeforeStart::Start);
         assert_eq!(at.kill_after(S(1_000_000), S(10)), S(10));
@@ -222,17 +215,17 @@ mod tests {
     /// K18, K31.
     #[test]
     fn a_claim_is_tried_until_its_lease_would_have_to_be_renewed() {
-        assert_eq!(Moments::claim_until(S(1000), 300), S(1150));
+        assert_eq!(LeaseDeadlines::claim_until(S(1000), 300), S(1150));
         assert_eq!(
-            Moments::claim_until(S(1000), 300),
-            Moments::of(Writer::Runner, S(1000), 300, S(10)).renew
+            LeaseDeadlines::claim_until(S(1000), 300),
+            LeaseDeadlines::of(Writer::Runner, S(1000), 300, S(10)).renew
         );
     }
 
     /// K18: it never asks at once for more, but for the command's end.
     #[test]
     fn a_lease_asks_next_for_its_renewal_then_again_and_at_last_for_the_end() {
-        let at = Moments::of(Writer::Runner, S(1000), 300, S(10));
+        let at = LeaseDeadlines::of(Writer::Runner, S(1000), 300, S(10));
         assert_eq!(at.next(S(1000)), S(1150));
         assert_eq!(at.next(S(1149)), S(1150));
         assert_eq!(at.next(S(1150)), S(1150) + RENEW_AGAIN);
@@ -243,7 +236,7 @@ mod tests {
     /// K18.
     #[test]
     fn a_stopped_command_has_the_kill_grace_or_what_is_left_of_the_lease() {
-        let at = Moments::of(Writer::Runner, S(1000), 300, S(10));
+        let at = LeaseDeadlines::of(Writer::Runner, S(1000), 300, S(10));
         for (now, left) in [(1000, 10), (1290, 10), (1296, 4), (1300, 0), (2000, 0)] {
             assert_eq!(at.kill_after(S(now), S(10)), S(left), "{now}");
         }
@@ -256,21 +249,34 @@ mod tests {
             let trailers = trailers.iter().map(|(k, v)| Trailer::new(*k, v)).collect();
             Event::of(Message::new("s", "", trailers)).unwrap()
         };
+        struct OnLease(bool);
+        impl HeadFacts for OnLease {
+            type Error = ();
+            fn stands_on_lease(&mut self) -> Result<bool, ()> {
+                Ok(self.0)
+            }
+            fn is_slot_head(&mut self) -> Result<bool, ()> {
+                Ok(false)
+            }
+            fn own_event_below(&mut self) -> Result<Option<ObjectId>, ()> {
+                Ok(None)
+            }
+        }
         let id = |n| ObjectId::from_bytes(&[n; 20]).unwrap();
         let judge = |event: &Event, on_lease: bool| {
-            let ask = |fact| Ok::<_, ()>(fact == Fact::StandsOnLease && on_lease);
-            whose(Some(Seen { id: id(2), event: Some(event) }), "r", id(1), ask).unwrap()
+            let seen = SeenHead { id: id(2), event: Some(event) };
+            classify_head(Some(seen), "r", id(1), &mut OnLease(on_lease)).unwrap()
         };
         let own = event(&[("dwp-state", "review"), ("dwp-run-id", "r")]);
-        assert_eq!(judge(&own, true), Whose::OwnEvent);
-        assert_eq!(judge(&own, false), Whose::Other);
+        assert_eq!(judge(&own, true), HeadIs::OwnEvent(id(2)));
+        assert_eq!(judge(&own, false), HeadIs::Other);
         let lease = event(&[("dwp-state", "working"), ("dwp-run-id", "r")]);
-        assert_eq!(judge(&lease, true), Whose::OtherLease);
+        assert_eq!(judge(&lease, true), HeadIs::Lease(id(2)));
         let stalled = event(&[("dwp-state", "stalled"), ("dwp-run-id", "r"), ("dwp-recovery-id", "x")]);
-        assert_eq!(judge(&stalled, true), Whose::Other);
+        assert_eq!(judge(&stalled, true), HeadIs::Other);
         let others = event(&[("dwp-state", "working"), ("dwp-run-id", "q")]);
-        assert_eq!(judge(&others, true), Whose::Other);
-        assert_eq!(whose(None, "r", id(1), |_| Ok::<_, ()>(true)), Ok(Whose::Other));
+        assert_eq!(judge(&others, true), HeadIs::Other);
+        assert_eq!(classify_head(None, "r", id(1), &mut OnLease(true)), Ok(HeadIs::Other));
     }
 
     proptest! {
@@ -279,7 +285,7 @@ mod tests {
         fn a_stopped_command_is_dead_when_its_lease_ends(
             length in 1u64..100_000, grace in 0u64..100_000, into in 0u64..100_000,
         ) {
-            let at = Moments::of(Writer::Runner, S(5), length, S(grace));
+            let at = LeaseDeadlines::of(Writer::Runner, S(5), length, S(grace));
             let now = S(5 + into).min(at.give_up);
             prop_assert!(now + at.kill_after(now, S(grace)) <= at.ends);
             prop_assert!(at.give_up + at.grace == at.ends && at.renew <= at.give_up);

@@ -10,6 +10,17 @@ pub fn escape(raw: &[u8]) -> String {
     escape_keeping(raw, |_| false)
 }
 
+/// An error and what caused it, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    escape(text.as_bytes())
+}
+
 /// The same, keeping line feeds and tabs.
 pub fn escape_block(raw: &[u8]) -> String {
     escape_keeping(raw, |c| c == '\n' || c == '\t')

@@ -2,9 +2,8 @@
 //!
 //! Implements K19, K29 (there are none in the `aynig` dialect).
 
-use super::Runner;
-use super::live::Live;
-use super::report::{Note, Report};
+use super::active_run::ActiveRun;
+use super::report::Note;
 use crate::protocol::complete::Declared;
 use crate::protocol::declaration::{Declaration, Invalid, LINE_MAX, LINE_PREFIX};
 use crate::protocol::dialect::Writer;
@@ -12,55 +11,45 @@ use crate::protocol::text::tail_block;
 use crate::store::beneath::{Refusal, Root, apart, found};
 use std::path::PathBuf;
 
-impl Runner<'_> {
-    /// What the command declared: the result file alone where it has content.
-    pub(super) fn declared(&self, live: &Live) -> Declared {
-        if live.claimed.run.dialect.writer() == Writer::Command {
+impl ActiveRun<'_> {
+    /// What the command declared: the result file alone where it has content. What is invalid is noted.
+    pub(super) fn what_was_declared(&mut self) -> Declared {
+        let result = self.read_result();
+        let (invalid, count) = self.declared.invalid();
+        if self.claim.run.dialect.writer() == Writer::Command {
+            if count + self.declared.valid_count() > 0 || result.is_ok_and(|raw| !raw.is_empty()) {
+                self.report.notes.push(Note::DeclarationIgnored);
+            }
             return Declared::Nothing;
         }
-        let invalid = match self.read_result(live) {
-            Ok(raw) if raw.trim_ascii().is_empty() => {
-                let (invalid, _) = live.declared.invalid();
-                return match (live.declared.last(), invalid.last()) {
-                    (Some(declaration), _) => Declared::State(declaration.clone()),
-                    (None, Some((_, why))) => Declared::BadLine(why.clone()),
-                    (None, None) => Declared::Nothing,
-                };
-            }
-            Ok(raw) => match Declaration::parse_line(raw.trim_ascii()) {
-                Ok(declaration) => return Declared::State(declaration),
-                Err(why) => why,
-            },
-            Err(why) => why,
-        };
-        Declared::BadResult(invalid)
-    }
-
-    pub(super) fn note_declarations(&self, live: &Live, report: &mut Report) {
-        let (invalid, count) = live.declared.invalid();
-        if live.claimed.run.dialect.writer() == Writer::Command {
-            let filed = || self.read_result(live).is_ok_and(|raw| !raw.is_empty());
-            if count + live.declared.valid_count() > 0 || filed() {
-                report.notes.push(Note::DeclarationIgnored);
-            }
-            return;
-        }
         for (line, why) in invalid {
-            report.notes.push(Note::InvalidDeclaration(line.clone(), why.to_string()));
+            self.report.notes.push(Note::InvalidDeclaration(line.clone(), why.to_string()));
         }
         if count > invalid.len() as u64 {
-            report.notes.push(Note::MoreInvalid(count - invalid.len() as u64));
+            self.report.notes.push(Note::MoreInvalid(count - invalid.len() as u64));
+        }
+        match result {
+            Ok(raw) if raw.trim_ascii().is_empty() => match (self.declared.last(), invalid.last()) {
+                (Some(declaration), _) => Declared::State(declaration.clone()),
+                (None, Some((_, why))) => Declared::BadLine(why.clone()),
+                (None, None) => Declared::Nothing,
+            },
+            Ok(raw) => match Declaration::parse_line(raw.trim_ascii()) {
+                Ok(declaration) => Declared::State(declaration),
+                Err(why) => Declared::BadResult(why),
+            },
+            Err(why) => Declared::BadResult(why),
         }
     }
 
     /// What a command that declared nothing is told of, in the commit that keeps its lease and in its log: what it
     /// printed that was perhaps meant to.
-    pub(super) fn nothing_declared(&self, live: &Live) -> String {
+    pub(super) fn nothing_declared(&self) -> String {
         let mut text =
             String::from("The command ended with exit 0 and declared nothing: no line of its output begins ");
         text += "with 'SET_STATE ', and its result file is empty. Its lease lives on until it ends.\n";
-        let tail = apart(&live.logs.stdout).and_then(|(folder, name)| folder.read_tail(name, LOOKED_AT));
-        let tail = self.secrets().mask(&tail.unwrap_or_default());
+        let tail = apart(&self.logs.stdout).and_then(|(folder, name)| folder.read_tail(name, LOOKED_AT));
+        let tail = self.runner.secrets().mask(&tail.unwrap_or_default());
         let alike: Vec<&[u8]> =
             tail.split(|b| *b == b'\n').filter(|line| is_alike(line)).take(ALIKE_MAX).collect();
         if !alike.is_empty() {
@@ -74,9 +63,10 @@ impl Runner<'_> {
 
     /// The content of the result file, empty where there is none. The command made it, and could have put
     /// anything in its place or in that of its folder.
-    fn read_result(&self, live: &Live) -> Result<Vec<u8>, Invalid> {
-        let name = PathBuf::from("runs").join(live.run_id()).join("result");
-        let read = Root::open(&self.repo.aynig_dir()).and_then(|root| root.read(&name, LINE_MAX as u64));
+    fn read_result(&self) -> Result<Vec<u8>, Invalid> {
+        let name = PathBuf::from("runs").join(self.run_id()).join("result");
+        let read =
+            Root::open(&self.runner.repo.aynig_dir()).and_then(|root| root.read(&name, LINE_MAX as u64));
         match found(read) {
             Ok(content) => Ok(content.unwrap_or_default()),
             Err(error) => Err(match error.refusal() {

@@ -4,7 +4,7 @@
 //! nothing of a run that may live is touched. Whether a run lives is asked of its locks and of the heads,
 //! never of ages alone. `dry` changes nothing. Implements K14, K16, K26, K43, K44 (the ends of them).
 
-use super::attempt_age::run_of;
+use super::attempt::run_of;
 use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;

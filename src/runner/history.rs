@@ -117,7 +117,7 @@ impl Runner<'_> {
         let Some(tip) = self.read_tip(branch)? else { return Ok(false) };
         let own = tip.event.as_ref().is_some_and(|e| e.is_working() && e.trigger() == Some(trigger));
         let seen = self.first_seen(branch, tip.id());
-        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
+        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(false));
         Ok(own && matches!(decision, Decision::Leased { .. }))
     }
 }

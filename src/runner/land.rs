@@ -2,11 +2,11 @@
 //!
 //! Tried first, noted, done, swapped; put back where the swap is lost. Implements K28.
 
-use super::finish::with_causes;
+use super::report::Note;
 use super::{Runner, RunnerError};
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
-use crate::protocol::swap::{AfterEnd, after_end};
+use crate::protocol::text::with_causes;
 use crate::store::RefName;
 use crate::store::checkout::{self, Finished, Fit, Noted};
 use crate::store::worktrees::{self, Busy, Worktree};
@@ -21,6 +21,17 @@ pub(super) enum Moved {
     Lost(Vec<Finished>),
     /// Something is in the way: nothing moved.
     Blocked(Obstacle),
+}
+
+/// What is said of working trees that could not follow yet.
+pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
+    finished
+        .into_iter()
+        .filter_map(|done| match done {
+            Finished::Blocked(dir, by) => Some(Note::CheckoutBlocked(dir, by)),
+            Finished::Arrived(_) | Finished::Moot(_) => None,
+        })
+        .collect()
 }
 
 impl Runner<'_> {
@@ -57,17 +68,17 @@ impl Runner<'_> {
             false => Vec::new(),
         };
         let known: Vec<PathBuf> = noted.iter().map(|noted| noted.at().git_dir.clone()).collect();
-        match self.advance_until(branch, old, new, log, until).map(after_end) {
-            Ok(AfterEnd::Written) => {
+        match self.end_lease(branch, old, new, log, until) {
+            Ok(true) => {
                 let mut done: Vec<_> = noted.into_iter().map(Noted::arrived).collect();
                 if follows {
                     done.extend(self.bring_to_late(branch, &known, old, new));
                 }
                 Ok(Moved::Won(done))
             }
-            Ok(AfterEnd::JudgeAgain) => Ok(Moved::Lost(self.put_back(branch, noted))),
-            // Nobody knows what the branch holds: the next verb looks, and does what is left to do.
-            Ok(AfterEnd::Unknown(cause)) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+            Ok(false) => Ok(Moved::Lost(self.put_back(branch, noted))),
+            // What the branch holds is not known: the next verb looks, and does what is left to do.
+            Err(error @ RunnerError::Unknown { .. }) => Err(error),
             Err(error) => {
                 self.put_back(branch, noted);
                 Err(error)

@@ -3,7 +3,7 @@
 //! Implements K23.
 
 use super::Runner;
-use super::live::Live;
+use super::active_run::ActiveRun;
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::secrets::Secrets;
@@ -17,18 +17,11 @@ const TAIL: usize = 3 * 1024;
 /// How much before that is read too, so that a secret is known whose beginning is not shown.
 const BEFORE: usize = 64 * 1024;
 
-impl Runner<'_> {
+impl ActiveRun<'_> {
     /// The body of a `stalled` commit: what ended it, how long it took, the last lines (K23).
-    pub(super) fn details(
-        &self,
-        branch: &RefName,
-        live: &Live,
-        exit: Option<&Exit>,
-        why: &Stall,
-        attempt: Option<&RefName>,
-    ) -> String {
+    pub(super) fn details(&self, exit: Option<&Exit>, why: &Stall, attempt: Option<&RefName>) -> String {
         let took = humantime::format_duration(std::time::Duration::from_millis(
-            live.started.elapsed().as_millis() as u64,
+            self.started.elapsed().as_millis() as u64,
         ));
         let mut text = match (exit, why) {
             (_, Stall::Exit(exit)) => {
@@ -43,8 +36,8 @@ impl Runner<'_> {
             text += &format!("\n{}\n", tail_block(obstacle.to_string().as_bytes(), TAIL));
         }
         // What a command printed becomes a commit, and commits travel: not with what must stay here.
-        let secrets = self.secrets();
-        for (name, path) in [("stderr", &live.logs.stderr), ("stdout", &live.logs.stdout)] {
+        let secrets = self.runner.secrets();
+        for (name, path) in [("stderr", &self.logs.stderr), ("stdout", &self.logs.stdout)] {
             let tail = tail_block(&secrets.mask(&last_bytes(path, BEFORE + TAIL)), TAIL);
             if !tail.is_empty() && exit.is_some() {
                 text += &format!("\nLast lines of {name}:\n\n{tail}\n");
@@ -56,7 +49,7 @@ impl Runner<'_> {
                 String::from_utf8_lossy(name.as_bytes())
             );
         }
-        let retry = retry_call(branch.short(), self.settings.remote.as_deref());
+        let retry = retry_call(self.branch.short(), self.runner.settings.remote.as_deref());
         text += &match why {
             Stall::Checkout(Obstacle::Changes(_)) => {
                 format!("\nOnce the local changes are out of the way, {retry} lands the outcome.\n")

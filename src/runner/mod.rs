@@ -5,45 +5,39 @@
 //! An [`Observer`] may be passed in that is told what happens and cannot answer.
 //! Implements K6-K11, K13-K29, K43-K45 over the rooms below.
 
-mod alike;
-mod attempt_age;
+mod active_run;
+pub mod attempt;
 pub mod change;
 pub mod checkup;
-pub mod claim;
 pub mod clock;
+mod complete;
 mod declared;
-mod filling;
-pub mod finish;
-mod forward;
 pub mod gc;
+mod head;
 pub mod history;
 pub mod home;
 pub mod housekeeping;
 mod land;
 mod last_words;
-mod live;
+mod lease;
 pub mod logs;
 mod lookups;
-mod moments;
 mod named;
 pub mod pending;
+mod preflight;
 pub mod queue;
-mod ready;
 pub mod recover;
-mod relate;
 pub mod report;
+pub mod resolve;
 pub mod select;
 pub mod settings;
 mod signed;
 pub mod slot;
+mod start;
 pub mod supervise;
 pub mod survey;
-mod taken;
 pub mod tick;
-mod told;
 pub mod uninstall;
-mod unsent;
-mod unstarted;
 
 use crate::protocol::body_line::with_body_line;
 use crate::protocol::decide::{Head, Policy, Takeover};
@@ -230,6 +224,13 @@ impl From<Commit> for Tip {
     }
 }
 
+impl RunnerError {
+    /// A swap of that branch whose verdict stayed unknown.
+    pub(super) fn unknown(branch: &RefName, cause: String) -> Self {
+        RunnerError::Unknown { branch: branch.clone(), cause }
+    }
+}
+
 pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunnerError {
     let path = path.to_owned();
     move |source| RunnerError::Io { what, path, source }
@@ -300,10 +301,7 @@ impl Runner<'_> {
     }
 
     /// What `decide` is told.
-    pub fn policy<'p>(
-        &'p self,
-        has_command: &'p dyn Fn(&crate::protocol::name::StateName) -> bool,
-    ) -> Policy<'p> {
+    pub fn policy(&self, has_command: bool) -> Policy<'_> {
         Policy {
             grace: self.settings.grace,
             aynig_grace: self.settings.aynig_grace,

@@ -5,7 +5,8 @@
 //! branch that has it in its history, and a run ref goes only from the lease that it points to.
 //! Implements K26, K27, K44, S30.
 
-use super::slot::{attempt_ref, run_ref};
+use super::attempt::attempt_ref;
+use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;

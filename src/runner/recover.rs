@@ -9,7 +9,6 @@ use crate::protocol::body_line::body_said;
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
 use crate::protocol::name::{STALLED, StateName};
-use crate::protocol::swap::{AfterEnd, after_end};
 use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::protocol::transition::recovered;
 use crate::store::RefName;
@@ -58,16 +57,12 @@ impl Runner<'_> {
             None => self.write(branch, tip.commit.tree, vec![tip.id()], &message)?,
             Some(_) => self.write_unsigned(tip.commit.tree, vec![tip.id()], &message)?,
         };
-        match after_end(self.advance(branch, tip.id(), commit, "aynig: lease expired")?) {
-            AfterEnd::Written => {
-                self.unfollow(&run_id, &[tip.id()]);
-                let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
-                report.recovered.push(Recovered { run_id, state, commit, attempt });
-                Ok(())
-            }
-            AfterEnd::JudgeAgain => Ok(()),
-            AfterEnd::Unknown(cause) => Err(RunnerError::Unknown { branch: branch.clone(), cause }),
+        if self.is_ended(branch, self.advance(branch, tip.id(), commit, "aynig: lease expired")?)? {
+            self.unfollow(&run_id, &[tip.id()]);
+            let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
+            report.recovered.push(Recovered { run_id, state, commit, attempt });
         }
+        Ok(())
     }
 
     /// One look at all branches, and every expired lease among them recovered; nothing is dispatched. What
@@ -81,7 +76,7 @@ impl Runner<'_> {
                 return;
             }
             let seen = if any_seen { self.first_seen(&branch, tip.id()) } else { None };
-            match decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false)) {
+            match decide(tip.head(), seen, self.clock.now(), self.policy(false)) {
                 Decision::Leased { observed: Some(_), .. } if seen.is_none() => {
                     unseen.push((branch, tip.id()))
                 }

@@ -364,6 +364,20 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Adds a note. What is tried again and again is said once, in its last words: those of a lock hold its age.
+    pub(super) fn note_once(&mut self, note: Note) {
+        let is_again = |other: &Note| match (other, &note) {
+            (Note::RenewalFailed(_), Note::RenewalFailed(_)) => true,
+            (other, note) => other == note,
+        };
+        match self.notes.iter_mut().find(|other| is_again(other)) {
+            Some(other) => *other = note,
+            None => self.notes.push(note),
+        }
+    }
+}
+
 /// The worse of two exit codes, by the order of the documentation.
 pub fn worst(a: i32, b: i32) -> i32 {
     const ORDER: [i32; 8] = [0, 3, 1, 2, 75, 128, 143, 130];

@@ -179,7 +179,7 @@ impl<'a> Look<'a> {
         };
         let usable = matches!(lookup, Lookup::Found(_));
         let seen = if working && self.any_seen { runner.first_seen(branch, tip.id()) } else { None };
-        match decide(tip.head(), seen, runner.clock.now(), runner.policy(&|_| usable)) {
+        match decide(tip.head(), seen, runner.clock.now(), runner.policy(usable)) {
             Decision::Nothing(idle) => {
                 if let Lookup::Unusable { path, why } = lookup {
                     return Ok(Some(runner.unusable(&tip, idle, path, why)));

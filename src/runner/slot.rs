@@ -4,18 +4,15 @@
 //! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's.
 //! Implements K14, K21, K26.
 
-use super::finish::with_causes;
 use super::report::{Note, Report};
-use super::supervise::note_once;
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, RUNNER_ID};
-use crate::protocol::id::ObjectId;
+use crate::protocol::text::with_causes;
 use crate::store::hooks::Hooks;
-use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::slots::{Occupant, Pool, Slot, modules};
-use crate::store::{NewCommit, RefName, StoreError, Swap, swap};
+use crate::store::{RefName, StoreError};
 use crate::supervisor::holders;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -31,20 +28,6 @@ const GUARDIAN_ENDS: Duration = Duration::from_millis(1500);
 
 /// How long a process may go on after it wrote its run's outcome, where its slot is needed.
 const AFTER_OUTCOME: Duration = Duration::from_secs(1);
-
-/// The ref that keeps a run's work.
-pub fn attempt_ref(run_id: &str) -> Option<RefName> {
-    let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
-    name.is_own().then_some(name)
-}
-
-/// How the name ends of the ref that keeps what a run left out of its own outcome.
-pub(super) const LEFT_OUT: &str = "-rejected";
-
-/// The ref that keeps what a run's command had left out of its outcome.
-pub fn left_out_ref(run_id: &str) -> Option<RefName> {
-    attempt_ref(&format!("{run_id}{LEFT_OUT}"))
-}
 
 /// The ref that follows a living run's lease.
 pub fn run_ref(run_id: &str) -> Option<RefName> {
@@ -151,7 +134,7 @@ impl Runner<'_> {
                     // One that can't be made ready keeps what is in it, and stands in no other's way.
                     Err(error) => {
                         let words = with_causes(&error);
-                        note_once(report, Note::SlotLeft(slot.dir().to_owned(), words));
+                        report.note_once(Note::SlotLeft(slot.dir().to_owned(), words));
                         unsettled = unsettled.or(Some(error));
                     }
                 }
@@ -170,7 +153,9 @@ impl Runner<'_> {
                 }
             }
             self.interrupt.wait(LOOK_EVERY);
-            if self.settings.remote.is_some() && asked.elapsed() >= self.look_every(self.settings.lease) {
+            if self.settings.remote.is_some()
+                && asked.elapsed() >= self.head_poll_interval(self.settings.lease)
+            {
                 // Others of this machine may have taken it meanwhile: who waits for nothing need not wait.
                 asked = Instant::now();
                 let _ = self.fresh_tip(branch);
@@ -243,7 +228,7 @@ impl Runner<'_> {
         let Some(tip) = self.fresh_tip(&branch)? else { return Ok(false) };
         let own = tip.event.as_ref().and_then(Event::run_id) == Some(&*occupant.run_id);
         let seen = self.first_seen(&branch, tip.id());
-        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(&|_| false));
+        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(false));
         Ok(own && matches!(decision, Decision::Leased { .. }))
     }
 
@@ -291,59 +276,6 @@ impl Runner<'_> {
                 let branch = occupant.branch_name();
                 self.keep_beyond(slot, &occupant.run_id, &branch, lease, outcome.as_ref())
             }
-        }
-    }
-
-    /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote
-    /// itself, under `refs/aynig/attempts/`; `None` where that is nothing.
-    pub(super) fn keep_attempt(
-        &self,
-        slot: &Slot,
-        run_id: &str,
-        lease: ObjectId,
-        tree: ObjectId,
-        outcome: Option<ObjectId>,
-    ) -> Result<Option<RefName>, RunnerError> {
-        let Some(name) = attempt_ref(run_id) else { return Ok(None) };
-        let found = slot.salvage(self.repo, Stage::All, lease, tree)?;
-        if found.tree == tree && found.head == lease || outcome == Some(found.tree) {
-            return Ok(None);
-        }
-        let commit = self.write_attempt(run_id, lease, &found)?;
-        self.keep(&name, commit)?;
-        Ok(Some(name))
-    }
-
-    /// The commit that keeps what was found in a slot.
-    pub(super) fn write_attempt(
-        &self,
-        run_id: &str,
-        lease: ObjectId,
-        found: &Harvest,
-    ) -> Result<ObjectId, StoreError> {
-        let mut parents = vec![lease];
-        if found.head != lease {
-            parents.push(found.head);
-        }
-        let message = format!("aynig: attempt of run {run_id}\n").into_bytes();
-        self.store.write_commit(&NewCommit {
-            tree: found.tree,
-            parents,
-            signature: self.signature(),
-            message,
-        })
-    }
-
-    /// Points an attempt's ref at a commit.
-    pub(super) fn keep(&self, name: &RefName, commit: ObjectId) -> Result<(), RunnerError> {
-        match swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")? {
-            Swap::Won => Ok(()),
-            // Whoever goes on from here frees the slot: nothing less than a ref keeps what is in it.
-            Swap::Lost { .. } => {
-                let cause = "another process moves it".to_owned();
-                Err(RunnerError::Unknown { branch: name.clone(), cause })
-            }
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: name.clone(), cause }),
         }
     }
 }

@@ -4,15 +4,16 @@
 //! branches cost little more than their commits. Works where nothing is trusted: then the branch's own
 //! tree says whether there would be a command. Implements K6, K7, K9, K13, K26 (as seen).
 
+use super::attempt::attempt_ref;
 use super::lookups::Lookups;
 use super::report::Note;
 use super::settings::CommandsFrom;
-use super::slot::{Abandoned, Occupants, attempt_ref};
+use super::slot::{Abandoned, Occupants};
 use super::{Runner, RunnerError, Tip, pending};
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, STALLED_RUN};
-use crate::protocol::name::{BadName, STALLED, StateName};
+use crate::protocol::name::{BadName, STALLED};
 use crate::store::command_start::Unfit;
 use crate::store::command_tree::Lookup;
 use crate::store::worktrees::{self, Busy};
@@ -181,11 +182,10 @@ impl<'a> Survey<'a> {
             Some(_) | None => Lookup::Missing,
         };
         let usable = matches!(lookup, Lookup::Found(_));
-        let has_command = |_: &StateName| usable;
         let runner = self.runner;
         let lease = tip.event.as_ref().filter(|e| self.any_seen && e.is_working());
         let seen = lease.and_then(|_| runner.first_seen(branch, tip.id()));
-        let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(&has_command));
+        let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(usable));
         let standing = self.standing(branch, tip.event.as_ref(), decision, &lookup);
         let command = match lookup {
             Lookup::Found(command) => Some(command.path),

@@ -5,6 +5,7 @@ use aynig::protocol::decide::{Decision, Head, Policy, Takeover, decide};
 use aynig::protocol::declaration::{Declaration, Invalid};
 use aynig::protocol::dialect::{Dialect, STATE};
 use aynig::protocol::event::Event;
+use aynig::protocol::id::ObjectId;
 use aynig::protocol::message::{Message, Trailer};
 use aynig::protocol::transition::{Run, canceled, recovered, retried};
 use proptest::prelude::*;
@@ -55,14 +56,9 @@ fn renamed(message: &Message) -> Message {
     Message { trailers, ..message.clone() }
 }
 
-fn policy(
-    grace: u64,
-    aynig_grace: u64,
-    observe: bool,
-    has: &dyn Fn(&aynig::protocol::name::StateName) -> bool,
-) -> Policy<'_> {
+fn policy(grace: u64, aynig_grace: u64, observe: bool, has_command: bool) -> Policy<'static> {
     let takeover = if observe { Takeover::Observe } else { Takeover::Date };
-    Policy { grace, aynig_grace, takeover, runner_id: "us", max_hops: 5, has_command: has }
+    Policy { grace, aynig_grace, takeover, runner_id: "us", max_hops: 5, has_command }
 }
 
 fn judged(message: Message, at: (Option<i64>, Option<i64>, i64), policy: Policy<'_>) -> Decision {
@@ -94,8 +90,12 @@ fn declarations() -> impl Strategy<Value = Declared> {
     ]
 }
 
+fn id() -> ObjectId {
+    ObjectId::from_bytes(&[1; 20]).unwrap()
+}
+
 fn heads() -> impl Strategy<Value = HeadIs> {
-    prop::sample::select(vec![HeadIs::Lease, HeadIs::OwnEvent, HeadIs::SlotHead, HeadIs::Other])
+    prop::sample::select(vec![HeadIs::Lease(id()), HeadIs::OwnEvent(id()), HeadIs::SlotHead, HeadIs::Other])
 }
 
 proptest! {
@@ -105,9 +105,9 @@ proptest! {
         trailers in trailers(), grace in 0u64..1000, observe: bool, has: bool,
         committed in prop::option::of(-10i64..3000), seen in prop::option::of(0i64..3000), now in 0i64..4000,
     ) {
-        let (at, has) = ((committed, seen, now), |_: &_| has);
-        let dwp = judged(written(Dialect::Dwp, &trailers), at, policy(grace, 0, observe, &has));
-        let aynig = judged(written(Dialect::Aynig, &trailers), at, policy(0, grace, observe, &has));
+        let at = (committed, seen, now);
+        let dwp = judged(written(Dialect::Dwp, &trailers), at, policy(grace, 0, observe, has));
+        let aynig = judged(written(Dialect::Aynig, &trailers), at, policy(0, grace, observe, has));
         prop_assert_eq!(dwp, aynig);
     }
 
@@ -122,9 +122,8 @@ proptest! {
         alone.trailers.push(Trailer::new(STATE.of(Dialect::Dwp), state));
         let mut both = alone.clone();
         both.trailers.extend(written(Dialect::Aynig, &other).trailers);
-        let has = |_: &_| true;
-        let before = judged(alone, at, policy(graces.0, 30, observe, &has));
-        prop_assert_eq!(before, judged(both, at, policy(graces.0, graces.1, observe, &has)));
+        let before = judged(alone, at, policy(graces.0, 30, observe, true));
+        prop_assert_eq!(before, judged(both, at, policy(graces.0, graces.1, observe, true)));
     }
 
     /// K29, K20-K24: total in both, `dwp` as its table says, and no commit of the runner's in `aynig`.
@@ -134,13 +133,13 @@ proptest! {
         let ok = exit == Exit::Code(0);
         let table = match (head, ok, declared.clone()) {
             (HeadIs::Other, ..) => Completion::Fenced,
-            (HeadIs::OwnEvent, ..) => Completion::AlreadyWritten,
-            (HeadIs::SlotHead | HeadIs::Lease, true, Declared::State(next)) => Completion::Outcome(next),
+            (HeadIs::OwnEvent(own), ..) => Completion::AlreadyWritten(own),
+            (HeadIs::SlotHead | HeadIs::Lease(_), true, Declared::State(next)) => Completion::Outcome(next),
             (HeadIs::SlotHead, ..) => Completion::Fenced,
-            (HeadIs::Lease, false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
-            (HeadIs::Lease, true, Declared::Nothing) => Completion::KeepLease,
-            (HeadIs::Lease, true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
-            (HeadIs::Lease, true, Declared::BadLine(why)) => Completion::Stalled(Stall::BadLine(why)),
+            (HeadIs::Lease(_), false, _) => Completion::Stalled(Stall::Exit(exit.clone())),
+            (HeadIs::Lease(_), true, Declared::Nothing) => Completion::KeepLease,
+            (HeadIs::Lease(_), true, Declared::BadResult(why)) => Completion::Stalled(Stall::BadResult(why)),
+            (HeadIs::Lease(_), true, Declared::BadLine(why)) => Completion::Stalled(Stall::BadLine(why)),
         };
         prop_assert_eq!(dwp, table);
         let aynig = complete(Dialect::Aynig, &exit, declared, head);

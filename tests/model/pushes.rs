@@ -6,7 +6,7 @@
 
 use crate::texts::{self, LEASE_SECONDS};
 use crate::world::{Call, Ended, NONE, Phase, Rule, State, World, elapsed};
-use aynig::protocol::holding::Moments;
+use aynig::protocol::holding::LeaseDeadlines;
 use aynig::protocol::swap::{
     AfterClaim, AfterEnd, AfterRenewal, Patience, Reread, Swap, after_claim, after_end, after_renewal,
     reread, try_again,
@@ -92,7 +92,7 @@ impl World {
         let runner = s.runners[r];
         let moments = self.moments(&runner);
         let until = match runner.phase {
-            Phase::Claiming => Moments::claim_until(elapsed(runner.born), LEASE_SECONDS),
+            Phase::Claiming => LeaseDeadlines::claim_until(elapsed(runner.born), LEASE_SECONDS),
             Phase::Recovering => elapsed(runner.sent_at) + Duration::from_secs(10),
             Phase::Claimed | Phase::Running => moments.give_up,
             Phase::Idle | Phase::Dying | Phase::Finishing => moments.ends,

@@ -7,10 +7,37 @@ use crate::world::{Call, Ended, NONE, Phase, Rule, State, TICK, World, elapsed};
 use aynig::protocol::complete::{Completion, Declared, HeadIs, Kept, complete, kept_of_fenced};
 use aynig::protocol::dialect::Dialect;
 use aynig::protocol::holding::{
-    AfterLook, BeforeStart, Duty, Fact, Seen, Whose, after_look, is_own_event, whose,
+    AfterLook, BeforeStart, Duty, HeadFacts, SeenHead, after_look, classify_head, is_own_event,
 };
+use aynig::protocol::id::ObjectId;
 use std::convert::Infallible;
 use std::time::Duration;
+
+/// What the world holds about the head of a run's branch.
+struct Facts<'s> {
+    state: &'s State,
+    run_id: &'s str,
+    lease: u8,
+}
+
+impl HeadFacts for Facts<'_> {
+    type Error = Infallible;
+
+    fn stands_on_lease(&mut self) -> Result<bool, Infallible> {
+        Ok(stands_on(self.state, self.state.head, self.lease))
+    }
+
+    fn is_slot_head(&mut self) -> Result<bool, Infallible> {
+        Ok(false)
+    }
+
+    fn own_event_below(&mut self) -> Result<Option<ObjectId>, Infallible> {
+        let s = self.state;
+        let own =
+            |c: &u8| is_own_event(s.says(*c).event.as_ref(), self.run_id) && stands_on(s, *c, self.lease);
+        Ok(below(s, s.head).take_while(|c| *c != self.lease).find(own).map(texts::id))
+    }
+}
 
 impl World {
     pub(super) fn start_command(&self, s: &mut State, r: usize) -> Option<()> {
@@ -102,35 +129,20 @@ impl World {
         self.stop(s, r, Ended::Interrupted, kill_after)
     }
 
-    /// Whose the head is, asked of the shipped function; a lease that counts from now on is taken over.
+    /// What the head is, asked of the shipped function; a lease that counts from now on is taken over.
     pub(super) fn relate(&self, s: &mut State, r: usize) -> HeadIs {
-        let runner = s.runners[r];
-        let seen = |commit: u8| Seen { id: texts::id(commit), event: s.says(commit).event.as_ref() };
+        let (lease, run) = (s.runners[r].lease, s.runners[r].run);
+        let seen = |commit: u8| SeenHead { id: texts::id(commit), event: s.says(commit).event.as_ref() };
         let head = (s.head != NONE).then(|| seen(s.head));
-        let lease = runner.lease;
-        let run_id = texts::run_id(runner.run);
-        let found = whose(head, run_id, texts::id(runner.lease), |fact| {
-            Ok::<_, Infallible>(match fact {
-                Fact::StandsOnLease => stands_on(s, s.head, lease),
-                Fact::IsSlotHead => false,
-                Fact::OwnEventBelow => below(s, s.head)
-                    .take_while(|c| *c != lease)
-                    .any(|c| is_own_event(s.says(c).event.as_ref(), run_id) && stands_on(s, c, lease)),
-            })
-        });
-        match found {
-            Ok(Whose::OtherLease) => {
-                let date = s.commits[usize::from(s.head)].date;
-                let age = (self.wall(r, s.time) - date).max(0) as u8;
-                let (head, born) = (s.head, s.time.saturating_sub(age));
-                (s.runners[r].lease, s.runners[r].born) = (head, born);
-                HeadIs::Lease
-            }
-            Ok(Whose::Lease) => HeadIs::Lease,
-            Ok(Whose::OwnEvent | Whose::OwnEventBelow) => HeadIs::OwnEvent,
-            Ok(Whose::SlotHead) => HeadIs::SlotHead,
-            Ok(Whose::Other) => HeadIs::Other,
+        let mut facts = Facts { state: s, run_id: texts::run_id(run), lease };
+        let Ok(found) = classify_head(head, facts.run_id, texts::id(lease), &mut facts);
+        if matches!(found, HeadIs::Lease(id) if id != texts::id(lease)) {
+            let date = s.commits[usize::from(s.head)].date;
+            let age = (self.wall(r, s.time) - date).max(0) as u8;
+            let (head, born) = (s.head, s.time.saturating_sub(age));
+            (s.runners[r].lease, s.runners[r].born) = (head, born);
         }
+        found
     }
 
     pub(super) fn look(&self, s: &mut State, r: usize) -> Option<()> {
@@ -159,8 +171,10 @@ impl World {
             return None;
         }
         // A success that nobody was heard to interfere with does not ask: the push will.
-        let head = if runner.ended == Ended::Fresh { HeadIs::Lease } else { self.relate(s, r) };
-        let head = if head == HeadIs::Other && runner.own { HeadIs::OwnEvent } else { head };
+        let trusted = HeadIs::Lease(texts::id(runner.lease));
+        let head = if runner.ended == Ended::Fresh { trusted } else { self.relate(s, r) };
+        let own = HeadIs::OwnEvent(texts::id(runner.lease));
+        let head = if head == HeadIs::Other && runner.own { own } else { head };
         let declared = match runner.ended {
             Ended::Fresh | Ended::Success => Declared::State(texts::declaration(false).clone()),
             Ended::Silent | Ended::Failed | Ended::Stopped | Ended::Interrupted | Ended::NotStarted => {
@@ -183,7 +197,7 @@ impl World {
                 self.send(s, r, Phase::Finishing, commit)
             }
             Completion::KeepLease => self.build_renewal(s, r, Phase::Finishing),
-            Completion::AlreadyWritten | Completion::LeaveLease => {
+            Completion::AlreadyWritten(_) | Completion::LeaveLease => {
                 s.runners[r].forget();
                 Some(())
             }

@@ -13,6 +13,7 @@ use crate::world::{
     COMMITS, Call, Ended, NONE, Phase, RUNS, Rule, RunInfo, State, TICK, World, elapsed, seconds,
 };
 use aynig::protocol::decide::{Decision, Head, Policy, decide};
+use aynig::protocol::event::Event;
 use aynig::protocol::holding::Duty;
 
 /// One step. A number is a runner, but for `Rewind`'s, which is a commit.
@@ -205,13 +206,14 @@ impl World {
         let runner = &s.runners[r];
         let first_seen = (runner.seen == s.head).then(|| seconds(self.wall(r, runner.seen_at)));
         let grace = u64::from(self.grace) * TICK;
+        let state = head.event.and_then(Event::state_name);
         let policy = Policy {
             grace,
             aynig_grace: grace,
             takeover: self.takeover,
             runner_id: texts::runner_id(self.identity(r)),
             max_hops: 2,
-            has_command: &|state| matches!(state.as_str(), "build" | "stalled"),
+            has_command: state.is_some_and(|state| matches!(state.as_str(), "build" | "stalled")),
         };
         decide(head, first_seen, seconds(self.wall(r, s.time)), policy)
     }

@@ -8,7 +8,7 @@ use crate::texts::{self, Known, LEASE_SECONDS, Text};
 use aynig::protocol::complete::Exit;
 use aynig::protocol::decide::Takeover;
 use aynig::protocol::dialect::Writer;
-use aynig::protocol::holding::Moments;
+use aynig::protocol::holding::LeaseDeadlines;
 use std::time::Duration;
 
 /// Seconds in a tick.
@@ -330,8 +330,8 @@ impl World {
     }
 
     /// The moments of the lease that a runner knows.
-    pub fn moments(&self, runner: &Runner) -> Moments {
-        Moments::of(Writer::Runner, elapsed(runner.born), LEASE_SECONDS, elapsed(self.kill_grace))
+    pub fn moments(&self, runner: &Runner) -> LeaseDeadlines {
+        LeaseDeadlines::of(Writer::Runner, elapsed(runner.born), LEASE_SECONDS, elapsed(self.kill_grace))
     }
 }
 

@@ -16,10 +16,10 @@ use super::turn::begun;
 use crate::governed::{Config, GovernedError, Root, RunStatus, disk, init_next_run, init_run, load_state};
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
+use crate::runner::resolve::Resolved;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, Silent, Tip};
 use crate::store::RefName;
-use crate::store::command_tree::Lookup;
 use crate::supervisor::interrupt::Interrupt;
 use std::path::Path;
 
@@ -126,8 +126,10 @@ fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failur
         let state = StateName::new(format!("{TURN}{role}"))
             .map_err(|why| Failure::fatal(format!("role '{role}' can't be a command's name: {why}")))?;
         match runner.lookup(&tip, &state)? {
-            Ok(Lookup::Found(_)) => {}
-            Ok(Lookup::Missing | Lookup::Unusable { .. }) | Err(_) => missing.push(role.to_owned()),
+            Resolved::Found(_) => {}
+            Resolved::NotAsked | Resolved::Missing | Resolved::Unusable { .. } | Resolved::Refused(_) => {
+                missing.push(role.to_owned());
+            }
         }
     }
     Ok(missing)

@@ -23,7 +23,7 @@ use crate::governed::{
 };
 use crate::protocol::declaration::{LINE_PREFIX, Rest};
 use crate::runner::Silent;
-use crate::runner::slot::left_out_ref;
+use crate::runner::attempt::left_out_ref;
 use crate::store::beneath;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;

@@ -4,8 +4,8 @@
 //! What the change leaves there becomes one commit on that head by one compare-and-swap: two who change the
 //! same head cannot both succeed. Nothing is kept of a change that failed. Implements K9 (by hand), K25, K28.
 
-use super::super::finish::blocked_notes;
 use super::super::land::Moved;
+use super::super::land::blocked_notes;
 use super::super::report::Report;
 use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Written, not_left, refuse_leased, written};

@@ -7,7 +7,7 @@ mod edit;
 mod inside;
 mod retry;
 
-use super::finish::blocked_notes;
+use super::land::blocked_notes;
 use super::report::Note;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::declaration::{Declaration, travelling};
@@ -152,9 +152,6 @@ impl ChangeError {
     }
 }
 
-/// How long a swap by hand is tried where it may pass.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
-
 /// How often a swap inside a run is tried again over renewals.
 const RENEWALS: usize = 20;
 
@@ -210,11 +207,6 @@ impl Runner<'_> {
     /// True for the branch that the run is about.
     fn is_of(&self, inside: &Inside, branch: &RefName) -> bool {
         inside.branch == *branch && inside.remote == self.settings.remote
-    }
-
-    /// Until when a swap by hand is tried.
-    pub(super) fn soon(&self) -> std::time::Duration {
-        self.clock.elapsed() + PATIENCE
     }
 
     fn write_declared(

@@ -3,8 +3,8 @@
 //! Which of both is in the commits: an attempt that is itself a state event of the stalled run is a whole
 //! outcome, and is landed without running anything. Implements K28 (landing an attempt).
 
+use super::super::attempt::attempt_ref;
 use super::super::land::Moved;
-use super::super::slot::attempt_ref;
 use super::super::{Runner, RunnerError, Tip, recover};
 use super::{ChangeError, Inside, Written, blocked_notes, not_left, written};
 use crate::protocol::dialect::Writer;

@@ -3,10 +3,11 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, name, quoted, shown};
 use crate::protocol::resemble::{Missed, missed_state};
+use crate::protocol::text::with_causes;
 use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::home::Home;
 use crate::runner::survey::{BranchStatus, Standing, Survey};
-use crate::runner::{Runner, RunnerError, finish};
+use crate::runner::{Runner, RunnerError};
 use crate::store::RefName;
 use crate::store::command_tree::FOLDER;
 
@@ -17,7 +18,7 @@ impl Runner<'_> {
     pub(super) fn check_branches(&self, found: &mut Findings) -> Result<(), RunnerError> {
         let surveyed = Survey::new(self)?.all(true)?;
         for (branch, error) in surveyed.failed.iter().take(NAMED) {
-            let text = format!("{}: {}", escape(branch.short()), finish::with_causes(error));
+            let text = format!("{}: {}", escape(branch.short()), with_causes(error));
             let hint = format!("git aynig status {}", word(branch));
             found.push(Finding::new(Error, "branches", text).hint(hint));
         }

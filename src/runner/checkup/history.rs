@@ -6,8 +6,9 @@ use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::invariants::{Logged, Recorded, Violation, check_line, check_log, line};
 use crate::protocol::message::Message;
+use crate::protocol::text::with_causes;
 use crate::protocol::text::{escape, shell_word};
-use crate::runner::{Runner, RunnerError, finish};
+use crate::runner::{Runner, RunnerError};
 use crate::store::{RefName, StoreError};
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +24,7 @@ impl Runner<'_> {
     pub fn check_history(&self, branch: Option<&RefName>, prefix: &str) -> Findings {
         let mut found = Findings::new();
         if let Err(error) = self.judge_branches(branch, prefix, &mut found) {
-            let text = finish::with_causes(&error);
+            let text = with_causes(&error);
             found.push(Finding::new(Error, "history", text).hint("git fsck --full"));
         }
         found
@@ -52,11 +53,7 @@ impl Runner<'_> {
                     violations
                 }
                 Err(error) => {
-                    let text = format!(
-                        "{}: {}",
-                        short(name, prefix),
-                        finish::with_causes(&RunnerError::from(error))
-                    );
+                    let text = format!("{}: {}", short(name, prefix), with_causes(&RunnerError::from(error)));
                     found.push(Finding::new(Error, "history", text).hint("git fsck --full"));
                     continue;
                 }

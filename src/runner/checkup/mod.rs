@@ -13,7 +13,8 @@ mod places;
 mod queue;
 mod remotes;
 
-use super::{Runner, RunnerError, finish};
+use super::{Runner, RunnerError};
+use crate::protocol::text::with_causes;
 use crate::protocol::text::{escape, move_ref_away, shell_word};
 use crate::store::gix_store::Backend;
 use crate::store::{NewCommit, RefName, StoreError};
@@ -108,7 +109,7 @@ impl Runner<'_> {
         for (subject, check) in checks {
             let runner = if ["trust", "branches"].contains(&subject) { ticked } else { self };
             if let Err(error) = check(runner, &mut found) {
-                found.push(Finding::new(Error, subject, finish::with_causes(&error)));
+                found.push(Finding::new(Error, subject, with_causes(&error)));
             }
         }
         found
@@ -126,7 +127,7 @@ impl Runner<'_> {
             format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
         ));
         if let Err(error) = self.refs_in_the_way() {
-            let mut finding = Finding::new(Error, "repository", finish::with_causes(&error));
+            let mut finding = Finding::new(Error, "repository", with_causes(&error));
             if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
                 finding = finding.hint(move_ref_away(other.as_bytes()));
             }
@@ -165,10 +166,8 @@ impl Runner<'_> {
             }
             Ok(_) => Finding::new(Error, "signing", "git verify-commit does not accept our own signature")
                 .hint("git config --get-regexp '^(gpg|user)\\.'"),
-            Err(error) => {
-                Finding::new(Error, "signing", format!("cannot sign: {}", finish::with_causes(&error)))
-                    .hint("git config --get-regexp '^(gpg|user)\\.'")
-            }
+            Err(error) => Finding::new(Error, "signing", format!("cannot sign: {}", with_causes(&error)))
+                .hint("git config --get-regexp '^(gpg|user)\\.'"),
         });
         Ok(())
     }

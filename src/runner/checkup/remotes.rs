@@ -2,9 +2,10 @@
 
 use super::Level::{Error, Ok as Fine};
 use super::{Finding, Findings};
+use crate::protocol::text::with_causes;
 use crate::protocol::text::{escape, shell_word, shown_url};
 use crate::runner::settings::CommandsFrom;
-use crate::runner::{Runner, RunnerError, finish};
+use crate::runner::{Runner, RunnerError};
 use std::time::{Duration, Instant};
 
 /// How long an answer is waited for.
@@ -15,7 +16,7 @@ impl Runner<'_> {
     pub fn checkup_remote(&self, remote: &str, network: bool) -> Findings {
         let mut found = Findings::new();
         if let Err(error) = self.check_remote(remote, network, &mut found) {
-            found.push(Finding::new(Error, "remote", finish::with_causes(&error)));
+            found.push(Finding::new(Error, "remote", with_causes(&error)));
         }
         found
     }

@@ -1,9 +1,11 @@
-//! What can be tried before a claim is tried before it: a runner that could run nothing takes nothing from others.
+//! What is tried before a claim: a runner that could run nothing takes nothing from others.
 //!
-//! Folders are written to, as a run would, and nothing of anybody's stands where the refs of runs go. A process looks
-//! until it has found all well, and then no more. Implements K14, K44.
+//! The head has to be signed where that is asked for, and no working tree may be in the middle of something with the
+//! branch. Folders are written to, as a run would, and no foreign ref stands where the refs of runs go; a process
+//! looks at these until it has found all well, and then no more. Implements K14, K28, K35, K44.
 
-use super::{Runner, RunnerError, logs};
+use super::report::{Skip, Verdict};
+use super::{Runner, RunnerError, Tip, logs};
 use crate::store::{RefName, StoreError};
 use std::path::Path;
 
@@ -14,6 +16,15 @@ const PROBES: usize = 3;
 const OWN: [&str; 3] = ["refs/aynig", "refs/aynig/run", "refs/aynig/attempts"];
 
 impl Runner<'_> {
+    /// What keeps a head with a command from being dispatched.
+    pub(super) fn preflight(&self, branch: &RefName, tip: &Tip) -> Result<Option<Verdict>, RunnerError> {
+        if let Some(refusal) = self.not_vouched(branch, tip)? {
+            return Ok(Some(Verdict::Refused(refusal)));
+        }
+        let busy = self.busy_worktree(branch)?;
+        Ok(busy.map(|(busy, dir)| Verdict::Skipped(Skip::Busy(busy, dir))))
+    }
+
     /// Finds out whether a run could be prepared and kept here.
     pub(super) fn ready(&self) -> Result<(), RunnerError> {
         let runs = self.repo.aynig_dir().join("runs");

@@ -1,0 +1,240 @@
+//! A run that is under way: the branch that it holds, its slot, its logs, and what is known of its command.
+//!
+//! `tick` makes one from a claim and a slot and moves it through the rest of the contract's steps:
+//! [`ActiveRun::run`] (`supervise`), [`ActiveRun::check_head`] (`head`), [`ActiveRun::swap`] (`complete`).
+//! Filling the slot is part of the run: it is bounded, the lease is renewed meanwhile, and it ends where the run is
+//! not wanted any more. Implements K14, K17, K18.
+
+use super::lease::Claim;
+use super::logs::{self, Logs};
+use super::report::{Note, Outcome, Ran, Report};
+use super::{Runner, RunnerError, io};
+use crate::protocol::body_line::body_said;
+use crate::protocol::complete::Exit;
+use crate::protocol::declaration::Declarations;
+use crate::protocol::holding::{Duty, RENEW_AGAIN};
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::Message;
+use crate::store::beneath::{BeneathError, Root};
+use crate::store::command_tree::Command;
+use crate::store::slots::{Occupant, Slot};
+use crate::store::{RefName, StoreError};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How often a signal is looked for while the slot is filled.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The command that is to be started, and the copy of `.aynig/` that it is started from.
+pub(super) struct Program {
+    pub command: Command,
+    pub place: PathBuf,
+}
+
+/// A run that is under way.
+pub(super) struct ActiveRun<'a> {
+    pub runner: &'a Runner<'a>,
+    pub branch: &'a RefName,
+    pub report: &'a mut Report,
+    pub claim: Claim,
+    pub slot: Slot,
+    pub program: Program,
+    /// The private folder of the run.
+    pub dir: PathBuf,
+    pub logs: Logs,
+    pub declared: Declarations,
+    pub started: Instant,
+    /// The command's own state event, once it was seen on the branch (K22).
+    pub own_event: Option<ObjectId>,
+    /// A process still holds the command's output, now that the command has ended.
+    pub held_open: bool,
+    /// The signal that the runner was asked to stop with.
+    pub interrupted: Option<i32>,
+    /// The slot's HEAD that was found unfit for the branch, and the lease that it was looked at on (K29).
+    pub passed_over: Option<(ObjectId, ObjectId)>,
+    /// The lock that says that a runner is at work on this run.
+    alive: Option<Flock<File>>,
+}
+
+fn stopped(why: &str) -> RunnerError {
+    StoreError::Gix { what: "fill the worktree", message: why.to_owned() }.into()
+}
+
+impl<'a> ActiveRun<'a> {
+    /// A run that begins now.
+    pub fn new(
+        runner: &'a Runner<'a>,
+        branch: &'a RefName,
+        claim: Claim,
+        (slot, program): (Slot, Program),
+        report: &'a mut Report,
+    ) -> Self {
+        report.claimed = Some(claim.run.id.clone());
+        let dir = runner.run_dir(&claim.run.id);
+        // As they are named until they are made.
+        let logs = logs::paths(&logs::folder(runner.repo).0, claim.run.trigger, 1);
+        Self {
+            runner,
+            branch,
+            report,
+            claim,
+            slot,
+            program,
+            dir,
+            logs,
+            declared: Declarations::default(),
+            started: Instant::now(),
+            own_event: None,
+            held_open: false,
+            interrupted: None,
+            passed_over: None,
+            alive: None,
+        }
+    }
+
+    /// The run's id.
+    pub fn run_id(&self) -> &str {
+        &self.claim.run.id
+    }
+
+    /// What the slot's record says of this run.
+    pub fn occupant(&self) -> Occupant {
+        let remote = self.runner.settings.remote.clone();
+        Occupant::new(self.run_id(), self.branch, remote, self.claim.first)
+    }
+
+    /// Fills the slot, and makes what the command finds in the run's folder, and its logs.
+    pub fn prepare(&mut self) -> Result<(), RunnerError> {
+        self.fill()?;
+        let runner = self.runner;
+        let failed = |error: BeneathError| io("prepare", &self.dir)(error.into());
+        // A run's id may be known before its folder is: to a pusher, and to other commands.
+        let root = Root::open(&runner.repo.aynig_dir()).map_err(failed)?;
+        let name = Path::new("runs").join(self.run_id());
+        root.create_dirs(&name, 0o700).map_err(failed)?;
+        let root = root.below(&name).map_err(failed)?;
+        let lock = root.lock_file(Path::new("lock"), 0o644).map_err(failed)?;
+        self.alive = Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok();
+        let message = Message::parse(&self.claim.trigger.commit.message);
+        root.replace(Path::new("body"), body_said(&message), 0o644).map_err(failed)?;
+        let (logs, elsewhere) = runner.create_logs(self.claim.run.trigger)?;
+        logs::note(&root, &logs).map_err(failed)?;
+        if elsewhere {
+            self.report.notes.push(Note::LogsElsewhere(logs.stdout.clone()));
+        }
+        self.logs = logs;
+        self.started = Instant::now();
+        Ok(())
+    }
+
+    /// Brings the slot to the run's lease: a thread fills, this one keeps the lease.
+    fn fill(&mut self) -> Result<(), RunnerError> {
+        let (runner, branch) = (self.runner, self.branch);
+        let Self { claim, slot, .. } = self;
+        let (stop, repo, first, tree) = (slot.stopper(), runner.repo, claim.first, claim.tree);
+        let filled = std::thread::scope(|scope| {
+            let (tell, hear) = channel();
+            let work = move || {
+                let filled = slot.fill(repo, first, tree).map(drop);
+                // A receiver that does not listen any more is told by the end of the scope.
+                let _ = tell.send(filled);
+            };
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                return Err(stopped("the system gives no thread"));
+            }
+            match runner.wait_filled(branch, claim, &hear) {
+                Filling::Ended(filled) => filled.map_err(RunnerError::from),
+                Filling::Unwanted(why) => {
+                    stop.store(true, Ordering::Relaxed);
+                    // What it says now is that it was stopped, or that it was ready all the same: too late.
+                    let _ = hear.recv();
+                    Err(stopped(why))
+                }
+            }
+        });
+        stop.store(false, Ordering::Relaxed);
+        filled
+    }
+
+    /// What is reported of this run, now that it is over here.
+    pub fn ran(&self, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
+        Ran {
+            run_id: self.claim.run.id.clone(),
+            state: self.claim.run.state.clone(),
+            trigger: self.claim.run.trigger,
+            exit: exit.map(Exit::to_string),
+            took: self.started.elapsed(),
+            stdout_log: self.logs.stdout.clone(),
+            stderr_log: self.logs.stderr.clone(),
+            outcome,
+            attempt,
+            interrupted: self.interrupted,
+        }
+    }
+}
+
+/// How waiting for a slot to be filled ended.
+enum Filling {
+    /// It is filled, or that failed.
+    Ended(Result<(), StoreError>),
+    /// The run is not wanted any more, for this reason.
+    Unwanted(&'static str),
+}
+
+impl Runner<'_> {
+    /// The private folder of a run.
+    pub fn run_dir(&self, run_id: &str) -> PathBuf {
+        self.repo.aynig_dir().join("runs").join(run_id)
+    }
+
+    /// Waits for a slot to be filled: a signal, the time limit, a lease that is lost or can't be renewed end that.
+    fn wait_filled(
+        &self,
+        branch: &RefName,
+        claim: &mut Claim,
+        hear: &Receiver<Result<(), StoreError>>,
+    ) -> Filling {
+        let (began, mut not_before) = (Instant::now(), Duration::ZERO);
+        let poll = self.head_poll_interval(claim.run.lease_seconds);
+        let mut look = began + poll;
+        loop {
+            match hear.recv_timeout(LOOK) {
+                Ok(filled) => return Filling::Ended(filled),
+                Err(RecvTimeoutError::Disconnected) => return Filling::Unwanted("its thread is gone"),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.interrupt.signal().is_some() {
+                return Filling::Unwanted("it was interrupted");
+            }
+            if self.settings.timeout.is_some_and(|limit| began.elapsed() >= limit) {
+                return Filling::Unwanted("it took longer than aynig.timeout");
+            }
+            let (now, deadlines) = (self.clock.elapsed(), self.deadlines(claim));
+            if now >= deadlines.ends {
+                return Filling::Unwanted("it took longer than its lease");
+            }
+            // What can't be read or written now may be later; the lease's end is the limit.
+            match deadlines.duty(now, not_before) {
+                Duty::Wait => {}
+                Duty::GiveUp => return Filling::Unwanted("its lease could not be renewed"),
+                Duty::Renew => {
+                    if matches!(self.renew(branch, claim), Ok(false)) {
+                        return Filling::Unwanted("its lease was lost");
+                    }
+                    not_before = self.clock.elapsed() + RENEW_AGAIN;
+                }
+            }
+            if Instant::now() >= look {
+                look = Instant::now() + poll;
+                let head = self.fresh_tip(branch);
+                if head.is_ok_and(|tip| tip.is_none_or(|tip| tip.id() != claim.lease.id)) {
+                    return Filling::Unwanted("its lease was lost");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! Completing a run: what is written, and where work goes that is not on the branch.
+//!
+//! The judgement is `protocol::complete`'s; here it is carried out, and ends in a swap. A swap that is lost is judged
+//! again by the caller, from the new head. An outcome that the remote declined ends the run `stalled`; one that could
+//! not be brought there while the lease held is kept here, and `retry` lands it.
+//! Implements K20-K29, K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
+
+use super::active_run::ActiveRun;
+use super::attempt::{attempt_ref, left_out_ref};
+use super::land::{Moved, blocked_notes};
+use super::report::{Note, Outcome, Ran};
+use super::supervise::Ended;
+use super::{RunnerError, Tip};
+use crate::protocol::complete::{Completion, Exit, HeadIs, Kept, Stall, kept_of_fenced};
+use crate::protocol::declaration::{Declaration, Rest};
+use crate::protocol::dialect::Writer;
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::text::{escape, with_causes};
+use crate::store::beneath::apart;
+use crate::store::slots::Occupant;
+use crate::store::slots::harvest::{Harvest, HarvestError, Stage};
+use crate::store::{RefName, StoreError};
+use crate::supervisor::Supervised;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Time that is left for another round with a remote that takes nothing, pushes included.
+const ROUND: Duration = Duration::from_secs(4);
+
+impl ActiveRun<'_> {
+    /// What the branch's head is to this run, now that its command has ended.
+    pub(super) fn head_at_end(&mut self, ended: &mut Ended) -> Result<HeadIs, RunnerError> {
+        let lease = self.claim.lease.id;
+        if std::mem::take(&mut ended.head_trusted) && self.runner.store.known_tip(self.branch)? == Some(lease)
+        {
+            return Ok(HeadIs::Lease(lease));
+        }
+        let head = match self.check_head(Some(&ended.exit)) {
+            // It can't be read who moved it: the swap names the lease, and finds out.
+            Err(RunnerError::Store(StoreError::Remote { failure, .. })) if failure.may_pass() => {
+                HeadIs::Lease(self.claim.lease.id)
+            }
+            found => found?,
+        };
+        Ok(match (head, self.own_event) {
+            (HeadIs::Other, Some(id)) => HeadIs::OwnEvent(id),
+            (head, _) => head,
+        })
+    }
+
+    /// Writes what a run came to, by compare-and-swap. `None`: the swap was lost, judge again.
+    pub(super) fn swap(
+        &mut self,
+        completion: Completion,
+        head: HeadIs,
+        ended: &mut Ended,
+    ) -> Result<Option<Ran>, RunnerError> {
+        let ran = match completion {
+            Completion::KeepLease => {
+                self.note_committed_state();
+                self.keep_lease(&ended.exit, &mut ended.guardian)?
+            }
+            Completion::Outcome(next) => {
+                ended.end_guardian()?;
+                let done = self.write_outcome(&ended.exit, next, head);
+                if self.is_worth_a_round(&done) { None } else { done? }
+            }
+            Completion::Stalled(why) => {
+                ended.end_guardian()?;
+                let done = self.stall(Some(&ended.exit), why, None);
+                if self.is_worth_a_round(&done) { None } else { done? }
+            }
+            Completion::LeaveLease => {
+                ended.end_guardian()?;
+                Some(self.leave_lease(Some(&ended.exit))?)
+            }
+            Completion::AlreadyWritten(id) => {
+                ended.end_guardian()?;
+                Some(self.accept_own(&ended.exit, id)?)
+            }
+            Completion::Fenced => {
+                ended.end_guardian()?;
+                Some(self.fence(ended)?)
+            }
+        };
+        if ran.is_some() {
+            self.runner.note_modules(&self.claim.run.id, self.report);
+        }
+        Ok(ran)
+    }
+
+    /// Ends a run whose command could not be prepared: the slot was not filled, a log not made.
+    pub(super) fn end_unstarted(&mut self, why: String) -> Result<Ran, RunnerError> {
+        self.interrupted = self.runner.interrupt.signal();
+        self.started = Instant::now();
+        if self.claim.run.dialect.writer() == Writer::Command {
+            self.report.notes.push(Note::NotPrepared(why));
+            return self.leave_lease(None);
+        }
+        let mut done = self.stall(None, Stall::Slot(why.clone()), None);
+        while self.is_worth_a_round(&done) {
+            done = self.stall(None, Stall::Slot(why.clone()), None);
+        }
+        if let Some(ran) = done? {
+            return Ok(ran);
+        }
+        self.release()?;
+        Ok(self.ran(None, Outcome::Fenced { to: self.runner.lost_to(self.branch) }, None))
+    }
+
+    /// True where a remote takes nothing of ours just now: it is asked until the lease ends, or a signal comes.
+    fn is_worth_a_round(&self, done: &Result<Option<Ran>, RunnerError>) -> bool {
+        let runner = self.runner;
+        done.as_ref().is_err_and(RunnerError::is_no)
+            && runner.interrupt.signal().is_none()
+            && runner.clock.elapsed() + ROUND < self.claim.ends()
+    }
+
+    /// A state that the command committed, where it was to declare one: it is no outcome, and worth a word (K22).
+    fn note_committed_state(&mut self) {
+        let runner = self.runner;
+        let head = self.slot.head(runner.repo).ok().filter(|head| *head != self.claim.first);
+        let commit = head.and_then(|head| runner.scratch.read_commit(head).ok()).map(Tip::from);
+        if let Some(event) = commit.and_then(|tip| tip.event)
+            && let Some(state) = event.state_name().filter(|state| !state.is_working())
+        {
+            self.report.note_once(Note::StateCommitted(event.dialect, state.clone()));
+        }
+    }
+
+    /// The lease lives on, and with it the slot and what runs in it (K21).
+    fn keep_lease(
+        &mut self,
+        exit: &Exit,
+        guardian: &mut Option<Supervised>,
+    ) -> Result<Option<Ran>, RunnerError> {
+        let mut why = self.nothing_declared();
+        let kept = self.keep_of_deserted(guardian);
+        if let Some(attempt) = &kept {
+            why += "\nNo process of it is left: its worktree is free again.\n";
+            if let Some(name) = attempt {
+                why += &format!("What it had done is kept in {}.\n", escape(name.as_bytes()));
+                self.runner.publish(name, self.report);
+            }
+        }
+        self.claim.lease.message.body = why.trim_end().as_bytes().to_vec();
+        if !self.runner.renew(self.branch, &mut self.claim)? {
+            return Ok(None);
+        }
+        append(&self.logs.stderr, &why);
+        if let Some(attempt) = kept {
+            if let Some(guardian) = guardian.take() {
+                guardian.end()?;
+            }
+            let _ = self.slot.leave(self.runner.repo, self.claim.first);
+            self.slot.occupy(None)?;
+            return Ok(Some(self.ran(Some(exit), self.kept_lease(), attempt)));
+        }
+        let guardian_pid = guardian.as_ref().map(Supervised::guardian_pid);
+        self.slot.occupy(Some(Occupant { lingering: true, guardian: guardian_pid, ..self.occupant() }))?;
+        if let Some(guardian) = guardian.take() {
+            guardian.linger();
+        }
+        Ok(Some(self.ran(Some(exit), self.kept_lease(), None)))
+    }
+
+    fn kept_lease(&self) -> Outcome {
+        Outcome::KeptLease { commit: self.claim.lease.id, left: self.runner.lease_left(&self.claim) }
+    }
+
+    /// Where no process of the run is left: keeps what the slot holds, and says where. Otherwise the slot stays its
+    /// own for those who live on in it, as does work that can't be kept elsewhere.
+    fn keep_of_deserted(&mut self, guardian: &mut Option<Supervised>) -> Option<Option<RefName>> {
+        let deserted = !self.held_open && guardian.as_mut().is_some_and(Supervised::is_deserted);
+        let claim = &self.claim;
+        let kept = deserted
+            .then(|| self.runner.keep_attempt(&self.slot, &claim.run.id, claim.first, claim.tree, None))?;
+        kept.map_err(|error| self.report.notes.push(Note::WorkNotKept(with_causes(&error)))).ok()
+    }
+
+    /// The declared state's commit. `None`: the swap was lost, judge again.
+    fn write_outcome(
+        &mut self,
+        exit: &Exit,
+        next: Declaration,
+        head: HeadIs,
+    ) -> Result<Option<Ran>, RunnerError> {
+        let found = match self.harvest(&next, head) {
+            Ok(found) => found,
+            Err(why) => return self.stall(Some(exit), why, None),
+        };
+        let left_out = self.keep_left_out(&next, &found)?;
+        let base = if head == HeadIs::SlotHead { found.head } else { self.claim.lease.id };
+        let commit = match self.outcome_commit(&next, &found, base) {
+            Ok(commit) => commit,
+            Err(RunnerError::Message { cause }) => {
+                return self.stall(Some(exit), Stall::Unrenderable(cause), None);
+            }
+            Err(error) => return Err(error),
+        };
+        let log = format!("aynig: {} -> {}", self.claim.run.state, next.state);
+        // Before the remote has it nothing else knows of it. What can't be kept may land all the same.
+        let kept = match self.runner.settings.remote {
+            Some(_) => self.keep_outcome(commit),
+            None => Ok(None),
+        };
+        match self.runner.move_branch(self.branch, base, commit, &log, self.claim.ends()) {
+            Ok(Moved::Won(finished)) => {
+                self.report.notes.extend(blocked_notes(finished));
+                // The branch has it: what can't be cleaned up is no failure of the run.
+                let cleaned = self.drop_outcome(kept.unwrap_or(None), commit).and_then(|()| self.release());
+                if let Err(error) = cleaned {
+                    let dir = self.slot.dir().to_owned();
+                    self.report.notes.push(Note::SlotLeft(dir, with_causes(&error)));
+                }
+                Ok(Some(self.ran(Some(exit), Outcome::Advanced { state: next.state, commit }, left_out)))
+            }
+            Ok(Moved::Lost(left)) => {
+                self.report.notes.extend(blocked_notes(left));
+                Ok(None)
+            }
+            Ok(Moved::Blocked(by)) => {
+                let kept = self.keep_outcome(commit)?;
+                self.stall(Some(exit), Stall::Checkout(by), kept)
+            }
+            Err(error) => self.not_landed(exit, error, commit, kept),
+        }
+    }
+
+    /// What becomes of the outcome; or why the run stalls.
+    fn harvest(&mut self, next: &Declaration, head: HeadIs) -> Result<Harvest, Stall> {
+        match self.taken(next, head) {
+            Ok(found) => {
+                if !found.nested.is_empty() {
+                    let names = found.nested.iter().map(|n| escape(n)).collect();
+                    self.report.notes.push(Note::NestedRepositories(names));
+                }
+                Ok(found)
+            }
+            Err(HarvestError::ForeignHead(_)) => Err(Stall::ForeignHead),
+            Err(HarvestError::Unmerged) => Err(Stall::Unmerged),
+            Err(HarvestError::Store(error)) => Err(Stall::Slot(with_causes(&error))),
+        }
+    }
+
+    /// The part of the slot that the declaration takes. A command may say that only some paths are part of its
+    /// outcome ([`Rest::Kept`]): nothing else that it or its children left is on the branch then, commits included.
+    /// Paths are taken as they are, whatever rules for ignoring say (K19, K25).
+    fn taken(&self, next: &Declaration, head: HeadIs) -> Result<Harvest, HarvestError> {
+        let (repo, claim, slot) = (self.runner.repo, &self.claim, &self.slot);
+        let stage = match next.take.rest {
+            Rest::AsConfigured => self.runner.settings.stage,
+            Rest::All => Stage::All,
+            Rest::Kept => {
+                // Where the command moved the branch itself, the outcome stands on what is there.
+                let head = if head == HeadIs::SlotHead { slot.head(repo)? } else { claim.first };
+                let tree = slot.with_paths(repo, claim.tree, &next.take.paths)?;
+                return Ok(Harvest { tree, head, nested: Vec::new() });
+            }
+        };
+        let mut found = slot.harvest(repo, stage, claim.first, claim.tree)?;
+        found.tree = slot.with_paths(repo, found.tree, &next.take.paths)?;
+        Ok(found)
+    }
+
+    /// Keeps what an outcome leaves out, under `refs/aynig/attempts/<run-id>-rejected`, where that is something.
+    fn keep_left_out(&mut self, next: &Declaration, taken: &Harvest) -> Result<Option<RefName>, RunnerError> {
+        let (runner, claim) = (self.runner, &self.claim);
+        let Some(name) = left_out_ref(&claim.run.id).filter(|_| next.take.rest == Rest::Kept) else {
+            return Ok(None);
+        };
+        let mut all = self.slot.salvage(runner.repo, Stage::All, claim.first, claim.tree)?;
+        all.tree = self.slot.with_paths(runner.repo, all.tree, &next.take.paths)?;
+        if all.tree == taken.tree && all.head == claim.first {
+            return Ok(None);
+        }
+        runner.keep(&name, runner.write_attempt(&claim.run.id, claim.first, &all)?)?;
+        runner.publish(&name, self.report);
+        Ok(Some(name))
+    }
+
+    fn outcome_commit(
+        &self,
+        next: &Declaration,
+        found: &Harvest,
+        base: ObjectId,
+    ) -> Result<ObjectId, RunnerError> {
+        let claim = &self.claim;
+        let message = claim.run.outcome(next, &claim.lease.message);
+        let mut parents = vec![base];
+        if found.head != claim.first && found.head != base {
+            parents.push(found.head);
+        }
+        self.runner.write(self.branch, found.tree, parents, &message)
+    }
+
+    /// An outcome that the remote refused, or that could not be brought there, or written here, while the lease
+    /// held (K31).
+    fn not_landed(
+        &mut self,
+        exit: &Exit,
+        error: RunnerError,
+        commit: ObjectId,
+        kept: Result<Option<RefName>, RunnerError>,
+    ) -> Result<Option<Ran>, RunnerError> {
+        // Where the news of it is not taken either, it was no word about the outcome: both are tried again (K31).
+        if let RunnerError::Store(StoreError::Remote { message, .. }) = &error
+            && error.is_no()
+        {
+            let why = Stall::Declined(message.clone());
+            let name = kept.as_ref().ok().cloned().flatten();
+            let done = self.stall(Some(exit), why, name);
+            if !done.as_ref().is_err_and(RunnerError::is_no) || self.is_worth_a_round(&done) {
+                return done;
+            }
+        }
+        // What is finished is kept, whatever held up its branch.
+        let kept = kept.and_then(|kept| match kept {
+            None => self.keep_outcome(commit),
+            kept => Ok(kept),
+        });
+        match kept {
+            Ok(Some(name)) => {
+                self.report.notes.push(Note::OutcomeKept(name));
+                self.release()?;
+            }
+            Ok(None) => {}
+            Err(why) => self.report.notes.push(Note::WorkNotKept(with_causes(&why))),
+        }
+        Err(error)
+    }
+
+    /// The command wrote the outcome itself; what the slot holds beyond it becomes an attempt (K22).
+    fn accept_own(&mut self, exit: &Exit, id: ObjectId) -> Result<Ran, RunnerError> {
+        let commit = self.runner.store.read_commit(id)?;
+        let state = Event::in_message(&commit.message).and_then(|e| e.state_name().cloned());
+        let attempt = self.keep_rest(Some(&commit))?;
+        self.release()?;
+        Ok(self.ran(Some(exit), Outcome::Own { commit: id, state }, attempt))
+    }
+
+    /// The lease was lost: nothing on the branch, the work is kept (K24, K26).
+    fn fence(&mut self, ended: &Ended) -> Result<Ran, RunnerError> {
+        let lease = self.claim.lease.id;
+        let mut attempt = None;
+        if let Kept::Outcome(next) = kept_of_fenced(&ended.exit, &ended.declared)
+            && let Ok(found) = self.taken(next, HeadIs::Lease(lease))
+            && let Ok(commit) = self.outcome_commit(next, &found, lease)
+            && let Some(name) = attempt_ref(self.run_id())
+        {
+            self.runner.keep(&name, commit)?;
+            attempt = Some(name);
+        }
+        if attempt.is_none() {
+            attempt = self.keep_rest(None)?;
+        }
+        self.release()?;
+        let to = self.runner.lost_to(self.branch);
+        Ok(self.ran(Some(&ended.exit), Outcome::Fenced { to }, attempt))
+    }
+
+    /// The head is still the lease of a command that renews it itself: that lives until it expires (K29).
+    fn leave_lease(&mut self, exit: Option<&Exit>) -> Result<Ran, RunnerError> {
+        let (runner, claim) = (self.runner, &self.claim);
+        let kept = runner.keep_beyond(&self.slot, &claim.run.id, self.branch, claim.first, None);
+        let attempt = match kept {
+            Ok(attempt) => {
+                self.release()?;
+                attempt
+            }
+            // It stays in the slot: the next run that wants that slot tries again.
+            Err(error) => {
+                self.report.notes.push(Note::WorkNotKept(with_causes(&error)));
+                None
+            }
+        };
+        let (commit, left) = (self.claim.lease.id, runner.lease_left(&self.claim));
+        let outcome = Outcome::LeaseLeft { commit, left, failed: exit != Some(&Exit::Code(0)) };
+        Ok(self.ran(exit, outcome, attempt))
+    }
+
+    /// Writes `stalled`, its work kept first. `None`: the swap was lost, judge again.
+    fn stall(
+        &mut self,
+        exit: Option<&Exit>,
+        why: Stall,
+        kept: Option<RefName>,
+    ) -> Result<Option<Ran>, RunnerError> {
+        let (runner, claim) = (self.runner, &self.claim);
+        let found = match kept {
+            Some(name) => Ok(Some(name)),
+            // Nothing was started: what is in the slot is no work of this run.
+            None if exit.is_none() => Ok(None),
+            None => runner.keep_attempt(&self.slot, &claim.run.id, claim.first, claim.tree, None),
+        };
+        // Work that could not be kept stays in the slot: the next run that wants that slot tries again.
+        let saved = found.is_ok();
+        let attempt = found.unwrap_or_else(|error| {
+            self.report.note_once(Note::WorkNotKept(with_causes(&error)));
+            None
+        });
+        let details = self.details(exit, &why, attempt.as_ref());
+        let claim = &self.claim;
+        let message = claim.run.stalled(&why, &details);
+        let commit = runner.write(self.branch, claim.tree, vec![claim.lease.id], &message)?;
+        let log = format!("aynig: {} stalled", claim.run.state);
+        if let Some(name) = &attempt {
+            runner.publish(name, self.report);
+        }
+        if !runner.end_lease(self.branch, claim.lease.id, commit, &log, claim.ends())? {
+            return Ok(None);
+        }
+        if saved {
+            self.release()?;
+        }
+        Ok(Some(self.ran(exit, Outcome::Stalled { why, commit }, attempt)))
+    }
+
+    /// Lets go of slot and run ref: the run is over.
+    fn release(&mut self) -> Result<(), RunnerError> {
+        let (runner, claim) = (self.runner, &self.claim);
+        runner.unfollow(&claim.run.id, &[claim.lease.id, claim.first]);
+        // What can't be cleaned now is met, and reported, where the slot is filled again.
+        let _ = self.slot.leave(runner.repo, claim.first);
+        self.slot.occupy(None)?;
+        Ok(())
+    }
+}
+
+/// Says in a log of the run's what its commit says: a reader who looks there for what went wrong finds it.
+fn append(log: &Path, text: &str) {
+    let lines =
+        text.lines().filter(|line| !line.is_empty()).map(|line| format!("aynig: {}\n", line.trim_start()));
+    let opened = apart(log).and_then(|(folder, name)| folder.append(name, 0o600));
+    // A log that can't be written is told of elsewhere.
+    let _ = opened.map(|mut log| log.write_all(lines.collect::<String>().as_bytes()));
+}

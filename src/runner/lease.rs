@@ -1,0 +1,248 @@
+//! Holding a branch: the lease commit, the swap that makes it the head, and its renewals.
+//!
+//! Each swap names the head that it replaces; losing one is no error. A swap whose verdict is unknown is tried
+//! again with the same expectation. Every swap of a run goes through `advance_by`.
+//! Implements K10, K11, K18 (times), K44 (the ref of a run).
+
+use super::report::{Refusal, Skip, Verdict};
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::Event;
+use crate::protocol::holding::LeaseDeadlines;
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::Message;
+use crate::protocol::name::StateName;
+use crate::protocol::swap::{AfterClaim, AfterEnd, AfterRenewal, Patience};
+use crate::protocol::swap::{after_claim, after_end, after_renewal, try_again};
+use crate::protocol::transition::Run;
+use crate::store::{Expected, RefName, StoreError, Swap, swap};
+use std::time::Duration;
+
+/// Longest call to a remote for a commit alone.
+const CALL: Duration = Duration::from_secs(30);
+/// How long a swap outside of a run is tried again.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the head of a local branch is read while its command runs.
+const HEAD_POLL: Duration = Duration::from_secs(1);
+/// Longest time between two reads of a remote head.
+const REMOTE_HEAD_POLL_MAX: Duration = Duration::from_secs(30);
+
+/// A lease that is, or was, the branch's head.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Its commit.
+    pub id: ObjectId,
+    /// Its message.
+    pub message: Message,
+    /// When building it began, on the clock that counts suspend.
+    pub born: Duration,
+}
+
+/// A branch that a run holds.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The run.
+    pub run: Run,
+    /// What it answers.
+    pub trigger: Tip,
+    /// The lease that the slot is filled with.
+    pub first: ObjectId,
+    /// The tree of trigger and lease.
+    pub tree: ObjectId,
+    /// The lease as it is now.
+    pub lease: Lease,
+}
+
+/// What became of an attempt to claim a branch.
+pub(super) enum Claimed {
+    /// The branch is ours.
+    Held(Box<Claim>),
+    /// It is not, for this reason.
+    No(Box<Verdict>),
+}
+
+impl Claim {
+    /// When the lease ends, on the clock that counts suspend.
+    pub fn ends(&self) -> Duration {
+        self.lease.born + Duration::from_secs(self.run.lease_seconds)
+    }
+}
+
+impl Runner<'_> {
+    /// Claims a branch for a run of `state`.
+    pub(super) fn claim(
+        &self,
+        branch: &RefName,
+        trigger: Tip,
+        state: StateName,
+    ) -> Result<Claimed, RunnerError> {
+        let born = self.clock.elapsed();
+        let run = Run {
+            id: self.settings.run_id(branch),
+            dialect: trigger.event.as_ref().map(|e| e.dialect).unwrap_or_default(),
+            runner_id: self.runner_id.clone(),
+            state,
+            trigger: trigger.id(),
+            hop: trigger.event.as_ref().map_or(0, Event::hop).saturating_add(1),
+            lease_seconds: self.settings.lease,
+            remote: self.settings.remote.clone(),
+        };
+        let message = run.lease(&Message::parse(&trigger.commit.message));
+        let tree = trigger.commit.tree;
+        let commit = match self.write(branch, tree, vec![trigger.id()], &message) {
+            Ok(commit) => commit,
+            Err(RunnerError::Signing { cause }) => {
+                return Ok(Claimed::No(Box::new(Verdict::Refused(Refusal::CannotSign(cause)))));
+            }
+            Err(error) => return Err(error),
+        };
+        let log = format!("aynig: claim {}", run.state);
+        let until = LeaseDeadlines::claim_until(born, run.lease_seconds);
+        match after_claim(self.advance_by(branch, (trigger.id(), commit), &log, until, Patience::Tries)?) {
+            AfterClaim::Held => {
+                let lease = Lease { id: commit, message, born };
+                self.follow(&run.id, commit);
+                let claim = Claim { run, trigger, first: commit, tree, lease };
+                Ok(Claimed::Held(Box::new(claim)))
+            }
+            AfterClaim::Gone => Ok(Claimed::No(Box::new(Verdict::Skipped(Skip::Missing)))),
+            AfterClaim::LostRace => Ok(Claimed::No(Box::new(Verdict::LostRace))),
+            AfterClaim::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
+        }
+    }
+
+    /// Swaps a fresh `working` commit in; false where the lease is no longer the head.
+    pub(super) fn renew(&self, branch: &RefName, claim: &mut Claim) -> Result<bool, RunnerError> {
+        let until = self.deadlines(claim).give_up;
+        let born = self.clock.elapsed();
+        let commit = self.write(branch, claim.tree, vec![claim.lease.id], &claim.lease.message)?;
+        // One attempt: the command, and a signal to this runner, are heard between two of them.
+        match after_renewal(self.advance_once(branch, claim.lease.id, commit, "aynig: renew", until)?) {
+            AfterRenewal::Held => {
+                claim.lease = Lease { id: commit, message: claim.lease.message.clone(), born };
+                self.follow(&claim.run.id, commit);
+                Ok(true)
+            }
+            AfterRenewal::Look => Ok(false),
+            AfterRenewal::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
+        }
+    }
+
+    /// Moves a branch to the commit that ends a run; false where the head is another one, which is to be judged.
+    /// What may pass is tried again until that moment on the clock that counts suspend (K31).
+    pub(super) fn end_lease(
+        &self,
+        branch: &RefName,
+        lease: ObjectId,
+        end: ObjectId,
+        log: &str,
+        until: Duration,
+    ) -> Result<bool, RunnerError> {
+        let patience = Patience::Until(until);
+        self.is_ended(branch, self.advance_by(branch, (lease, end), log, until, patience)?)
+    }
+
+    /// True where the commit that ends a run is on its branch; false where the head is another one.
+    pub(super) fn is_ended(&self, branch: &RefName, swap: Swap) -> Result<bool, RunnerError> {
+        match after_end(swap) {
+            AfterEnd::Written => Ok(true),
+            AfterEnd::JudgeAgain => Ok(false),
+            AfterEnd::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
+        }
+    }
+
+    /// Until when a swap outside of a run is tried, on the clock that counts suspend.
+    pub(super) fn soon(&self) -> Duration {
+        self.clock.elapsed() + PATIENCE
+    }
+
+    /// Moves a branch from `old` to `new` outside of a run. An unknown verdict is tried again for 10 s.
+    pub fn advance(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+        log: &str,
+    ) -> Result<Swap, RunnerError> {
+        self.advance_by(branch, (old, new), log, self.soon(), Patience::Tries)
+    }
+
+    /// Moves a branch from `old` to `new`. An unknown verdict is tried again: a few times where the branch is local,
+    /// until that moment where it is on a remote. A remote that answers, and whose branch is where it was, is asked
+    /// as often as `unheard` says where its word did not reach us, and a few times where it was no: a lock there, a
+    /// full disk and a hook differ in what they say alone, and no text decides (K11, K31).
+    fn advance_by(
+        &self,
+        branch: &RefName,
+        (old, new): (ObjectId, ObjectId),
+        log: &str,
+        until: Duration,
+        unheard: Patience,
+    ) -> Result<Swap, RunnerError> {
+        let patience = match self.settings.remote {
+            Some(_) => Patience::Until(until),
+            None => Patience::Tries,
+        };
+        let mut tries = 0;
+        loop {
+            let verdict = self.advance_once(branch, old, new, log, until);
+            let patience = match &verdict {
+                Ok(Swap::Unknown { .. }) => Some(patience),
+                Ok(Swap::Won | Swap::Lost { .. }) => None,
+                Err(error) if error.is_no() => Some(Patience::Tries),
+                Err(RunnerError::Store(StoreError::Remote { failure, .. })) => {
+                    failure.may_pass().then_some(unheard)
+                }
+                Err(_) => None,
+            };
+            let now = self.clock.elapsed();
+            let wait = patience.and_then(|patience| try_again(patience, tries, now));
+            let in_time = |wait: &Duration| self.settings.remote.is_none() || now + *wait < until;
+            let Some(wait) = wait.filter(in_time) else { return verdict };
+            tries += 1;
+            self.interrupt.pause(wait);
+        }
+    }
+
+    /// One attempt at such a move, no call of which outlasts that moment.
+    fn advance_once(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+        log: &str,
+        until: Duration,
+    ) -> Result<Swap, RunnerError> {
+        // A commit that changes no file is one small object: a call that takes long for it hangs.
+        let small = self.settings.remote.is_some()
+            && self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
+        let left = until.saturating_sub(self.clock.elapsed());
+        self.store.set_patience(if small { left.min(CALL) } else { left });
+        let by = self.signature();
+        Ok(swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log)?)
+    }
+
+    /// What a run's lease asks for, and when.
+    pub(super) fn deadlines(&self, claim: &Claim) -> LeaseDeadlines {
+        let run = &claim.run;
+        let kill_grace = self.settings.kill_grace;
+        LeaseDeadlines::of(run.dialect.writer(), claim.lease.born, run.lease_seconds, kill_grace)
+    }
+
+    /// How long a runner waits between two reads of a branch's head.
+    pub(super) fn head_poll_interval(&self, lease_seconds: u64) -> Duration {
+        match self.settings.remote {
+            Some(_) => (Duration::from_secs(lease_seconds) / 10).clamp(HEAD_POLL, REMOTE_HEAD_POLL_MAX),
+            None => HEAD_POLL,
+        }
+    }
+
+    /// How long a lease still counts for other runners, grace included.
+    pub(super) fn lease_left(&self, claim: &Claim) -> Duration {
+        let grace = match claim.run.dialect {
+            Dialect::Dwp => self.settings.grace,
+            Dialect::Aynig => self.settings.aynig_grace,
+        };
+        (claim.ends() + Duration::from_secs(grace)).saturating_sub(self.clock.elapsed())
+    }
+}

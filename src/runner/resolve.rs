@@ -1,0 +1,169 @@
+//! The command of a head's state: where commands come from, which one answers, and what is near where none does.
+//!
+//! A command is resolved before a head is judged, and nothing is started by that. One that can't be started here is
+//! known before a claim, and costs the branch nothing. What is near is a word for people, and nothing hangs on it.
+//! A scan of many heads asks through `lookups`. Implements K6 (its last sentence), K13, K33-K35.
+
+use super::report::{Note, Refusal, Verdict};
+use super::settings::CommandsFrom;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::decide::Idle;
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::{RESERVED, StateName};
+use crate::protocol::resemble::nearest;
+use crate::store::command_start::{self, Unfit};
+use crate::store::command_tree::{self, Command, Lookup};
+use crate::store::{RefName, StoreError};
+
+/// What was found for the state of a head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// Nothing was looked for: the head is no state event, or a lease, or its state names no command.
+    NotAsked,
+    /// No command of this runner's may be looked for.
+    Refused(Refusal),
+    /// There is none of that name.
+    Missing,
+    /// There is one that can't be started here.
+    Unusable {
+        /// Below `.aynig/`.
+        path: String,
+        /// What is wrong with it.
+        why: Unfit,
+    },
+    /// This one.
+    Found(Command),
+}
+
+/// Where commands for a head come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandTree {
+    /// This `.aynig` tree.
+    At(ObjectId),
+    /// There is none.
+    Missing,
+    /// No command of this runner's may be looked for.
+    Refused(Refusal),
+}
+
+impl From<Lookup> for Resolved {
+    fn from(found: Lookup) -> Self {
+        match found {
+            Lookup::Found(command) => Resolved::Found(command),
+            Lookup::Missing => Resolved::Missing,
+            Lookup::Unusable { path, why } => Resolved::Unusable { path, why },
+        }
+    }
+}
+
+impl Runner<'_> {
+    /// Looks for the command that answers a head.
+    pub fn resolve(&self, tip: &Tip) -> Result<Resolved, RunnerError> {
+        match tip.event.as_ref().and_then(Event::state_name).filter(|state| !state.is_working()) {
+            Some(state) => self.lookup(tip, state),
+            None => Ok(Resolved::NotAsked),
+        }
+    }
+
+    /// Looks for the command of a state where commands for this head come from.
+    pub fn lookup(&self, tip: &Tip, state: &StateName) -> Result<Resolved, RunnerError> {
+        Ok(match self.command_tree(tip)? {
+            CommandTree::At(tree) => self.lookup_in(tree, state)?.into(),
+            CommandTree::Missing => Resolved::Missing,
+            CommandTree::Refused(refusal) => Resolved::Refused(refusal),
+        })
+    }
+
+    /// The `.aynig` tree that commands for this head come from.
+    fn command_tree(&self, tip: &Tip) -> Result<CommandTree, RunnerError> {
+        let tree = match &self.settings.commands_from {
+            CommandsFrom::Nowhere => return Ok(CommandTree::Refused(Refusal::NotTrusted)),
+            CommandsFrom::Branch => tip.commit.tree,
+            CommandsFrom::Ref(name) => match self.commands_tip(name)? {
+                Some(id) => self.store.read_commit(id)?.tree,
+                None => return Ok(CommandTree::Refused(Refusal::NoCommandsRef(name.clone()))),
+            },
+        };
+        Ok(command_tree::find(&*self.store, tree)?.map_or(CommandTree::Missing, CommandTree::At))
+    }
+
+    /// What the ref holds that commands come from. Where only a commit named the remote (K30) it is this
+    /// repository's: whoever can push must not choose whose commands are trusted (K33).
+    pub fn commands_tip(&self, name: &RefName) -> Result<Option<ObjectId>, RunnerError> {
+        let tip =
+            if self.settings.commands_here { self.scratch.tip(name) } else { self.store.known_tip(name) };
+        Ok(tip?)
+    }
+
+    /// Looks for the command of a state in this `.aynig` tree. One that can't be started here is not usable:
+    /// that is known before a claim, and costs the branch nothing.
+    pub(super) fn lookup_in(&self, tree: ObjectId, state: &StateName) -> Result<Lookup, StoreError> {
+        let found = command_tree::lookup(&*self.store, tree, self.settings.whose(), state)?;
+        let Lookup::Found(command) = &found else { return Ok(found) };
+        let why = self.unfit(&command.path, command.file).filter(|why| why.is_certain());
+        // What it is started with may start it otherwise, or elsewhere.
+        let why = why.filter(|_| self.settings.exec.is_empty());
+        let path = command.path.clone();
+        Ok(why.map_or(found, |why| Lookup::Unusable { path, why }))
+    }
+
+    /// What keeps the file of a command from being started as it is.
+    pub(super) fn unfit(&self, path: &str, file: ObjectId) -> Option<Unfit> {
+        let search = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value);
+        let why = command_start::judge(&*self.store, file, path, search);
+        // With a prefix program it is started elsewhere: what is missing here may be there.
+        why.filter(|why| self.settings.exec.is_empty() || !why.is_of_machine())
+    }
+
+    /// A state whose command can't be started.
+    pub(super) fn unusable(&self, tip: &Tip, idle: Idle, path: String, why: Unfit) -> Verdict {
+        match tip.event.as_ref().and_then(|e| e.state_name()).cloned() {
+            Some(state) => Verdict::Unusable { state, path, why, home: self.home() },
+            None => Verdict::Idle(idle),
+        }
+    }
+
+    /// Where a command of that name is near, but not where it counts (K13), or one of nearly that name.
+    pub(super) fn command_elsewhere(
+        &self,
+        tip: &Tip,
+        state: &StateName,
+    ) -> Result<Option<Note>, RunnerError> {
+        let path = format!("command/{state}");
+        if let CommandsFrom::Ref(_) = &self.settings.commands_from
+            && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
+            && command_tree::lookup(&*self.store, tree, self.settings.whose(), state)? != Lookup::Missing
+        {
+            return Ok(Some(Note::NotInRef(path, self.home())));
+        }
+        if let Some(dir) = &self.repo.main_dir
+            && dir.join(command_tree::FOLDER).join(&path).is_file()
+        {
+            return Ok(Some(Note::NotCommitted(path, self.home())));
+        }
+        let alike = self.alike(state, tip.commit.tree)?;
+        Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))
+    }
+
+    /// States with a command that a state without one nearly is; `tree` is that of its commit. Nothing for those
+    /// that have a meaning of their own.
+    pub fn alike(&self, state: &StateName, tree: ObjectId) -> Result<Vec<String>, RunnerError> {
+        if RESERVED.contains(&state.as_str()) {
+            return Ok(Vec::new());
+        }
+        let tree = match &self.settings.commands_from {
+            CommandsFrom::Nowhere | CommandsFrom::Branch => tree,
+            CommandsFrom::Ref(name) => match self.commands_tip(name)? {
+                Some(id) => self.store.read_commit(id)?.tree,
+                None => return Ok(Vec::new()),
+            },
+        };
+        let Some(folder) = command_tree::find(&*self.store, tree)? else { return Ok(Vec::new()) };
+        let known = command_tree::list(&*self.store, folder)?;
+        let role = self.settings.role.as_ref().map(|role| role.as_str());
+        let ours = known.iter().filter(|(_, of)| of.is_none() || of.as_deref() == role);
+        let near = nearest(state.as_str(), ours.map(|(state, _)| state.as_str()));
+        Ok(near.into_iter().map(str::to_owned).collect())
+    }
+}
