@@ -209,12 +209,7 @@ impl<'a> Collector<'a> {
         // Before the heads: a run that begins between is not among these.
         let refs = self.runner.store.scan("refs/aynig/run/")?;
         let folders = entries(&self.runner.repo.aynig_dir().join("runs"));
-        let folder = logs::folder(self.runner.repo).0;
-        let inside = self.runner.repo.aynig_dir().join("logs");
-        let mut files = entries(&folder);
-        if folder != inside {
-            files.extend(entries(&inside));
-        }
+        let files: Vec<PathBuf> = logs::folders(self.runner.repo).iter().flat_map(|f| entries(f)).collect();
         let leased = self.leased()?;
         for (name, at) in refs {
             let id = name.as_bytes().strip_prefix(b"refs/aynig/run/").unwrap_or_default();

@@ -1,12 +1,14 @@
 //! Where a run's output is kept.
 //!
-//! `.aynig/logs/` in the main working tree, a folder that ignores itself; in a bare repository
-//! `aynig/logs/` in the Git directory. Files are made new, never through a symbolic link. Implements K16.
+//! `.aynig/logs/` in the main working tree, a folder that ignores itself; in a bare repository, and where the
+//! working tree has no place for it, `aynig/logs/` in the Git directory. Files are made new, never through a
+//! symbolic link. Implements K16.
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
+use crate::store::sparse;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -27,7 +29,19 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
     let aynig = main.join(".aynig");
     let logs = aynig.join("logs");
     let plain = |path: &Path| path.symlink_metadata().map_or(true, |m| m.is_dir());
-    if plain(&aynig) && plain(&logs) { (logs, false) } else { (inside, true) }
+    if !plain(&aynig) || !plain(&logs) {
+        return (inside, true);
+    }
+    if sparse::leaves_out(repo, ".aynig/logs") { (inside, false) } else { (logs, false) }
+}
+
+/// Every folder that may hold logs, that one first: a sparse checkout comes and goes.
+pub fn folders(repo: &Repository) -> Vec<PathBuf> {
+    let (now, in_the_way) = folder(repo);
+    let tree = repo.main_dir.as_ref().filter(|_| !in_the_way).map(|main| main.join(".aynig/logs"));
+    let more: Vec<PathBuf> =
+        [Some(repo.aynig_dir().join("logs")), tree].into_iter().flatten().filter(|path| *path != now).collect();
+    [vec![now], more].concat()
 }
 
 /// Makes that folder; in a working tree it ignores itself.
@@ -35,7 +49,7 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
     let (folder, elsewhere) = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     repo.share(&folder);
-    if repo.main_dir.is_some() && !elsewhere {
+    if folder != repo.aynig_dir().join("logs") {
         let ignore = folder.join(".gitignore");
         if ignore.symlink_metadata().is_ok() || place(repo, &ignore).is_ok() {
             complete(&ignore);
@@ -94,8 +108,7 @@ pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
 
 /// The logs of a trigger's latest run; `None` where it has none.
 pub fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
-    let folders = [folder(repo).0, repo.aynig_dir().join("logs")];
-    folders.iter().find_map(|folder| {
+    folders(repo).iter().find_map(|folder| {
         let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| is_there(&logs.stdout));
         all.last()
     })
@@ -129,7 +142,7 @@ pub fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
     // One that answered another trigger is another's.
     stem.split('.').next().filter(|id| *id == trigger.to_string())?;
-    [folder(repo).0, repo.aynig_dir().join("logs")].into_iter().find_map(|folder| {
+    folders(repo).into_iter().find_map(|folder| {
         let stdout = folder.join(&name);
         let stderr = folder.join(format!("{stem}.stderr.log"));
         is_there(&stdout).then_some(Logs { stdout, stderr })

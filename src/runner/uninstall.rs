@@ -77,8 +77,10 @@ impl Runner<'_> {
             }
         }
         all.submodules = children_of(&modules::kept(self.repo));
-        let folders = [logs::folder(self.repo).0, self.settings.worktree_dir.clone(), self.repo.aynig_dir()];
-        all.folders.extend(folders.into_iter().filter(|folder| folder.exists()));
+        let aynig = self.repo.aynig_dir();
+        let logs = logs::folders(self.repo).into_iter().filter(|folder| !folder.starts_with(&aynig));
+        let folders = logs.chain([self.settings.worktree_dir.clone(), aynig.clone()]);
+        all.folders.extend(folders.filter(|folder| folder.exists()));
         Ok(all)
     }
 
@@ -108,16 +110,15 @@ impl Runner<'_> {
         }
         let keep = (!work).then(|| modules::kept(self.repo));
         let aynig = self.repo.aynig_dir();
-        let log_folder = logs::folder(self.repo).0;
         // Only what is ours in a folder of the user's.
-        if !log_folder.starts_with(&aynig) {
-            for path in children_of(&log_folder) {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if name == ".gitignore" || name.ends_with(".log") {
+        for folder in logs::folders(self.repo).iter().filter(|folder| !folder.starts_with(&aynig)) {
+            for path in children_of(folder) {
+                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+                if name == b".gitignore" || name.ends_with(b".log") {
                     self.remove_path(&path, Kind::Log, &mut out);
                 }
             }
-            let _ = std::fs::remove_dir(&log_folder);
+            let _ = std::fs::remove_dir(folder);
         }
         let _ = std::fs::remove_dir(&self.settings.worktree_dir);
         for path in children_of(&aynig) {

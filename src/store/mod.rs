@@ -44,6 +44,7 @@ mod reflog;
 pub mod remote;
 pub mod repository;
 pub mod slots;
+pub mod sparse;
 pub mod swap;
 mod turn;
 mod unsynced;

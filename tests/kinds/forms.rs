@@ -183,14 +183,67 @@ fn a_separate_git_dir() {
 #[test]
 fn a_sparse_checkout_of_the_users() {
     each_git(|world| {
-        for mode in ["--cone", "--no-cone"] {
+        for (mode, logs) in [("--cone", ".git/aynig/logs"), ("--no-cone", ".aynig/logs")] {
             let dir = world.init(format!("repo{mode}"));
-            let place = seeded(world, &dir);
+            seeded(world, &dir);
             world.git(&dir, &["sparse-checkout", "set", mode, "nothing"]);
             assert!(!dir.join("sub").exists());
-            place.flow();
-            Place::new(world, &dir).on("more").flow();
+            let place = || Place { logs: dir.join(logs), ..Place::new(world, &dir) };
+            place().flow();
+            place().on("more").flow();
             assert!(!dir.join("sub").exists());
+        }
+    });
+}
+
+/// K16, K45: logs have no sparse index expanded, not by the tick and not by what the user calls after it; they are
+/// where the cone has room for them, and found wherever they were when it had
+#[test]
+fn a_sparse_index_stays_sparse() {
+    each_git(|world| {
+        if !world.git_is(2, 37) {
+            return support::skipped("a sparse index needs git 2.37");
+        }
+        let dir = world.init("repo");
+        let place = seeded(world, &dir);
+        world.git(&dir, &["sparse-checkout", "set", "--cone", "--sparse-index", "deep"]);
+        // `git fsck` always does, and would say so.
+        world.git(&dir, &["config", "advice.sparseIndexExpanded", "false"]);
+        let collapsed = || world.git(&dir, &["ls-files", "--sparse"]);
+        assert_eq!(collapsed(), ".aynig/\nfile.txt\nsub/");
+        let linked = world.root().join("linked");
+        world.git(&dir, &["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap(), "main"]);
+        let inside = dir.join(".git/aynig/logs");
+        let out = Place { logs: inside.clone(), ..Place::new(world, &dir) }.flow();
+        Place { logs: inside, ..Place::new(world, &linked) }.on("from-linked").flow();
+        // An outcome arrives in the very working tree.
+        world.aynig(&dir, &["set-state", "build"]).expect(0);
+        world.aynig(&dir, &["tick"]).expect(0);
+        assert_eq!(collapsed(), ".aynig/\ndeep/er/made.txt\nfile.txt\nsub/");
+        assert!(!dir.join(".aynig").exists());
+        let told = world.root().join("told");
+        for call in [&["status", "--short"][..], &["commit", "-q", "--allow-empty", "-m", "x"], &["diff", "HEAD"]] {
+            let mut git = world.command("git", &dir);
+            assert!(git.args(call).env("GIT_TRACE2_EVENT", &told).status().unwrap().success());
+        }
+        let told = std::fs::read_to_string(told).unwrap();
+        assert!(told.contains("\"index\"") && !told.contains("ensure_full_index"), "{told}");
+        world.git(&dir, &["reset", "-q", "--hard", "work~3"]);
+        world.git(&dir, &["sparse-checkout", "reapply"]);
+        let found = |what: &str| world.aynig(&dir, &["logs", what]).expect(0).out;
+        assert!(found(&out).contains("SET_STATE"));
+        // Wider, and narrower again.
+        world.git(&dir, &["sparse-checkout", "set", "--sparse-index", "deep", ".aynig"]);
+        let wide = place.on("wide").flow();
+        world.git(&dir, &["sparse-checkout", "disable"]);
+        let whole = Place::new(world, &dir).on("whole").flow();
+        for trigger in [&out, &wide, &whole] {
+            assert!(found(trigger).contains("SET_STATE"), "{trigger}");
+        }
+        world.git(&dir, &["config", "aynig.logExpire", "0"]);
+        let removed = world.aynig(&dir, &["gc"]).expect(0).out;
+        for (folder, trigger) in [(".git/aynig/logs", &out), (".aynig/logs", &wide), (".aynig/logs", &whole)] {
+            assert!(removed.contains(&format!("{folder}/{trigger}.stdout.log")), "{removed}");
         }
     });
 }

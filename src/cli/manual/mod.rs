@@ -78,7 +78,8 @@ Environment:
 Files:
   .aynig/command/<state>               the command that answers a state
   .aynig/roles/<role>/command/<state>  the one that a runner with that role takes first
-  .aynig/logs/                         what commands printed; a folder that ignores itself
+  .aynig/logs/                         what commands printed; a folder that ignores itself (where a repository is bare, or a
+                                       sparse checkout leaves it out: $GIT_COMMON_DIR/aynig/logs/)
   $GIT_COMMON_DIR/aynig/               what the runner remembers
   refs/aynig/run/<run-id>              the lease of a living run
   refs/aynig/attempts/<run-id>         work that is not on its branch; '<run-id>-rejected': what an outcome left out
