@@ -39,8 +39,11 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
 pub fn folders(repo: &Repository) -> Vec<PathBuf> {
     let (now, in_the_way) = folder(repo);
     let tree = repo.main_dir.as_ref().filter(|_| !in_the_way).map(|main| main.join(".aynig/logs"));
-    let more: Vec<PathBuf> =
-        [Some(repo.aynig_dir().join("logs")), tree].into_iter().flatten().filter(|path| *path != now).collect();
+    let more: Vec<PathBuf> = [Some(repo.aynig_dir().join("logs")), tree]
+        .into_iter()
+        .flatten()
+        .filter(|path| *path != now)
+        .collect();
     [vec![now], more].concat()
 }
 

@@ -222,7 +222,9 @@ fn a_sparse_index_stays_sparse() {
         assert_eq!(collapsed(), ".aynig/\ndeep/er/made.txt\nfile.txt\nsub/");
         assert!(!dir.join(".aynig").exists());
         let told = world.root().join("told");
-        for call in [&["status", "--short"][..], &["commit", "-q", "--allow-empty", "-m", "x"], &["diff", "HEAD"]] {
+        for call in
+            [&["status", "--short"][..], &["commit", "-q", "--allow-empty", "-m", "x"], &["diff", "HEAD"]]
+        {
             let mut git = world.command("git", &dir);
             assert!(git.args(call).env("GIT_TRACE2_EVENT", &told).status().unwrap().success());
         }
@@ -242,7 +244,8 @@ fn a_sparse_index_stays_sparse() {
         }
         world.git(&dir, &["config", "aynig.logExpire", "0"]);
         let removed = world.aynig(&dir, &["gc"]).expect(0).out;
-        for (folder, trigger) in [(".git/aynig/logs", &out), (".aynig/logs", &wide), (".aynig/logs", &whole)] {
+        for (folder, trigger) in [(".git/aynig/logs", &out), (".aynig/logs", &wide), (".aynig/logs", &whole)]
+        {
             assert!(removed.contains(&format!("{folder}/{trigger}.stdout.log")), "{removed}");
         }
     });
