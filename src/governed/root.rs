@@ -117,6 +117,14 @@ impl Root {
         self.environment.as_ref().map(|all| all.as_slice())
     }
 
+    /// A variable as a child process would be given it: of the environment that was given, else of the process's.
+    pub(super) fn inherited(&self, name: &str) -> Option<OsString> {
+        match self.environment() {
+            Some(_) => self.variable(name).map(OsStr::to_owned),
+            None => crate::supervisor::inherited(name),
+        }
+    }
+
     /// A variable of the environment that was given.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.environment()?.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())

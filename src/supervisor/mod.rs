@@ -25,7 +25,13 @@ pub use client::{Ended, Spec, Supervised, Wake};
 pub use ending::{Ending, Exit};
 pub use wire::Event;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// A variable of this process's environment, as a child that is given no other would see it.
+pub fn inherited(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
 
 /// Why supervision itself failed; how a command ended is an [`Ending`], not an error.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ mod adapter;
 mod boundary;
 mod corpus;
 mod hooks;
+mod https;
 mod keys;
 mod lifecycle;
 mod limits;

@@ -4,15 +4,15 @@ use crate::rig::{Project, config};
 use aynig::governed::*;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a listener was sent: the head and the body.
-type Post = (String, Value);
+/// What a listener was sent: the head, the names of its headers in lower case, and the body.
+pub type Post = (String, Value);
 
-fn read(stream: &mut TcpStream) -> Post {
+pub fn read(stream: &mut impl Read) -> Post {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -20,9 +20,14 @@ fn read(stream: &mut TcpStream) -> Post {
         bytes.extend_from_slice(&piece[..n]);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+            let (request, headers) = head.split_once("\r\n").unwrap();
+            let headers = headers.lines().map(|line| line.split_once(':').unwrap());
+            let headers: Vec<_> = headers.map(|(name, value)| (name.to_lowercase(), value.trim())).collect();
+            let length = headers.iter().find(|(name, _)| name == "content-length").unwrap().1;
             if body.len() >= length.parse().unwrap() {
-                return (head.to_owned(), serde_json::from_str(body).unwrap());
+                let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+                let head = format!("{request}\r\n{}", lines.collect::<String>());
+                return (head, serde_json::from_str(body).unwrap());
             }
         }
         assert_ne!(n, 0, "{text}");
@@ -47,7 +52,7 @@ fn listener(answer: &'static str) -> (String, mpsc::Receiver<Post>) {
     (url, told)
 }
 
-fn project(webhooks: Value) -> Project {
+pub fn project(webhooks: Value) -> Project {
     let mut config = config();
     config["notifications"] = json!({ "webhooks": webhooks });
     let project = Project::with(config);
@@ -55,7 +60,7 @@ fn project(webhooks: Value) -> Project {
     project
 }
 
-fn webhook(name: &str, url: &str, events: &[&str]) -> Value {
+pub fn webhook(name: &str, url: &str, events: &[&str]) -> Value {
     json!({ "name": name, "url": url, "events": events, "timeout_ms": 400, "headers": { "X-Key": "k-${SECRET}" }, "env": { "SECRET": "s" } })
 }
 
@@ -71,8 +76,11 @@ fn an_escalation_is_posted_and_audited() {
         Escalation { reason: "no staging system", detail: Some("since noon"), ..Escalation::default() };
     escalate(&project.root(), &project.config, &escalation).unwrap();
     let (head, first) = posts.recv().unwrap();
-    assert!(head.starts_with("POST /hook?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"), "{head}");
-    assert!(head.contains("\r\nX-Key: k-s\r\n") && head.contains("\r\nContent-Type: application/json\r\n"));
+    assert!(
+        head.starts_with("POST /hook?x=1 HTTP/1.1\r\n") && head.contains("\r\nhost: 127.0.0.1:"),
+        "{head}"
+    );
+    assert!(head.contains("\r\nx-key: k-s\r\n") && head.contains("\r\ncontent-type: application/json\r\n"));
     assert_eq!(first["event_type"], "run_blocked");
     assert_eq!(first["payload"]["category"], "operator_escalation");
     assert_eq!(first["turn"]["turn_id"], turn.id());
@@ -100,7 +108,8 @@ fn a_listener_that_hangs_or_is_not_there_changes_no_outcome() {
         for stream in trickling.incoming() {
             let mut stream = stream.unwrap();
             thread::spawn(move || {
-                // A byte at a time, for ever: no read ever waits long.
+                // A header a byte at a time, for ever: no read ever waits long.
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nX-Long: ");
                 while stream.write_all(b"H").is_ok() {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -172,4 +181,50 @@ fn events_have_names_and_no_webhook_asks_for_none() {
     assert!(emit(&project, "run_blocked").unwrap().results.is_empty());
     let missing = emit(&project, "run_completed").unwrap();
     assert_eq!(missing.results[0]["delivered"], false);
+}
+
+#[test]
+fn answers_are_read_in_the_forms_that_servers_write() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\n";
+    let allow = r#"{"verdict":"allow","message":"fine"}"#;
+    let chunks =
+        format!("{:x};x\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n", 5, &allow[..5], allow.len() - 5, &allow[5..]);
+    let long = format!("{allow}{}", " ".repeat(2 << 20));
+    let forms = [
+        (format!("{HEAD}Content-Length: {}\r\n\r\n{allow}and more", allow.len()), Ok("fine")),
+        (format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n{chunks}"), Ok("fine")),
+        (format!("HTTP/1.0 200 OK\r\n\r\n{allow}"), Ok("fine")),
+        // It closed early, and what there is happens to be whole.
+        (format!("{HEAD}Content-Length: 500\r\n\r\n{allow}"), Ok("fine")),
+        // No more than a MiB of it is read.
+        (format!("{HEAD}Content-Length: {}\r\n\r\n{long}", long.len()), Ok("fine")),
+        // A redirect is an answer, and is not followed.
+        (
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            Err("302"),
+        ),
+        ("HTTP/1.1 307 Again\r\nLocation: /\r\nContent-Length: 0\r\n\r\n".to_owned(), Err("307")),
+        ("SSH-2.0-x\r\n\r\n".to_owned(), Err("is no HTTP")),
+        (String::new(), Err("")),
+    ];
+    for (answer, expected) in forms {
+        let (url, posts) = listener(answer.clone().leak());
+        let project = Project::begun();
+        let hook = json!({ "name": "h", "type": "http", "url": url, "mode": "blocking", "timeout_ms": 5000 });
+        let hooks = json!({ "before_assignment": [hook] });
+        let report = run_hooks(
+            &project.root(),
+            Some(&hooks),
+            HookPhase::BeforeAssignment,
+            &json!({}),
+            &HookOptions::default(),
+        )
+        .unwrap();
+        let said = report.results[0]["message"].as_str().unwrap_or_default();
+        let answer = &answer[..answer.len().min(60)];
+        assert_eq!(report.ok, expected.is_ok(), "{answer}: {:?}", report.results);
+        assert!(said.contains(expected.unwrap_or_else(|why| why)), "{answer}: {said}");
+        posts.recv().unwrap();
+        assert!(posts.try_recv().is_err(), "posted once");
+    }
 }
