@@ -234,6 +234,36 @@ fn a_swap_by_git_clears_what_a_killed_child_left() {
     repo.assert_sound();
 }
 
+/// K37, K43: in a partial clone too the lock of a killed runner is known by its twin, and nobody waits for it.
+#[test]
+fn refs_of_a_partial_clone_are_moved_under_locks_that_are_known() {
+    let repo = Repo::new();
+    let (first, second) = (id(&repo.commit("work", "x")), id(&repo.commit("work", "y")));
+    repo.git(&["config", "core.repositoryFormatVersion", "1"]);
+    repo.git(&["config", "remote.origin.url", "/nonexistent"]);
+    repo.git(&["config", "remote.origin.promisor", "true"]);
+    let options = Options { durable: true, lock_wait: Duration::from_millis(100), isolated: true };
+    let git = Git::find(repo.env()).unwrap();
+    let store = aynig::store::gix_store::open_store(&repo.git_dir(), git, &options).unwrap();
+    let (work, lock) = (RefName::branch("work"), repo.git_dir().join("refs/heads/work.lock"));
+    let twin = repo.git_dir().join("aynig/locks/twin");
+    std::fs::create_dir_all(twin.parent().unwrap()).unwrap();
+    std::fs::write(&twin, "").unwrap();
+    std::fs::hard_link(&twin, &lock).unwrap();
+    store.try_swap(&work, Expected::At(second), Some(first), &by(), "back").unwrap();
+    assert!(!lock.exists() && !twin.exists());
+    assert_eq!(repo.git(&["rev-parse", "work"]).trim(), first.to_string());
+    // Somebody else's stays.
+    std::fs::write(&lock, "").unwrap();
+    let held = store.try_swap(&work, Expected::At(first), Some(second), &by(), "");
+    assert!(matches!(held, Err(StoreError::LockHeld { .. })) && lock.exists(), "{held:?}");
+    std::fs::remove_file(&lock).unwrap();
+    // Nothing that is not there is pointed at.
+    let nowhere = id(&"1".repeat(40));
+    assert!(store.try_swap(&work, Expected::At(first), Some(nowhere), &by(), "").is_err());
+    repo.assert_sound();
+}
+
 /// K43: where one lock is for all refs, that of a child which lives is waited for; anybody else's is reported.
 #[test]
 fn the_lock_of_all_refs_is_waited_for_while_a_child_of_ours_holds_it() {

@@ -4,13 +4,14 @@
 //! it died. Refs are read by `for-each-ref` and moved by `update-ref`, whose exit status is the
 //! answer of an attempt; a failed attempt on a ref that still holds the old value is made again for
 //! about a second, because reftable has one lock for all refs; for longer while that goes from hand to
-//! hand. Symbolic refs are refused. Durable means `core.fsync=committed` and the folders synced here,
+//! hand. Refs in files are moved by [`super::files`], whose locks a kill leaves known for ours. Symbolic refs are refused. Durable means `core.fsync=committed` and the folders synced here,
 //! which Git does not do.
 //!
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
 use super::batch::{ASK_AHEAD, Answer, Batch};
 use super::children::{self, MayLock};
+use super::files::{FilesRefs, Policy};
 use super::git_command::Git;
 use super::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Unread, commit,
@@ -42,6 +43,8 @@ pub struct GitStore {
     reftable: bool,
     durable: bool,
     retry_for: Duration,
+    /// Who moves refs that are in files.
+    files: Option<FilesRefs>,
     batch: RefCell<Option<Batch>>,
 }
 
@@ -58,7 +61,13 @@ impl GitStore {
         let common_dir = PathBuf::from(std::ffi::OsString::from_vec(common));
         let reftable = common_dir.join("reftable").is_dir();
         let retry_for = Duration::from_secs(1);
-        Ok(Self { git, common_dir, hex_len, reftable, durable, retry_for, batch: RefCell::new(None) })
+        Ok(Self { git, common_dir, hex_len, reftable, durable, retry_for, files: None, batch: RefCell::new(None) })
+    }
+
+    /// Has refs moved by our own code; for those in files only.
+    pub(super) fn with_files(self, policy: Policy) -> Self {
+        let refs = || FilesRefs::new(&self.common_dir, self.hex_len, policy, self.git.clone());
+        Self { files: (!self.reftable).then(refs), ..self }
     }
 
     fn cat_file(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>, StoreError> {
@@ -306,6 +315,9 @@ impl Store for GitStore {
         // As Git refuses a branch that would point at nothing; asked first, so that it is not retried.
         if let Some(new) = new {
             self.read_commit(new)?;
+        }
+        if let Some(refs) = &self.files {
+            return refs.try_swap(name, expected, new, by, log);
         }
         let wanted = match expected {
             Expected::At(id) => Some(id),

@@ -3,9 +3,10 @@
 //! A note is a file in `aynig/children/` that names the locks which the child may take, begun before the
 //! child and gone after it. Its `flock` is held by whoever waits for the child. What is left of a child is
 //! removed by the next sweep, and only this: a lock that its note names, made in the child's noted life, once
-//! the child is dead and the lock is older than 10 s. Implements K43 (children of ours).
+//! the child is dead and the lock is older than 10 s. Where only our children lock, it is removed at once.
+//! Implements K43 (children of ours).
 
-use super::locks::{age_of, lock_files_below};
+use super::locks::{Owner, age_of, lock_files_below, owner_of};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Finished};
 use nix::errno::Errno;
@@ -198,11 +199,11 @@ pub fn sweep(common_dir: &Path) -> Swept {
         let since = now.duration_since(told.begun).unwrap_or_default();
         let mut all_old = since > OLD;
         for lock in told.places.iter().flat_map(|place| locks_at(place)) {
-            let made = fs::symlink_metadata(&lock).and_then(|m| m.modified());
-            if !made.is_ok_and(|made| told.begun <= made && made <= told.ended) {
+            if !made(&lock).is_some_and(|made| told.begun <= made && made <= told.ended) {
                 continue;
             }
-            if since <= OLD || age_of(&lock) <= OLD {
+            let young = since <= OLD || age_of(&lock) <= OLD;
+            if young && !is_nobody_elses(common_dir, &lock, &told, &path) {
                 all_old = false;
                 swept.young.push(lock);
             } else if fs::remove_file(&lock).is_ok() {
@@ -219,22 +220,40 @@ pub fn sweep(common_dir: &Path) -> Swept {
 /// True where a child that lives may hold this lock, or be about to take it: one that stood before that child
 /// began is not its.
 pub(super) fn at_work(common_dir: &Path, lock: &Path) -> bool {
+    is_another_at_work(common_dir, lock, None)
+}
+
+/// The same, of all notes but one.
+fn is_another_at_work(common_dir: &Path, lock: &Path, but: Option<&Path>) -> bool {
     let made = made(lock);
-    told_of(common_dir, lock).any(|(file, told)| {
+    told_of(common_dir, lock, but).any(|(file, told)| {
         made.is_none_or(|made| told.begun <= made) && (is_waited_for(file) || lives(&told))
     })
+}
+
+/// True for a lock that nobody but this dead child can have made: where heads of remotes are kept only this program
+/// writes, and no other child of it is at work there. What stands there can be heard again.
+fn is_nobody_elses(common_dir: &Path, lock: &Path, told: &Told, note: &Path) -> bool {
+    // A child that could not be noted as started may live.
+    told.pid.is_some()
+        && lock.starts_with(common_dir.join("refs/aynig/remote"))
+        && !is_another_at_work(common_dir, lock, Some(note))
+        && matches!(owner_of(common_dir, lock), Ok(Owner::Other))
 }
 
 /// True for a lock that a child of ours left which is dead: [`sweep`] removes it, now or soon.
 pub(super) fn left(common_dir: &Path, lock: &Path) -> bool {
     let Some(made) = made(lock) else { return false };
-    told_of(common_dir, lock)
+    told_of(common_dir, lock, None)
         .any(|(file, told)| told.begun <= made && made <= told.ended && !is_waited_for(file) && !lives(&told))
 }
 
-/// The notes of children that may take this lock.
-fn told_of(common_dir: &Path, lock: &Path) -> impl Iterator<Item = (File, Told)> {
+/// The notes of children that may take this lock, but for one.
+fn told_of(common_dir: &Path, lock: &Path, but: Option<&Path>) -> impl Iterator<Item = (File, Told)> {
     fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().filter_map(move |entry| {
+        if Some(&*entry.path()) == but {
+            return None;
+        }
         let file = File::open(entry.path()).ok()?;
         let told = read(&entry.path())?;
         told.places.iter().any(|place| lock.starts_with(place)).then_some((file, told))
@@ -334,6 +353,36 @@ mod tests {
         assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
         drop(held);
         assert_eq!(sweep(dir.path()).removed.len(), 1);
+    }
+
+    #[test]
+    fn where_only_our_children_lock_a_dead_ones_lock_goes_at_once() {
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        let pid = dead.id();
+        dead.wait().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let heads = dir.path().join("refs/aynig/remote/origin");
+        let locks = [heads.join("w.lock"), dir.path().join("refs/aynig/run.lock")];
+        let leave = |pid: Option<u32>| {
+            let note = Noted::begin(&MayLock::refs(dir.path(), [dir.path().join("refs/aynig")])).unwrap();
+            pid.into_iter().for_each(|pid| note.started(pid));
+            fs::create_dir_all(&heads).unwrap();
+            locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
+            note.killed();
+        };
+        // A child that may live, as one that is at work beside it does, keeps what may be its own.
+        leave(None);
+        assert!(sweep(dir.path()).removed.is_empty());
+        fs::remove_dir_all(folder(dir.path())).unwrap();
+        leave(Some(pid));
+        let beside = Noted::begin(&MayLock::refs(dir.path(), [heads.clone()])).unwrap();
+        // It began after that lock was made, as far as clocks tell.
+        fs::write(&locks[0], "").unwrap();
+        assert!(sweep(dir.path()).removed.is_empty());
+        beside.forget();
+        leave(Some(pid));
+        let swept = sweep(dir.path());
+        assert_eq!((swept.removed, swept.young.first()), (vec![locks[0].clone()], Some(&locks[1])));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! Single-threaded on purpose: two threads that meet a cold object database can be told that an
 //! object is missing. Implements K37, K42 (objects).
 
+use super::binary::GitStore;
 use super::files::{FilesRefs, Policy, Shared};
 use super::git_command::Git;
 use super::gix_report::{gix_error, gix_write_error};
@@ -90,8 +91,18 @@ pub fn open_store(git_dir: &Path, git: Git, options: &Options) -> Result<Box<dyn
     let repo = open_repo(git_dir, options)?;
     Ok(match backend_for(&repo)? {
         Backend::Gix => Box::new(GixStore::from_repo(repo, git, options)?),
-        Backend::Git(_) => Box::new(super::binary::GitStore::open(git, git_dir, options.durable)?),
+        Backend::Git(_) => Box::new(git_store(&repo, git, git_dir, options)?),
     })
+}
+
+/// The store of a repository whose objects gix can't serve.
+pub(super) fn git_store(
+    repo: &gix::Repository,
+    git: Git,
+    git_dir: &Path,
+    options: &Options,
+) -> Result<GitStore, StoreError> {
+    Ok(GitStore::open(git, git_dir, options.durable)?.with_files(policy(repo, options)))
 }
 
 /// Opens with gix, refusing a repository of another owner as Git does.

@@ -7,7 +7,7 @@
 use super::files::Shared;
 use super::git_calls::RepoGit;
 use super::git_command::Git;
-use super::gix_store::{Backend, GixStore, Options, backend_for};
+use super::gix_store::{Backend, GixStore, Options, backend_for, git_store};
 use super::news::News;
 use super::protected::{Site, standing_in};
 use super::{RefName, Store, StoreError};
@@ -169,12 +169,10 @@ impl Repository {
     /// Opens refs and objects. `durable` decides whether what it reports survives power loss.
     pub fn open_store(&self, durable: bool) -> Result<Box<dyn Store>, StoreError> {
         let git = self.git.git().clone();
+        let options = Options { durable, ..Options::default() };
         Ok(match self.backend {
-            Backend::Gix => {
-                let options = Options { durable, ..Options::default() };
-                Box::new(GixStore::from_repo(self.gix(), git, &options)?)
-            }
-            Backend::Git(_) => Box::new(super::binary::GitStore::open(git, &self.common_dir, durable)?),
+            Backend::Gix => Box::new(GixStore::from_repo(self.gix(), git, &options)?),
+            Backend::Git(_) => Box::new(git_store(&self.gix(), git, &self.common_dir, &options)?),
         })
     }
 
