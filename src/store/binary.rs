@@ -61,7 +61,16 @@ impl GitStore {
         let common_dir = PathBuf::from(std::ffi::OsString::from_vec(common));
         let reftable = common_dir.join("reftable").is_dir();
         let retry_for = Duration::from_secs(1);
-        Ok(Self { git, common_dir, hex_len, reftable, durable, retry_for, files: None, batch: RefCell::new(None) })
+        Ok(Self {
+            git,
+            common_dir,
+            hex_len,
+            reftable,
+            durable,
+            retry_for,
+            files: None,
+            batch: RefCell::new(None),
+        })
     }
 
     /// Has refs moved by our own code; for those in files only.
