@@ -107,3 +107,38 @@ fn read_by_git(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     }
     Ok(entries)
 }
+
+/// What of a `trailer.<token>.*` has Git see trailers by that token.
+const OF_TOKENS: &[&[u8]] = &[b"key", b"where", b"ifexists", b"ifmissing", b"command", b"cmd"];
+
+/// Keys of the whole configuration under which Git itself sees other trailers than we do (K1), as written; only
+/// what is in force of those that replace each other.
+pub fn other_trailers(repo: &Repository) -> Result<Vec<Vec<u8>>, StoreError> {
+    let output = repo.git.config_list(&repo.git_dir)?;
+    let (mut separators, mut sign, mut tokens) = (None, None, Vec::new());
+    for pair in output.split(|b| *b == 0).skip(1).step_by(2) {
+        let (key, value) = match pair.iter().position(|b| *b == b'\n') {
+            Some(end) => (&pair[..end], &pair[end + 1..]),
+            None => (pair, &b""[..]),
+        };
+        match key {
+            b"trailer.separators" => separators = (value != b":").then(|| key.to_vec()),
+            b"core.commentchar" | b"core.commentstring" => {
+                sign = (!matches!(value, b"#" | b"auto")).then(|| key.to_vec());
+            }
+            _ => {
+                let token =
+                    key.strip_prefix(b"trailer.").and_then(|rest| rest.rsplitn(2, |b| *b == b'.').next());
+                // Without a token in between it is a default for all.
+                let named = key.iter().filter(|b| **b == b'.').count() > 1;
+                if named
+                    && token.is_some_and(|what| OF_TOKENS.contains(&what))
+                    && !tokens.contains(&key.to_vec())
+                {
+                    tokens.push(key.to_vec());
+                }
+            }
+        }
+    }
+    Ok([separators, sign].into_iter().flatten().chain(tokens).collect())
+}

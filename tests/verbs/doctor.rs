@@ -519,3 +519,59 @@ fn a_command_that_can_not_be_started_is_a_warning_with_its_mend() {
     let findings = rig.doctor(0);
     assert!(!findings.iter().any(|f| f["text"].as_str().unwrap().contains("is not here")), "{findings:#?}");
 }
+
+/// K1: what Git itself is told of trailers changes what it sees, never what is done here, and that is said
+#[test]
+fn configuration_under_which_git_sees_other_trailers_is_warned_of() {
+    let rig = Rig::new();
+    let plain = "s\n\nb\n\nTicket: 1\ndwp-state: ok\n# note\n";
+    let mixed = "s\n\nb\n\nwords\nTicket: 1\ndwp-state: ok\n";
+    let odd = "s\n\nb\n\nTicket: 1\ndwp-state= ok\n";
+    // (key, value, a message, how often our key is a trailer of it by default and by that configuration)
+    let configured = [
+        ("trailer.separators", "=:", odd, (0, 1)),
+        ("trailer.separators", "=", plain, (1, 0)),
+        ("trailer.t.key", "Ticket", mixed, (0, 1)),
+        ("trailer.Ticket.where", "end", mixed, (0, 1)),
+        ("core.commentChar", ";", plain, (1, 0)),
+        ("core.commentString", "//", plain, (1, 0)),
+        ("trailer.separators", ":", plain, (1, 1)),
+        ("trailer.where", "end", mixed, (0, 0)),
+        ("trailer.Ticket.nothing", "x", mixed, (0, 0)),
+        ("core.commentChar", "#", plain, (1, 1)),
+    ];
+    for (at, (key, value, message, (here, there))) in configured.into_iter().enumerate() {
+        if key == "core.commentString" && !rig.world.git_is(2, 45) {
+            continue;
+        }
+        let sees = || {
+            let seen = rig.world.git_in(&rig.dir, &["interpret-trailers", "--parse"], message.as_bytes());
+            seen.lines().filter(|line| line.starts_with("dwp-state")).count()
+        };
+        assert_eq!(sees(), here, "{message}");
+        rig.git(&["config", key, value]);
+        assert_eq!(sees(), there, "{key}={value}: {message}");
+        // Here nothing changed.
+        let branch = format!("b{at}");
+        rig.world.raw_commit(&rig.dir, &branch, message.as_bytes());
+        let told = rig.json(&["status", "--json", &branch], 0, "aynig.status/1");
+        assert_eq!(told[0]["state"] == "ok", here == 1, "{key}={value}: {told:?}");
+        let findings = rig.doctor(0);
+        if here == there {
+            assert!(findings.iter().all(|f| f["subject"] != "trailers"), "{key}={value}: {findings:#?}");
+        } else {
+            let (section, rest) = key.split_once('.').unwrap();
+            let (token, last) =
+                rest.rsplit_once('.').map_or((String::new(), rest), |(t, l)| (format!("{t}."), l));
+            let named = format!("'{section}.{token}{}': Git itself may", last.to_lowercase());
+            let hint = found(&findings, "warning", "trailers", &named)["hint"].as_str().unwrap().to_owned();
+            let shown = rig.world.run("sh", &rig.dir, &["-c", &hint]).expect(0).out;
+            assert!(shown.contains("file:.git/config"), "{hint}: {shown}");
+        }
+        rig.git(&["config", "--unset", key]);
+    }
+    // Of what replaces each other the last counts.
+    rig.git(&["config", "--global", "core.commentChar", ";"]);
+    rig.git(&["config", "core.commentChar", "#"]);
+    assert!(rig.doctor(0).iter().all(|f| f["subject"] != "trailers"));
+}

@@ -1,8 +1,8 @@
 //! What would stop a tick in a repository: findings with the command that mends each.
 //!
-//! Looks at what a tick would use, in the order in which it would: trust, commands, signing, worktrees,
+//! Looks at what a tick would use, in the order in which it would: messages, trust, commands, signing, worktrees,
 //! disks, locks, branches, clock; and at a remote, where there is one. Changes nothing but what a tick itself would make. An error would stop
-//! a tick or a branch's; a warning is worth knowing. Implements section 13 (`doctor`), K13, K33, K43.
+//! a tick or a branch's; a warning is worth knowing. Implements section 13 (`doctor`), K1, K13, K33, K43.
 
 mod branches;
 mod commands;
@@ -16,6 +16,7 @@ mod remotes;
 use super::{Runner, RunnerError};
 use crate::protocol::text::with_causes;
 use crate::protocol::text::{escape, move_ref_away, shell_word};
+use crate::store::config;
 use crate::store::gix_store::Backend;
 use crate::store::{NewCommit, RefName, StoreError};
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -70,7 +71,7 @@ impl Finding {
     }
 }
 
-use Level::{Error, Ok as Fine};
+use Level::{Error, Ok as Fine, Warning};
 
 fn name(name: &RefName) -> String {
     escape(name.as_bytes())
@@ -91,8 +92,9 @@ impl Runner<'_> {
     /// a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 12] = [
+        let checks: [(&str, Check<'_, '_>); 13] = [
             ("repository", Self::check_backend),
+            ("trailers", Self::check_trailers),
             ("trust", Self::check_trust),
             ("signing", Self::check_signing),
             ("hooks", Self::check_hooks),
@@ -137,6 +139,24 @@ impl Runner<'_> {
             let (text, hint) = unwritable(&place);
             found.push(Finding::new(Error, "repository", text).hint(hint));
         }
+        Ok(())
+    }
+
+    /// Configuration under which Git shows other trailers than are acted on here.
+    fn check_trailers(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        const SHOWN: usize = 5;
+        let keys = config::other_trailers(self.repo)?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let more = if keys.len() > SHOWN { " and more" } else { "" };
+        let named: Vec<String> = keys.iter().take(SHOWN).map(|key| format!("'{}'", escape(key))).collect();
+        let text = format!(
+            "{}{more}: Git itself may show trailers that nobody acts on here, and none where somebody does",
+            named.join(", ")
+        );
+        let hint = "git config --show-origin --get-regexp '^(trailer|core\\.comment)'";
+        found.push(Finding::new(Warning, "trailers", text).hint(hint));
         Ok(())
     }
 
