@@ -91,9 +91,6 @@ _git__aynig() {
             git__aynig__subcmd__govern,block)
                 cmd="git__aynig__subcmd__govern__subcmd__block"
                 ;;
-            git__aynig__subcmd__govern,conformance)
-                cmd="git__aynig__subcmd__govern__subcmd__conformance"
-                ;;
             git__aynig__subcmd__govern,escalate)
                 cmd="git__aynig__subcmd__govern__subcmd__escalate"
                 ;;
@@ -274,7 +271,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help start status assign accept reject approve-phase approve-completion block unblock escalate loop turn conformance"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help start status assign accept reject approve-phase approve-completion block unblock escalate loop turn"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -486,28 +483,6 @@ _git__aynig() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        git__aynig__subcmd__govern__subcmd__conformance)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

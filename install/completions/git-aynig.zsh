@@ -503,18 +503,6 @@ _arguments "${_arguments_options[@]}" : \
 '*::worker -- The worker \[default\: the command of the role'\''s runtime\]:_default' \
 && ret=0
 ;;
-(conformance)
-_arguments "${_arguments_options[@]}" : \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'-q[Say less\: no progress, no notes]' \
-'--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
-'-h[Print help]' \
-'--help[Print help]' \
-&& ret=0
-;;
         esac
     ;;
 esac
@@ -693,7 +681,6 @@ _git-aynig__subcmd__govern_commands() {
 'escalate:Stop the run for a person'\''s decision' \
 'loop:Take turns in a plain folder until somebody is needed' \
 'turn:Take one turn\: what the commands of the roles call' \
-'conformance:Judge one fixture of the public conformance corpus' \
     )
     _describe -t commands 'git-aynig govern commands' commands "$@"
 }
@@ -721,11 +708,6 @@ _git-aynig__subcmd__govern__subcmd__assign_commands() {
 _git-aynig__subcmd__govern__subcmd__block_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig govern block commands' commands "$@"
-}
-(( $+functions[_git-aynig__subcmd__govern__subcmd__conformance_commands] )) ||
-_git-aynig__subcmd__govern__subcmd__conformance_commands() {
-    local commands; commands=()
-    _describe -t commands 'git-aynig govern conformance commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__govern__subcmd__escalate_commands] )) ||
 _git-aynig__subcmd__govern__subcmd__escalate_commands() {

@@ -2,13 +2,17 @@
 //!
 //! A fixture is materialized in a folder of its own, its operation done with the real thing, and what came of
 //! it compared with what the fixture expects. Where an operation is of the boundary ([`crate::governed`]),
-//! the boundary's is called; the corpus also asks for parts that the boundary does not show (the validators,
-//! gates, manifest, coordinator), which the crate calls inside itself, so this room stands beside the
-//! boundary and adds nothing to it. No rule is written here a second time: what is here reads fixtures,
-//! names errors as the corpus does, and compares. Implements G10.
+//! the boundary's is called; where the corpus asks for parts that the boundary does not show (validators,
+//! gates), the room's own are. What the corpus alone asks for is here: the coordinator, the manifest of a
+//! bundle, the judgement of foreign events. No rule is written a second time. Tests need this room and the
+//! product does not, so it is built with the feature `conformance` alone. Implements G10.
 
 mod compare;
+mod coordinator;
+mod events;
 mod fixture;
+mod ledger;
+pub(crate) mod manifest;
 mod plans;
 mod records;
 mod runs;

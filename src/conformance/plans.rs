@@ -1,11 +1,11 @@
 //! The surfaces of configuration, bundles, hooks and the coordinator.
 
+use super::coordinator::{check as coordinator, project};
 use super::fixture::{Fixture, filled_config, text_of};
+use super::manifest::{self, Identity};
 use super::{Actual, NoVerdict};
 use crate::governed::config::check::{self, Problem};
-use crate::governed::coordinator::{check as coordinator, project};
 use crate::governed::json::{self, Object};
-use crate::governed::manifest::{self, Identity};
 use crate::governed::{HookOptions, HookPhase, run_hooks};
 use serde_json::{Value, json};
 

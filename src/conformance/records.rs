@@ -1,11 +1,11 @@
 //! The surfaces of records: results, decisions, the history, events.
 
 use super::fixture::Fixture;
-use super::{Actual, NoVerdict};
+use super::ledger::{self, NoDecision};
+use super::{Actual, NoVerdict, events};
 use crate::governed::json;
-use crate::governed::ledger::{self, NoDecision};
 use crate::governed::outcome::{Bench, CATEGORIES, Fault, Validation, validate_text};
-use crate::governed::{AcceptOptions, GovernedError, Refusal, Stage, accept_turn, events, lines};
+use crate::governed::{AcceptOptions, GovernedError, Refusal, Stage, accept_turn, lines};
 use serde_json::{Value, json};
 
 pub(super) fn validate(fixture: &Fixture) -> Actual {

@@ -217,7 +217,7 @@ pub(super) fn phase_exit(fixture: &Fixture) -> Actual {
             "action": name,
             "phase_unchanged": true,
             "state_unchanged": true,
-            "reason": gate.reason(),
+            "reason": reason(&gate),
         }),
     })
 }
@@ -252,7 +252,18 @@ pub(super) fn run_completion(fixture: &Fixture) -> Actual {
             "result": "success",
             "action": name,
             "state_unchanged": true,
-            "reason": gate.reason(),
+            "reason": reason(&gate),
         }),
     })
+}
+
+/// The one reason that the corpus has room for.
+fn reason(gate: &GateResult) -> &str {
+    if !gate.missing_files.is_empty() {
+        "requires_files predicate failed"
+    } else if gate.missing_verification {
+        "requires_verification_pass predicate failed"
+    } else {
+        gate.reasons.first().map_or("", String::as_str)
+    }
 }

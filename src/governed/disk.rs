@@ -9,7 +9,8 @@
 
 use super::root::Root;
 use super::{GovernedError, io};
-use crate::supervisor::beneath::{self, BeneathError, Kind, Refusal, found};
+pub(crate) use crate::supervisor::beneath::Kind;
+use crate::supervisor::beneath::{self, BeneathError, Refusal, found};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -58,7 +59,7 @@ fn there<T>(result: Result<T, BeneathError>) -> Result<Option<T>, GovernedError>
 }
 
 /// What stands at a path, a link itself where it is one; `None` where nothing does.
-pub(super) fn kind(root: &Root, path: &Path) -> Result<Option<Kind>, GovernedError> {
+pub(crate) fn kind(root: &Root, path: &Path) -> Result<Option<Kind>, GovernedError> {
     let (open, path) = below(root, path)?;
     Ok(there(open.kind(path))?.flatten())
 }
@@ -212,7 +213,7 @@ pub(super) fn is_same(root: &Root, path: &Path, opened: &File) -> bool {
 }
 
 /// A file's length, 0 where there is none, and whether what is appended must begin a new line.
-pub(super) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError> {
+pub(crate) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError> {
     let Some(mut file) = open(root, path)? else { return Ok((0, false)) };
     let length = file.metadata().map_err(io("read", path))?.len();
     if length == 0 {

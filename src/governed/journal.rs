@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 pub(super) const HISTORY: &str = ".agentxchain/history.jsonl";
-pub(super) const LEDGER: &str = ".agentxchain/decision-ledger.jsonl";
+pub(crate) const LEDGER: &str = ".agentxchain/decision-ledger.jsonl";
 pub(super) const EVENTS: &str = ".agentxchain/events.jsonl";
 pub(super) const REPO_DECISIONS: &str = ".agentxchain/repo-decisions.jsonl";
 pub(super) const RUN_HISTORY: &str = ".agentxchain/run-history.jsonl";
@@ -22,7 +22,7 @@ pub(super) const INDEX: &str = ".agentxchain/dispatch/index.json";
 
 /// What one operation does to a project's files.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(crate) struct Change {
     kind: &'static str,
     turn_id: Option<String>,
     accepted_sequence: Option<u64>,
@@ -48,7 +48,7 @@ impl Change {
     }
 
     /// A change that leaves the state as it is.
-    pub(super) fn of_files(kind: &'static str) -> Self {
+    pub(crate) fn of_files(kind: &'static str) -> Self {
         Self {
             kind,
             turn_id: None,
@@ -90,7 +90,7 @@ impl Change {
     }
 
     /// A text at the end of another file that is written before the state.
-    pub(super) fn append(mut self, file: &'static str, text: String) -> Self {
+    pub(crate) fn append(mut self, file: &'static str, text: String) -> Self {
         if !text.is_empty() {
             self.first.push((file, text));
         }
@@ -113,7 +113,7 @@ impl Change {
     }
 
     /// Writes a whole file.
-    pub(super) fn write(mut self, file: &str, text: String) -> Self {
+    pub(crate) fn write(mut self, file: &str, text: String) -> Self {
         self.writes.push((file.to_owned(), text));
         self
     }
@@ -125,7 +125,7 @@ impl Change {
     }
 
     /// Does it, all or nothing. The lock is held. Returns the state that was written.
-    pub(super) fn commit(mut self, root: &Root) -> Result<Option<State>, GovernedError> {
+    pub(crate) fn commit(mut self, root: &Root) -> Result<Option<State>, GovernedError> {
         self.ends(root)?;
         let is_one_file = self.first.is_empty()
             && self.then.is_empty()

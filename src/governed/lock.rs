@@ -78,7 +78,7 @@ pub fn release_lock(guard: LockGuard) {
 }
 
 /// Takes the lock for an operation: waits as long as the root says.
-pub(super) fn enter(root: &Root) -> Result<LockGuard, GovernedError> {
+pub(crate) fn enter(root: &Root) -> Result<LockGuard, GovernedError> {
     enter_within(root, root.lock_wait())
 }
 

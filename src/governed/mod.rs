@@ -77,26 +77,24 @@
 mod bundle;
 pub(crate) mod config;
 mod conflict;
-pub(crate) mod coordinator;
 #[cfg(test)]
+#[path = "../../tests/crash/mod.rs"]
 mod crash;
 pub(crate) mod disk;
 mod error;
-pub(crate) mod events;
+mod events;
 pub(crate) mod gate;
 mod history;
-mod hooks;
+pub(crate) mod hooks;
 mod http;
-mod journal;
+pub(crate) mod journal;
 pub(crate) mod json;
-pub(crate) mod ledger;
 mod limits;
 pub(crate) mod lines;
-mod lock;
-pub(crate) mod manifest;
+pub(crate) mod lock;
 pub(crate) mod next;
 mod notify;
-mod observe;
+pub(crate) mod observe;
 mod ops;
 pub(crate) mod outcome;
 mod own;
@@ -107,7 +105,7 @@ mod redo;
 mod root;
 mod staging;
 pub(crate) mod state;
-mod time;
+pub(crate) mod time;
 
 pub use bundle::{Bundle, BundleOptions, write_dispatch_bundle};
 pub use config::{Config, Context, get_max_concurrent_turns, load_context};
@@ -138,7 +136,7 @@ pub use state::{
     get_turn_staging_result_path, load_state,
 };
 
-use error::io;
+pub(crate) use error::io;
 
 /// The version of this boundary: it changes with every operation that is added, removed or broken.
 pub const RUNNER_INTERFACE_VERSION: &str = "0.2";

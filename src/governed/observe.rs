@@ -144,7 +144,7 @@ fn digest_of(mut file: File) -> std::io::Result<String> {
 }
 
 /// The SHA-256 of bytes, in lower-case hex.
-pub(super) fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

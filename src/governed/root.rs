@@ -87,7 +87,7 @@ impl Root {
         &self.folder
     }
 
-    pub(super) fn join(&self, relative: impl AsRef<Path>) -> PathBuf {
+    pub(crate) fn join(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.folder.join(relative)
     }
 
@@ -95,12 +95,12 @@ impl Root {
         (self.clock)()
     }
 
-    pub(super) fn now(&self) -> String {
+    pub(crate) fn now(&self) -> String {
         time::iso(self.moment())
     }
 
     /// A new id: the prefix, `_`, 16 hex digits.
-    pub(super) fn id(&self, prefix: &str) -> String {
+    pub(crate) fn id(&self, prefix: &str) -> String {
         (self.ids)().iter().fold(format!("{prefix}_"), |id, byte| format!("{id}{byte:02x}"))
     }
 

@@ -1,5 +1,8 @@
 //! The adapter, with fixtures of our own: every operation, every exit code (G10).
 
+#[path = "../../examples/conformance.rs"]
+mod example;
+
 use aynig::conformance::conformance;
 use serde_json::{Value, json};
 
@@ -40,6 +43,9 @@ fn each_verdict_has_its_exit_code() {
     assert!(verdict["message"].as_str().unwrap().starts_with(".result: expected"));
     let (verdict, code) = judge("dance", json!({}), event, good);
     assert_eq!((verdict["status"].as_str(), code), (Some("not_implemented"), 3));
+    let mut told = Vec::new();
+    assert_eq!(example::judge(&b"{}"[..], &mut told).unwrap(), 2);
+    assert_eq!(serde_json::from_slice::<Value>(&told).unwrap()["status"], "error");
     for broken in ["", "[]", "{}", "{\"input\":{}}"] {
         let (verdict, code) = conformance(broken.as_bytes());
         assert_eq!(code, 2, "{verdict}");

@@ -135,7 +135,6 @@ const VERBS: &[(&str, &[&[&str]])] = &[
     ("govern escalate", &[&["-m", "x"], &["-m", "x", "-b", "work"], &["-m", "x", "--root", "."]]),
     ("govern loop", &[&[], &["--root", ".", "--", "true"]]),
     ("govern turn", &[&["--role", "dev"], &["--role", "dev", "--", "true"]]),
-    ("govern conformance", &[&[]]),
     ("install", &[&["-n", "../pack"], &["../pack"], &["ext::../program"]]),
     ("gc", &[&["-n"], &[]]),
     ("uninstall", &[&["--dry-run"], &["--force"], &["--force", "--attempts", "--trust"]]),

@@ -39,9 +39,6 @@ pub enum GovernVerb {
     Loop(Loop),
     /// Take one turn: what the commands of the roles call
     Turn(Turn),
-    /// Judge one fixture of the public conformance corpus
-    #[command(hide = true)]
-    Conformance,
 }
 
 /// Where the run is.

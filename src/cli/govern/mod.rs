@@ -2,7 +2,7 @@
 //!
 //! `start` begins a run on a branch; the kernel then answers `turn/<role>` with that role's command, which
 //! calls `turn`; what people do (`people`) is a commit each. `place` is how anything is written, `next` what
-//! it is followed by, `worker` who does the work of a turn. Implements G6-G10.
+//! it is followed by, `worker` who does the work of a turn. Implements G6-G9.
 
 pub mod args;
 mod dispatch;
@@ -17,10 +17,8 @@ mod turn;
 mod worker;
 
 use super::fail::Failure;
-use super::output;
 use super::session::Global;
 use args::GovernVerb;
-use std::io::Read;
 
 /// `git aynig govern`.
 pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
@@ -37,17 +35,5 @@ pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
         GovernVerb::Escalate(args) => people::escalate(global, args),
         GovernVerb::Loop(args) => looping::run(global, args),
         GovernVerb::Turn(args) => turn::run(global, args),
-        GovernVerb::Conformance => conformance(),
     }
-}
-
-/// One fixture on standard input, one verdict on standard output (G10).
-fn conformance() -> Result<i32, Failure> {
-    let mut fixture = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut fixture)
-        .map_err(|e| Failure::fatal(format!("cannot read the fixture from standard input: {e}")))?;
-    let (verdict, code) = crate::conformance::conformance(&fixture);
-    output::line(&verdict);
-    Ok(code)
 }

@@ -85,17 +85,6 @@ pub struct GateResult {
 }
 
 impl GateResult {
-    /// The one reason that is shown where there is room for one.
-    pub(crate) fn reason(&self) -> &str {
-        if !self.missing_files.is_empty() {
-            "requires_files predicate failed"
-        } else if self.missing_verification {
-            "requires_verification_pass predicate failed"
-        } else {
-            self.reasons.first().map_or("", String::as_str)
-        }
-    }
-
     /// The record of a failure, `last_gate_failure`.
     pub(super) fn failure(&self, phase: &str, at: &str, was_queued: bool) -> Value {
         json!({

@@ -12,6 +12,7 @@ mod schema;
 mod stages;
 
 pub(crate) use paths::{RESERVED, is_product};
+#[cfg(feature = "conformance")]
 pub(crate) use schema::CATEGORIES;
 
 use super::Config;

@@ -198,7 +198,7 @@ pub(super) fn turn_folders(id: &str) -> [String; 2] {
 }
 
 /// The folder of a turn's dispatch bundle.
-pub(super) fn dispatch_folder(id: &str) -> String {
+pub(crate) fn dispatch_folder(id: &str) -> String {
     format!(".agentxchain/dispatch/turns/{id}")
 }
 

@@ -2,8 +2,6 @@
 //!
 //! `AYNIG_STRACE=1` has acceptance killed by real system calls too, where `strace` is there. Implements G1.
 
-// All of this is a test, as its parent says; here for whoever reads the sources one by one.
-#[cfg(test)]
 use super::super::*;
 use super::scenarios::{SCENARIOS, Scenario, accept, assigned, config, only, root};
 use super::{LEFT, PASSED};

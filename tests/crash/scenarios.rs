@@ -2,6 +2,7 @@
 
 use super::super::root::Root;
 use super::super::*;
+use crate::conformance::manifest;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,18 +1,17 @@
-//! The decision ledger: agents' decisions and what operations note, one line each.
+//! A decision appended to the ledger so that its id stands there once.
 //!
-//! [`append_decision`] is the primitive that lets an id stand once. Acceptance does not use it: two turns
-//! may number their own decisions alike, and both are told.
+//! The corpus asks for that. Acceptance does not do it: two turns may number their own decisions alike, and
+//! both decisions are kept.
 
-use super::journal::LEDGER;
-use super::json::{self, Object};
-use super::outcome::CATEGORIES;
-use super::root::Root;
-use super::{GovernedError, disk, lines, lock};
+use crate::governed::journal::LEDGER;
+use crate::governed::json::{self, Object};
+use crate::governed::outcome::CATEGORIES;
+use crate::governed::{GovernedError, Root, disk, lines, lock};
 use serde_json::Value;
 
 /// Why a decision is not written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoDecision {
+pub(super) enum NoDecision {
     /// The id is not `DEC-` and a number.
     Id,
     /// A field says nothing.
@@ -23,12 +22,12 @@ pub(crate) enum NoDecision {
     Duplicate { id: String },
 }
 
-/// Appends a decision that nobody has written yet. Returns what stands in the ledger then, the new one last.
+/// Appends a decision that does not stand in the ledger yet. Returns what stands in the ledger then, the new one last.
 ///
 /// # Errors
 /// The outer one is the file system's; the inner one says what is wrong with the decision, with how many
 /// lines the ledger has.
-pub(crate) fn append_decision(
+pub(super) fn append_decision(
     root: &Root,
     entry: &Value,
 ) -> Result<Result<Vec<Object>, (NoDecision, usize)>, GovernedError> {

@@ -1,6 +1,6 @@
 //! What may be wrong with a coordinator's configuration: each thing as `code: text`.
 
-use super::super::json::{self, Object};
+use crate::governed::json::{self, Object};
 use serde_json::Value;
 
 const BARRIERS: [&str; 5] = [
@@ -29,7 +29,7 @@ impl Errors {
 }
 
 /// Everything that is wrong.
-pub(crate) fn errors(config: &Value) -> Vec<String> {
+pub(in crate::conformance) fn errors(config: &Value) -> Vec<String> {
     let mut errors = Errors::default();
     let Some(config) = config.as_object() else {
         errors.add("config_invalid", "the configuration must be an object");
@@ -77,7 +77,7 @@ pub(crate) fn errors(config: &Value) -> Vec<String> {
     }
     routing(config, streams, &mut errors);
     gates(config, repos, &mut errors);
-    super::super::hooks::check(config.get("hooks"), None, &mut |field, must| {
+    crate::governed::hooks::check(config.get("hooks"), None, &mut |field, must| {
         errors.add("hooks_invalid", format_args!("{field} must {must}"));
     });
     errors.0

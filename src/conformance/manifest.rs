@@ -1,14 +1,12 @@
 //! The manifest of a dispatch bundle: what is in it, so that a worker can tell what was changed since.
 //!
-//! Write the bundle, run the hooks of `after_dispatch`, [`finalize`]; whoever uses the bundle [`verify`]s it
-//! first. Folders inside are looked into, and a declared path that leaves the bundle is refused.
+//! Write the bundle, run the hooks of `after_dispatch`, [`finalize`]; a worker [`verify`]s the bundle before it
+//! uses it. Folders inside are looked into, and a declared path that leaves the bundle is refused.
 
-use super::json::{self, Object};
-use super::observe::digest;
-use super::root::Root;
-use super::state::dispatch_folder;
-use super::{GovernedError, disk, io, lock};
-use crate::supervisor::beneath::Kind;
+use crate::governed::json::{self, Object};
+use crate::governed::observe::digest;
+use crate::governed::state::dispatch_folder;
+use crate::governed::{GovernedError, Root, disk, io, lock};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -30,7 +28,7 @@ fn files(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
         for name in disk::names(root, &folder.join(&below))? {
             let path = if below.is_empty() { name } else { format!("{below}/{name}") };
             let full = folder.join(&path);
-            if disk::kind(root, &full)? == Some(Kind::Folder) {
+            if disk::kind(root, &full)? == Some(disk::Kind::Folder) {
                 folders.push(path);
             } else if path != FILE {
                 found.push(path);

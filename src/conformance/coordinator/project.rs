@@ -3,12 +3,10 @@
 //! A turn that changed files outside its repository is refused. A barrier that is satisfied stays so; one
 //! that a person has to open is never opened here. All files of a projection are written as one change.
 
-use super::super::events::Kind;
-use super::super::journal::Change;
-use super::super::json::{self, Object};
-use super::super::root::Root;
-use super::super::{GovernedError, disk, lines, lock};
 use super::check;
+use crate::governed::journal::Change;
+use crate::governed::json::{self, Object};
+use crate::governed::{GovernedError, Root, disk, lines, lock};
 use serde_json::{Value, json};
 
 const HISTORY: &str = ".agentxchain/multirepo/history.jsonl";
@@ -18,7 +16,7 @@ const STATE: &str = ".agentxchain/multirepo/state.json";
 
 /// What a projection is of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Projection<'a> {
+pub(in crate::conformance) struct Projection<'a> {
     pub repo_id: &'a str,
     pub workstream_id: &'a str,
     pub turn: &'a Object,
@@ -26,7 +24,7 @@ pub(crate) struct Projection<'a> {
 
 /// Why nothing is projected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoProjection {
+pub(in crate::conformance) enum NoProjection {
     /// The repository is not of this coordinator, or not of this workstream.
     UnknownRepo,
     UnknownWorkstream,
@@ -39,7 +37,7 @@ pub(crate) enum NoProjection {
 
 /// What a projection did.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Projected {
+pub(in crate::conformance) struct Projected {
     pub projection_ref: String,
     /// `{barrier_id, previous_status, new_status}`.
     pub effects: Vec<Value>,
@@ -58,7 +56,7 @@ fn read_object(root: &Root, file: &str) -> Result<Object, GovernedError> {
 ///
 /// # Errors
 /// The outer one is the file system's; the inner one says why nothing is projected.
-pub(crate) fn project(
+pub(in crate::conformance) fn project(
     root: &Root,
     config: &Object,
     of: Projection<'_>,
@@ -160,14 +158,14 @@ fn stays_inside(path: &str) -> bool {
         })
 }
 
-/// Dispatched turns of workstreams that depend on this one, and that nobody has accepted since.
+/// Dispatched turns of workstreams that depend on this one and were not accepted since.
 fn stale(config: &Object, history: &[Object], of: Projection<'_>) -> Vec<Value> {
     let depends = |id: &str| {
         let stream = json::object(config, "workstreams").and_then(|streams| json::object(streams, id));
         stream.is_some_and(|stream| json::texts(stream, "depends_on").contains(&of.workstream_id))
     };
     let kind = |entry: &&Object, kind: &str| json::text(entry, "type") == Some(kind);
-    let dispatched = history.iter().filter(|entry| kind(entry, Kind::TurnDispatched.name()));
+    let dispatched = history.iter().filter(|entry| kind(entry, "turn_dispatched"));
     let is_open = |entry: &&Object| {
         let same = |other: &&Object| other.get("repo_turn_id") == entry.get("repo_turn_id");
         !history.iter().filter(|other| kind(other, "acceptance_projection")).any(|other| same(&other))

@@ -1,4 +1,7 @@
-//! Dying between two file operations: the points that [`super::disk`] passes, counted in tests alone.
+//! Death between two file operations: the points that [`super::disk`] passes, counted in tests alone.
+//!
+//! `src/governed/mod.rs` takes this folder in for its unit tests: only inside the crate can the process be
+//! killed between any two file operations. Implements G1.
 
 mod scenarios;
 mod sweep;
@@ -6,7 +9,7 @@ mod sweep;
 use std::cell::Cell;
 
 thread_local! {
-    /// How many file operations are left before the end; none is counted where it is `None`.
+    /// How many file operations are left before the end; none is counted while it is `None`.
     static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
     static PASSED: Cell<u64> = const { Cell::new(0) };
 }
