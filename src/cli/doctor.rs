@@ -64,6 +64,15 @@ fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
         let hint = format!("git config --local --unset-all {word}; {instead}");
         found.push(Finding::new(Level::Warning, "configuration", text).hint(hint));
     }
+    for key in &session.config.conditional {
+        let (shown, word) = (escape(key.as_bytes()), shell_word(key.as_bytes()));
+        let text = format!(
+            "'{shown}' is in a file that is included only for this branch or remote: nothing may run; include it \
+             always, or by 'gitdir:'"
+        );
+        let hint = format!("git config --show-origin --get-all {word}");
+        found.push(Finding::new(Level::Error, "configuration", text).hint(hint));
+    }
     let checked = || -> Result<Vec<Finding>, Failure> {
         let ticked = session.settings(&Default::default())?;
         let remote = ticked.remote.clone();

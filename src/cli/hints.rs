@@ -171,6 +171,9 @@ fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
         StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),
         // What Git could not do says why; whether the repository or the machine is at fault is doctor's to find.
         StoreError::Untrusted { .. } => vec!["git aynig trust".to_owned()],
+        StoreError::NotText { .. } => {
+            vec!["git config --show-origin --get-regexp '^(aynig|user)\\.'".to_owned()]
+        }
         StoreError::Git { .. } | StoreError::Gix { .. } => vec!["git aynig doctor".to_owned()],
         StoreError::Moved { .. }
         | StoreError::RefusedName { .. }

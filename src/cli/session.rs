@@ -84,6 +84,13 @@ impl Session {
                  command line count"
             ));
         }
+        for key in &self.config.conditional {
+            let key = escape(key.as_bytes());
+            output::note(&format!(
+                "warning: '{key}' is in a file that is included only for this branch or remote, so nothing may run; \
+                 include it always, or by 'gitdir:'"
+            ));
+        }
     }
 
     /// Flags and configuration as a runner takes them.

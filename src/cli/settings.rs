@@ -30,6 +30,8 @@ pub struct Config {
     entries: Vec<(String, Option<String>)>,
     /// Keys of the repository's own configuration that were ignored.
     pub ignored: Vec<String>,
+    /// Keys of the account's whose file the repository's branch or remotes have Git read: with one, nothing may run.
+    pub conditional: Vec<String>,
     identity: Option<(String, String)>,
 }
 
@@ -72,7 +74,8 @@ impl Config {
         let last = |key: &str| all.iter().rev().find(|e| e.key == key).and_then(|e| e.value.clone());
         let said = |key| last(key).filter(|value| !value.trim().is_empty());
         let identity = said("user.name").zip(said("user.email"));
-        Self { entries: narrowed.counts, ignored: narrowed.ignored, identity }
+        let (ignored, conditional) = (narrowed.ignored, narrowed.conditional);
+        Self { entries: narrowed.counts, ignored, conditional, identity }
     }
 
     /// The last value of a key.

@@ -117,17 +117,19 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
 }
 
 fn list(session: &Session) -> Result<i32, Failure> {
-    for entry in config::read(&session.repo)? {
-        if entry.key.starts_with("aynig.") && entry.key.ends_with(".commandsfrom") && entry.protected {
-            let place = entry.key.trim_start_matches("aynig.").trim_end_matches(".commandsfrom");
-            output::line(&format!(
-                "{} {}",
-                escape(entry.value.unwrap_or_default().as_bytes()),
-                escape(place.as_bytes())
-            ));
-        } else if entry.key == "aynig.commandsfrom" && entry.protected {
-            output::line(&format!("{} *", escape(entry.value.unwrap_or_default().as_bytes())));
-        }
+    let counts = |entry: &config::Entry| entry.protected && !entry.conditional;
+    for entry in config::read(&session.repo)?.into_iter().filter(counts) {
+        let place = match entry.key.strip_prefix("aynig.") {
+            // Of all repositories.
+            Some("commandsfrom") => "*",
+            Some(rest) => match rest.strip_suffix(".commandsfrom") {
+                Some(place) => place,
+                None => continue,
+            },
+            None => continue,
+        };
+        let value = entry.value.unwrap_or_default();
+        output::line(&format!("{} {}", escape(value.as_bytes()), escape(place.as_bytes())));
     }
     Ok(0)
 }

@@ -127,6 +127,12 @@ pub enum StoreError {
         /// What Git or the remote said, one line.
         message: String,
     },
+    /// A key of the configuration, or its value, is no text: what it says can't be told.
+    #[error("'{key}' in the configuration is not UTF-8")]
+    NotText {
+        /// The key, safe to show.
+        key: String,
+    },
     /// Something that the repository's own configuration names would be started, and nobody trusts that.
     #[error("not trusted: {what} would run")]
     Untrusted {

@@ -117,11 +117,11 @@ impl RepoGit {
         Ok(self.drivers.get_or_init(|| keys.collect()))
     }
 
-    /// `git config --list` with scopes, NUL-separated.
+    /// `git config --list` with scopes and files, NUL-separated.
     pub(super) fn config_list(&self, git_dir: &Path) -> Result<Vec<u8>, StoreError> {
         // What `git -c` was told is the point of this call.
         let command = self.git.at_liberty().plain(Some(git_dir)).said_by_caller();
-        command.verb("config").args(["--list", "--show-scope", "-z"]).ok()
+        command.verb("config").args(["--list", "--show-scope", "--show-origin", "-z"]).ok()
     }
 
     /// Writes one key of the account's own configuration; `None` removes it.

@@ -16,9 +16,9 @@ pub fn any(patterns: &[String], branch: &RefName) -> bool {
 }
 
 /// True where a glob matches a path, `*` crossing `/` as in `safe.directory`.
-pub fn path(pattern: &str, path: &[u8]) -> bool {
-    pattern.as_bytes() == path
-        || gix::glob::wildmatch(pattern.as_bytes().as_bstr(), path.as_bstr(), Mode::empty())
+pub fn path(pattern: impl AsRef<[u8]>, path: &[u8]) -> bool {
+    let pattern = pattern.as_ref();
+    pattern == path || gix::glob::wildmatch(pattern.as_bstr(), path.as_bstr(), Mode::empty())
 }
 
 /// True where a value names a variable: each is one name or pattern, or several with blanks or commas between.

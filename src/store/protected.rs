@@ -2,11 +2,12 @@
 //! repository lies, and from nothing else.
 //!
 //! Nothing that the repository's own configuration says reaches this: not `core.worktree`, not `core.bare`, no
-//! include. A repository is named by its Git directory, as the file system has it, and by the working tree whose
+//! include; nor which of the account's files its branch or its remotes have Git read. A repository is named by its Git directory, as the file system has it, and by the working tree whose
 //! `.git` leads there. `Site::find(..)` once, then [`Site::narrow`] on every reading. Implements K33.
 
 use super::config::Entry;
 use super::{pattern, read_plain};
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,9 @@ pub struct Narrowed {
     pub counts: Vec<(String, Option<String>)>,
     /// Whole keys of the repository's own configuration that do not count.
     pub ignored: Vec<String>,
+    /// Whole keys that count only where the repository is on some branch or has some remote. What may run can't hang
+    /// on that, whichever way: where there is one, nothing may.
+    pub conditional: Vec<String>,
 }
 
 impl Site {
@@ -62,11 +66,13 @@ impl Site {
     }
 
     /// True where a key for this place (a path or a glob) is for this repository.
-    pub fn is_meant_by(&self, place: &str) -> bool {
-        let place = if place.len() > 1 { place.trim_end_matches('/') } else { place };
+    pub fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
+        let place = place.as_ref();
+        let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
+        let place = &place[..cut.min(place.len())];
         self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes())) || {
             // A working tree that nobody stands in.
-            let dir = Path::new(place);
+            let dir = Path::new(OsStr::from_bytes(place));
             let is_whole = || std::fs::canonicalize(dir).is_ok_and(|whole| whole == *dir);
             dir.is_absolute() && leads_to(dir, &self.common_dir) && is_whole()
         }
@@ -87,9 +93,14 @@ impl Site {
             }
             if is_protected(&short) && !entry.protected {
                 narrowed.ignored.push(entry.key.clone());
+            } else if is_protected(&short) && entry.conditional {
+                narrowed.conditional.push(entry.key.clone());
             } else {
                 narrowed.counts.push((short, entry.value.clone()));
             }
+        }
+        if !narrowed.conditional.is_empty() {
+            narrowed.counts.push(("commandsfrom".to_owned(), Some("none".to_owned())));
         }
         narrowed
     }
@@ -102,7 +113,7 @@ pub fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
         return false;
     }
     let site = Site::find(git_dir, git_dir, git_dir);
-    let mut said = all.iter().filter(|entry| entry.protected).filter(|entry| {
+    let mut said = all.iter().filter(|entry| entry.protected && !entry.conditional).filter(|entry| {
         let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
         match rest.rsplit_once('.') {
             Some((place, short)) => short == "commandsfrom" && site.is_meant_by(place),

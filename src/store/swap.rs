@@ -177,6 +177,7 @@ fn refused_before_moving(error: &StoreError) -> bool {
         | StoreError::RefusedName { .. }
         | StoreError::RefusedCommit { .. }
         | StoreError::Unsupported { .. }
+        | StoreError::NotText { .. }
         | StoreError::Untrusted { .. } => true,
         StoreError::Moved { .. }
         | StoreError::Object { .. }

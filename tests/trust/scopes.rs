@@ -201,3 +201,114 @@ fn trust_is_listed_and_revoked() {
     assert!(said.err.contains("still"), "{}", said.err);
     world.aynig(&dir, &["trust", "--ref", "a..b"]).expect(129);
 }
+
+/// K33, S25: the account includes a file where the repository is on some branch, or has some remote. The repository
+/// says then whether it holds: nothing may run by it, nor without what it asks for. Where the Git directory is, the
+/// file system says. Git itself takes no `safe.directory` from any of them.
+#[test]
+fn s25_what_the_repository_has_git_include_decides_nothing_about_what_may_run() {
+    for git in gits() {
+        let world = World::new(&git);
+        let dir = asked(&world);
+        world.git(&dir, &["remote", "add", "far", "https://example.com/far"]);
+        let config = world.home().join(".gitconfig");
+        let clean = std::fs::read_to_string(&config).unwrap();
+        let (one, two) = (world.home().join("one"), world.home().join("two"));
+        let by_place = format!("includeIf \"gitdir:{}/\"", world.root().display());
+        let on = "includeIf \"onbranch:main\"";
+        let has = "includeIf \"hasconfig:remote.*.url:https://example.com/**\"";
+        let trust = "[aynig]\n\tcommandsFrom = main\n";
+        // (what the account says itself, how `one` is included, what is in it and in `two`, whether it runs)
+        let cases = [
+            ("", "include", trust, "", true),
+            ("", &*by_place, trust, "", true),
+            ("", on, trust, "", false),
+            ("", has, trust, "", false),
+            ("", on, "[include]\n\tpath = two\n", trust, false),
+            ("", "include", "[includeIf \"onbranch:main\"]\n\tpath = two\n", trust, false),
+            (
+                "",
+                "include",
+                "[includeIf \"onbranch:main\"]\n\tpath = two\n[aynig]\n\tcommandsFrom = main\n",
+                "",
+                true,
+            ),
+            (trust, on, "[aynig]\n\texec = env\n", "", false),
+            (trust, has, "[aynig]\n\tbranches = work\n", "", false),
+            (trust, on, "[aynig]\n\tjobs = 2\n", "", true),
+            // What does not hold says nothing, and what is behind it does.
+            ("", "includeIf \"onbranch:other\"", "", "", false),
+            (trust, "includeIf \"onbranch:other\"", trust, "", true),
+        ];
+        for (n, (own, how, first, second, runs)) in cases.iter().enumerate() {
+            let branch = format!("b{n}");
+            let before = format!("{clean}\n[{how}]\n\tpath = {}\n{own}", one.display());
+            let after = format!("{clean}\n{own}[{how}]\n\tpath = {}\n[core]\n\tx = y\n", one.display());
+            std::fs::write(&one, first).unwrap();
+            std::fs::write(&two, second).unwrap();
+            for text in [before, after] {
+                std::fs::write(&config, &text).unwrap();
+                let mut told = world.command("git-aynig", &dir);
+                let by_git = text.contains("x = y");
+                if by_git {
+                    told.env("GIT_CONFIG_PARAMETERS", "'aynig.hops'='1'");
+                }
+                world.aynig(&dir, &["set-state", "build", "-b", &branch]).expect(0);
+                let said = Said::from(told.args(["tick", &branch]).output().unwrap());
+                let what = format!("{text}{first}{second}: {}{}", said.out, said.err);
+                assert_eq!(said.out.contains("build -> review"), *runs, "{what}");
+                assert_eq!(said.code, if *runs { 0 } else { 2 }, "{what}");
+                let told = said.err.contains("only for this branch or remote");
+                assert_eq!(told, !runs && how != &"includeIf \"onbranch:other\"", "{what}");
+                let listed = world.aynig(&dir, &["trust", "--list"]).expect(0).out;
+                let trusts = *runs || own == &trust;
+                assert_eq!(listed.contains("main *"), trusts, "{what}: {listed}");
+                let doctor = world.aynig(&dir, &["doctor"]).out;
+                assert_eq!(doctor.contains("only for this branch or remote"), told, "{what}: {doctor}");
+            }
+        }
+    }
+}
+
+/// K33: what is no text is refused by name where it would count, and is nothing elsewhere: read as something else,
+/// or left out, it could be what keeps commands in
+#[test]
+fn configuration_that_is_no_text_is_refused_by_name() {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    for by_git in [false, true] {
+        let mut world = World::any();
+        if by_git {
+            world.set("GIT_CONFIG_PARAMETERS", "'aynig.hops'='1'");
+        }
+        let plain = asked(&world);
+        let odd = world.init(std::ffi::OsString::from_vec(b"od\xffd".to_vec()));
+        Place::new(&world, &odd).seed();
+        world.aynig(&odd, &["set-state", "build", "-b", "work"]).expect(0);
+        let config = world.home().join(".gitconfig");
+        let clean = [&*std::fs::read(&config).unwrap(), b"[aynig]\n\tcommandsFrom = main\n"].concat();
+        let own = [b"[aynig \"", odd.join(".git").as_os_str().as_bytes(), b"\"]\n\texec = env\n"].concat();
+        let others = b"[aynig \"/nowhere\"]\n\texec = \xff\n[user]\n\tsigningKey = \xff\n".to_vec();
+        // (what is said, of which repository, what the refusal names)
+        let cases: [(&[u8], _, Option<&str>); 6] = [
+            (&own, &odd, Some("od\\xffd/.git.exec' in the configuration is not UTF-8")),
+            (&own, &plain, None),
+            (&others, &plain, None),
+            (
+                b"[aynig]\n\texec = /opt/caf\xe9\n",
+                &plain,
+                Some("'aynig.exec' in the configuration is not UTF-8"),
+            ),
+            (b"[aynig]\n\tjobs = \xff\n", &plain, Some("'aynig.jobs' in the configuration is not UTF-8")),
+            (b"[user]\n\tname = Jos\xe9\n", &plain, Some("'user.name' in the configuration is not UTF-8")),
+        ];
+        for (said, dir, refused) in cases {
+            std::fs::write(&config, [&*clean, said].concat()).unwrap();
+            let told = world.aynig(dir, &["tick", "--dry-run"]);
+            let what = format!("{}, by git: {by_git}: {}{}", said.escape_ascii(), told.out, told.err);
+            match refused {
+                Some(words) => assert!(told.code == 128 && told.err.contains(words), "{what}"),
+                None => assert_eq!(told.code, 0, "{what}"),
+            }
+        }
+    }
+}
