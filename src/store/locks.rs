@@ -378,6 +378,11 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|m| (m.dev(), m.ino()))
 }
 
+/// Since when a lock is there.
+pub fn age(path: &Path) -> Duration {
+    age_of(path)
+}
+
 pub(super) fn age_of(path: &Path) -> Duration {
     let changed = fs::symlink_metadata(path).and_then(|m| m.modified()).ok();
     changed.and_then(|t| SystemTime::now().duration_since(t).ok()).unwrap_or_default()

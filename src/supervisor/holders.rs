@@ -3,7 +3,8 @@
 //! A guardian is known by what it is and has, not by a number that somebody noted: its command line, and the very
 //! lock file open. It is woken first, and then ends its run itself, as it does whenever its runner is gone. One
 //! that is stopped again and again is killed after all that is below it, while it still keeps that together.
-//! Only where there is a `/proc`. Implements K14, K17.
+//! Beside that: which processes of a program may be at work in a folder. Only where there is a `/proc`.
+//! Implements K14, K17, K43.
 
 use super::guardian::kill::{is_stopped, parse_stat, signal_groups};
 use super::guardian::options::ROLE;
@@ -35,6 +36,44 @@ fn has_open(pid: u32, device: u64, inode: u64) -> bool {
     files
         .filter_map(|file| std::fs::metadata(file.path()).ok())
         .any(|m| (m.dev(), m.ino()) == (device, inode))
+}
+
+/// Processes of a program, as far as this account can see them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct AtWork {
+    /// They stand in the folder, or were told its name.
+    pub seen: Vec<u32>,
+    /// Of other accounts: nobody here can say where they are at work.
+    pub hidden: Vec<u32>,
+}
+
+/// Who may be at work in a folder, of the processes whose name begins so; `None` where there is no telling.
+pub fn at_work(name: &str, folder: &Path) -> Option<AtWork> {
+    let mut found = AtWork::default();
+    let told = folder.as_os_str().as_encoded_bytes();
+    let us = [std::process::id(), std::os::unix::process::parent_id()];
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if us.contains(&pid) {
+            continue;
+        }
+        let of = |file: &str| std::fs::read(entry.path().join(file));
+        let state = super::guardian::kill::state(&of("stat").unwrap_or_default());
+        if !of("comm").is_ok_and(|comm| comm.starts_with(name.as_bytes())) || state == Some(b'Z') {
+            continue;
+        }
+        let is_told = |file| of(file).is_ok_and(|text| text.windows(told.len()).any(|part| part == told));
+        match std::fs::read_link(entry.path().join("cwd")) {
+            Ok(at) if at.starts_with(folder) || is_told("cmdline") || is_told("environ") => {
+                found.seen.push(pid);
+            }
+            Ok(_) => {}
+            // It has ended meanwhile.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(_) => found.hidden.push(pid),
+        }
+    }
+    Some(found)
 }
 
 /// Wakes the stopped ones among them; false where there is none.

@@ -89,6 +89,47 @@ fn a_server_that_syncs_no_pushes_is_warned_of() {
     }
 }
 
+/// K43: what keeps pushes out of a remote on this machine is named, and whose it may be while somebody is there.
+#[test]
+fn a_lock_in_a_remote_is_named_with_what_removes_it() {
+    let net = crate::support::net::Net::new(&[]);
+    let a = net.machine("a");
+    a.git(&["config", "aynig.remote", "origin"]);
+    let origin = std::fs::canonicalize(net.origin()).unwrap();
+    let ask = || crate::support::life::done(a.aynig(&["doctor"]).output().unwrap()).stdout;
+    let lock = origin.join("refs/heads/work.lock");
+    std::fs::write(&lock, "").unwrap();
+    assert!(!ask().contains("work.lock"), "it may be of a push that goes on");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    std::fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
+    // Somebody is at work there.
+    let mut git = net.life.repo.command("git");
+    git.current_dir(&origin).args(["cat-file", "--batch"]).stdin(std::process::Stdio::piped());
+    let mut git = git.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let remove = format!("rm '{}'", lock.display());
+    let said = crate::support::life::eventually("it is seen", || {
+        Some(ask()).filter(|said| said.contains(&format!("(process {})", git.id())))
+    });
+    assert!(said.contains("perhaps by a git that is at work there"), "{said}");
+    assert!(said.contains(&format!("hint: if no git process is at work: {remove}")), "{said}");
+    git.kill().unwrap();
+    git.wait().unwrap();
+    let said = ask();
+    assert!(said.contains("keeps pushes out; it was left by a process that is gone"), "{said}");
+    assert!(said.contains(&format!("hint: {remove}\n")), "{said}");
+    net.life.repo.command("sh").args(["-c", &remove]).output().unwrap();
+    assert!(!lock.exists() && !ask().contains("work.lock"));
+    // A runner of that repository removes its own.
+    let twin = origin.join("aynig/locks/twin");
+    std::fs::create_dir_all(twin.parent().unwrap()).unwrap();
+    std::fs::write(&twin, "").unwrap();
+    std::fs::hard_link(&twin, &lock).unwrap();
+    let said = ask();
+    let gc = format!("git -C '{}' aynig gc", origin.display());
+    assert!(said.contains("was left by a runner of that repository") && said.contains(&gc), "{said}");
+    assert!(lock.exists(), "doctor removes nothing");
+}
+
 /// K43: a lock of ours is no one else's, whoever of us left it.
 #[test]
 fn the_lock_of_a_killed_child_is_told_from_others() {

@@ -7,6 +7,7 @@
 mod branches;
 mod commands;
 mod durability;
+mod far_locks;
 mod history;
 mod hooks;
 mod places;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A foreign ref lock this old was probably left behind.
-const LOCK_OLD: Duration = Duration::from_secs(10);
+pub(super) const LOCK_OLD: Duration = Duration::from_secs(10);
 /// Less free space than this stops a tick sooner or later; less than ten times of it is worth saying.
 const FREE_MIN: u64 = 50 << 20;
 /// The same for files that may still be made.

@@ -33,7 +33,9 @@ impl Runner<'_> {
         };
         let home = self.repo.main_dir.as_ref().unwrap_or(&self.repo.common_dir);
         if let Some(path) = self.repo.push_path(remote) {
-            found.extend(self.unsynced_pushes(&home.join(path)));
+            let path = home.join(path);
+            found.extend(self.unsynced_pushes(&path));
+            self.check_far_locks(&path, found)?;
         }
         let at = format!("'{shown}' is at {}", shown_url(&url));
         if self.settings.commands_from == CommandsFrom::Nowhere {

@@ -1,0 +1,107 @@
+//! Locks in a remote that is a path of this machine: nobody removes them but who runs that repository.
+//!
+//! What a killed `git receive-pack` left makes every push fail there. It is named with the command that removes it
+//! where nobody can be seen any more whose it may be; else with who that is. Implements K43.
+
+use super::Level::{Error, Warning};
+use super::places::LOCK_OLD;
+use super::{Finding, Findings, quoted, shown};
+use crate::runner::{Runner, RunnerError};
+use crate::store::locks::{self, FoundLock};
+use crate::supervisor::holders::{self, AtWork};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Of refs that are no files, and of what a shallow push changes.
+const OTHERS: [&str; 2] = ["reftable/tables.list.lock", "shallow.lock"];
+/// Most bytes of a file that says where a Git directory is.
+const POINTER_MAX: u64 = 16 << 10;
+
+impl Runner<'_> {
+    /// Looks at the locks of the repository at this path, as `git receive-pack` would find it.
+    pub(super) fn check_far_locks(&self, at: &Path, found: &mut Findings) -> Result<(), RunnerError> {
+        let Some(dir) = git_dir_at(at).and_then(|dir| std::fs::canonicalize(dir).ok()) else { return Ok(()) };
+        // Of our own its own check tells.
+        if dir == self.repo.common_dir {
+            return Ok(());
+        }
+        let mut all = locks::list_locks(&dir)?;
+        let others = OTHERS.iter().map(|name| dir.join(name)).filter(|path| path.symlink_metadata().is_ok());
+        all.extend(others.map(|path| FoundLock { age: locks::age(&path), ours: false, stale: false, path }));
+        let mut whose = None;
+        for lock in all {
+            let (path, age) = (shown(&lock.path), lock.age.as_secs());
+            if lock.stale {
+                let text = format!("'{path}' was left by a runner of that repository that was killed");
+                let hint = format!("git -C {} aynig gc", quoted(&dir));
+                found.push(Finding::new(Warning, "locks", text).hint(hint));
+            } else if !lock.ours && lock.age >= LOCK_OLD {
+                let remove = format!("rm {}", quoted(&lock.path));
+                let (whose, hint) = match whose.get_or_insert_with(|| whose_may_it_be(&dir)) {
+                    None => ("by a process that is gone".to_owned(), remove),
+                    Some(whose) => (whose.clone(), format!("if no git process is at work: {remove}")),
+                };
+                let text = format!("'{path}' keeps pushes out; it was left {whose} (age {age}s)");
+                found.push(Finding::new(Error, "locks", text).hint(hint));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whose a lock in this Git directory may be; nobody's, where nobody is at work there.
+fn whose_may_it_be(dir: &Path) -> Option<String> {
+    let list = |pids: &[u32]| pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let top = dir.parent().filter(|_| dir.ends_with(".git")).unwrap_or(dir);
+    if is_shared_by_machines(dir) {
+        return Some("perhaps by a git process on another machine".to_owned());
+    }
+    let Some(AtWork { seen, hidden }) = holders::at_work("git", top) else {
+        return Some("perhaps by a git process that lives".to_owned());
+    };
+    match (&*seen, &*hidden) {
+        ([], []) => None,
+        ([], hidden) => Some(format!("perhaps by a git of another account (process {})", list(hidden))),
+        (seen, _) => Some(format!("perhaps by a git that is at work there (process {})", list(seen))),
+    }
+}
+
+/// True on a file system that other machines may use too: their processes are not seen here.
+#[cfg(target_os = "linux")]
+fn is_shared_by_machines(dir: &Path) -> bool {
+    use nix::sys::statfs::{FUSE_SUPER_MAGIC, FsType, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, statfs};
+    // Those of cifs, smb2, ceph and 9p have no names there.
+    let others = [0xff53_4d42_u32, 0xfe53_4d42, 0x00c3_6400, 0x0102_1997];
+    let known = [NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, FUSE_SUPER_MAGIC];
+    statfs(dir).map_or(true, |stat| {
+        let FsType(magic) = stat.filesystem_type();
+        known.contains(&stat.filesystem_type()) || others.contains(&(magic as u32))
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_shared_by_machines(_dir: &Path) -> bool {
+    true
+}
+
+/// The Git directory that a push to this path comes to, by Git's order of looking.
+fn git_dir_at(path: &Path) -> Option<PathBuf> {
+    ["/.git", "", ".git/.git", ".git"].into_iter().find_map(|suffix| {
+        let mut dir = path.as_os_str().to_owned();
+        dir.push(suffix);
+        let dir = PathBuf::from(dir);
+        let dir = pointed_to(&dir).unwrap_or(dir);
+        let has = |name: &str| dir.join(name).symlink_metadata().is_ok();
+        (has("HEAD") && has("objects") && has("refs")).then_some(dir)
+    })
+}
+
+/// Where a `.git` file leads.
+fn pointed_to(file: &Path) -> Option<PathBuf> {
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return None;
+    }
+    let mut said = String::new();
+    std::fs::File::open(file).ok()?.take(POINTER_MAX).read_to_string(&mut said).ok()?;
+    Some(file.parent()?.join(said.strip_prefix("gitdir: ")?.trim_end()))
+}
