@@ -53,7 +53,9 @@ pub fn at_work(name: &str, folder: &Path) -> Option<AtWork> {
     let told = folder.as_os_str().as_encoded_bytes();
     let us = [std::process::id(), std::os::unix::process::parent_id()];
     for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         if us.contains(&pid) {
             continue;
         }
