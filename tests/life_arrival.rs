@@ -131,12 +131,68 @@ fn who_comes_late_and_cannot_follow_commits_nothing_over_the_outcome() {
     assert_eq!(life.show("work", "file"), "one\nmore");
 }
 
-/// K28: a runner that is killed between its checkout and the move of the branch; the next verb puts it back
+/// K28: what is in the way of the index itself, once all files are there, is told as well; the note stays till then.
 #[test]
-fn what_a_killed_runner_brought_without_moving_the_branch_is_put_back() {
+fn an_index_that_cannot_take_its_place_is_told_and_put_back_by_the_next_verb() {
     let life = checked_out(DONE);
-    // The first child after the checkout looks at the working trees: the index is there, the branch has not moved.
-    let (real, tree) = (which::which("git").unwrap(), life.rev("work^{tree}"));
+    // A file can't be renamed over a folder.
+    let (index, aside) = (life.path(".git/index"), life.path(".git/index.aside"));
+    let away = format!(
+        "\"$real\" \"$@\"; mv '{0}' '{1}'; mkdir '{0}'; : >'{2}'; exit 0;",
+        index.display(),
+        aside.display(),
+        life.shared().join("mended").display(),
+    );
+    let done = ticked(&life, &failing_git(&life, &away)).expect(1);
+    let body = life.body("work");
+    assert!(done.json()["result"].as_str() == Some("stalled") && life.state("work") == "stalled", "{done:?}");
+    assert!(body.contains("Is a directory") && body.contains("git aynig status"), "{body}");
+    assert_eq!(life.read("file"), "one\nmore\n");
+    assert!(life.run(&["doctor"]).stdout.contains("does not yet have what"));
+    fs::remove_dir(&index).unwrap();
+    fs::rename(&aside, &index).unwrap();
+    life.run(&["status"]).expect(0);
+    assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\n".into(), String::new()));
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\nmore\n".into(), String::new()));
+}
+
+/// K28, K43: a `retry` that is killed around its swap; the next one lands the outcome, or finds it landed.
+#[test]
+fn a_retry_that_was_killed_is_finished_by_the_next() {
+    for swapped in [false, true] {
+        let life = checked_out(DONE);
+        life.write("file", "mine\n");
+        life.tick(&["work"]).expect(1);
+        life.git(&["checkout", "-q", "--", "file"]);
+        let mut retry = life.aynig(&["retry", "work"]);
+        let killed = retry.env("PATH", killing_git(&life)).status().unwrap();
+        assert_eq!((killed.code(), life.state("work").as_str()), (None, "stalled"));
+        let mut notes = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().flatten();
+        let note = fs::read(notes.next().unwrap().path()).unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&note).unwrap();
+        assert!(life.path(".git/index.lock").exists() && life.read("file") == "one\nmore\n");
+        if swapped {
+            // As it is right after the branch has moved.
+            let id = |key: &str| note[key].as_str().unwrap().to_owned();
+            life.git(&["update-ref", "refs/heads/work", &id("new"), &id("old")]);
+        }
+        let again = support::life::eventually("the git that was killed with it is gone", || {
+            let again = life.run(&["retry", "work"]);
+            (!life.path(".git/index.lock").exists()).then_some(again)
+        });
+        assert_eq!(again.code, Some(if swapped { 128 } else { 0 }), "{again:?}");
+        assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{swapped}");
+        assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0);
+        life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+        assert_eq!(life.show("work", "file"), "one\nmore");
+    }
+}
+
+/// A `git` that kills its runner once it has changed a working tree.
+fn killing_git(life: &Life) -> OsString {
+    let real = which::which("git").unwrap();
     let folder = life.shared().join("bin");
     fs::create_dir_all(&folder).unwrap();
     let text = format!(
@@ -146,7 +202,15 @@ fn what_a_killed_runner_brought_without_moving_the_branch_is_put_back() {
     fs::write(folder.join("git"), text).unwrap();
     fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap();
+    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+/// K28: a runner that is killed between its checkout and the move of the branch; the next verb puts it back
+#[test]
+fn what_a_killed_runner_brought_without_moving_the_branch_is_put_back() {
+    let life = checked_out(DONE);
+    // The first child after the checkout looks at the working trees: the index is there, the branch has not moved.
+    let (path, tree) = (killing_git(&life), life.rev("work^{tree}"));
     assert_eq!(ticked(&life, &path).code, None);
     assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("working", "one\nmore\n"));
     assert!(life.path(".git/index.lock").exists());
