@@ -154,7 +154,10 @@ fn an_index_that_cannot_take_its_place_is_told_and_put_back_by_the_next_verb() {
     life.run(&["status"]).expect(0);
     assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\n".into(), String::new()));
     life.run(&["retry", "work"]).expect(0);
-    assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\nmore\n".into(), String::new()));
+    assert_eq!(
+        (life.read("file"), life.git(&["status", "--porcelain"])),
+        ("one\nmore\n".into(), String::new())
+    );
 }
 
 /// K28, K43: a `retry` that is killed around its swap; the next one lands the outcome, or finds it landed.
