@@ -228,7 +228,7 @@ pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
             output::note("aynig.hooks is off now: what waits is left to the next tick");
             return Ok(code);
         }
-        session.repo.ended_by(interrupt.insistence());
+        session.repo.ended_by(interrupt.force_stop());
         for arg in std::mem::take(&mut more) {
             names.push(session.branch(arg)?);
         }
@@ -275,7 +275,7 @@ pub fn is_rebasing(git_dir: &Path) -> bool {
 /// for. Branches that wait for one go on in the background.
 pub fn stream(session: &mut Session, branches: Vec<RefName>, run_ids: &[String]) -> Result<i32, Failure> {
     let interrupt = Interrupt::by_signals()?;
-    session.repo.ended_by(interrupt.insistence());
+    session.repo.ended_by(interrupt.force_stop());
     let session = &*session;
     let mut settings = session.settings(&Flags { jobs: jobs(session), tee: true, ..Flags::here() })?;
     session.require_trust(&settings)?;

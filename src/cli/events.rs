@@ -54,7 +54,7 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
             (left, any) = (left - 1, true);
             let Some(event) = &tip.event else { return true };
             let shown = match args.json {
-                true => lines.offer_json(&Told::of(&branch, &tip, event)),
+                true => lines.offer_json(&EventLine::of(&branch, &tip, event)),
                 false => lines.offer(&line(&tip, event)),
             };
             shown && left > 0
@@ -105,7 +105,7 @@ fn follow(runner: &Runner<'_>, branch: &RefName, head: ObjectId, args: &Events) 
 fn show(branch: &RefName, tip: &Tip, as_json: bool) -> bool {
     tip.event.as_ref().is_none_or(|event| {
         output::offer(&match as_json {
-            true => output::json(&Told::of(branch, tip, event)),
+            true => output::json(&EventLine::of(branch, tip, event)),
             false => line(tip, event),
         })
     })
@@ -158,7 +158,7 @@ fn line(tip: &Tip, event: &Event) -> String {
 
 /// An event as programs read it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct EventLine<'a> {
     schema: &'static str,
     branch: Cow<'a, str>,
     commit: Shown<ObjectId>,
@@ -196,7 +196,7 @@ fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S
     serializer.collect_seq(trailers.iter().map(pair))
 }
 
-impl<'a> Told<'a> {
+impl<'a> EventLine<'a> {
     fn of(branch: &'a RefName, tip: &'a Tip, event: &'a Event) -> Self {
         Self {
             schema: EVENTS_SCHEMA,

@@ -7,7 +7,7 @@ use super::args::Logs;
 use super::fail::Failure;
 use super::hints::{self, Addressed};
 use super::mend;
-use super::output::{self, Tame};
+use super::output::{self, StreamEscaper};
 use super::session::{Global, Session};
 use super::settings::Flags;
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
@@ -212,7 +212,7 @@ fn find(
 fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Result<i32, Failure> {
     let failed = |e: std::io::Error| Failure::fatal(format!("cannot read '{}': {e}", path.display()));
     let mut file = logs::open(path).map_err(|error| Failure::fatal(with_causes(&error)))?;
-    let mut shown = Shown { terminal: std::io::stdout().is_terminal(), tame: Tame::default() };
+    let mut shown = Shown { terminal: std::io::stdout().is_terminal(), tame: StreamEscaper::default() };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         // Asked first: what was written before the run ended is read after.
@@ -240,7 +240,7 @@ fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Res
 /// Where bytes go: as they are, or escaped for a terminal.
 struct Shown {
     terminal: bool,
-    tame: Tame,
+    tame: StreamEscaper,
 }
 
 impl Shown {

@@ -1,6 +1,6 @@
 //! What is shown while commands run: a line on a terminal, or their output where it was asked for.
 
-use super::output::{self, Tame};
+use super::output::{self, StreamEscaper};
 use crate::protocol::text::escape;
 use crate::runner::{Observer, Progress};
 use crate::store::RefName;
@@ -18,7 +18,7 @@ pub struct Display {
     notes: bool,
     running: Mutex<BTreeMap<String, Instant>>,
     /// What commands print on stdout and stderr, where that goes to a terminal.
-    tame: [Option<Mutex<Tame>>; 2],
+    tame: [Option<Mutex<StreamEscaper>>; 2],
     /// Where several commands print at once: the line that each is in the middle of, by branch and stream.
     begun: Option<Mutex<Begun>>,
     /// Where each of them stands in a line, where every line of a command's own has a mark.

@@ -1,6 +1,6 @@
 //! Writing to the two standard streams; a reader that went away is no failure.
 //!
-//! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`Tame`]). Implements K36.
+//! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`StreamEscaper`]). Implements K36.
 
 use super::reader;
 use crate::protocol::text::{escape_block, steers};
@@ -49,12 +49,12 @@ impl<T: Display> Serialize for Shown<T> {
 
 /// Bytes in pieces, escaped without harm to characters that two pieces share.
 #[derive(Default)]
-pub struct Tame {
+pub struct StreamEscaper {
     /// The beginning of a character that is not all there yet.
     rest: Vec<u8>,
 }
 
-impl Tame {
+impl StreamEscaper {
     /// What can be shown so far.
     pub fn take(&mut self, bytes: &[u8]) -> String {
         self.rest.extend_from_slice(bytes);

@@ -61,7 +61,7 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let now = runner.clock.now();
     if args.json {
         let mut lines = output::Lines::begin();
-        surveyed.branches.iter().all(|s| lines.offer_json(&Told::of(s, &settings, now)));
+        surveyed.branches.iter().all(|s| lines.offer_json(&StatusLine::of(s, &settings, now)));
     } else if args.porcelain {
         let mut lines = output::Lines::begin();
         surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, now)));
@@ -311,7 +311,7 @@ fn porcelain(status: &BranchStatus, now: i64) -> String {
 
 /// A branch's status as programs read it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct StatusLine<'a> {
     schema: &'static str,
     branch: Cow<'a, str>,
     commit: Shown<ObjectId>,
@@ -337,7 +337,7 @@ struct Told<'a> {
     busy: Option<Shown<Busy>>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> StatusLine<'a> {
     fn of(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
         let event = status.tip.event.as_ref();
         let text = |key| event.and_then(|e| e.text(key));

@@ -81,7 +81,7 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     }
     let (settings, selection) = prepare(&mut session, global, &args.ticking)?;
     let interrupt = Interrupt::by_signals()?;
-    session.repo.ended_by(interrupt.insistence());
+    session.repo.ended_by(interrupt.force_stop());
     let calling = calling(global, &session, &settings, selection, &interrupt, &args.ticking);
     match calling.pass(args.chain) {
         Ok(pass) => Ok(signal_code(&calling, pass.code)),
@@ -119,7 +119,7 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
             false => prepare(&mut session, global, &args.ticking)?,
             true => again(&session, &args.ticking)?,
         };
-        session.repo.ended_by(interrupt.insistence());
+        session.repo.ended_by(interrupt.force_stop());
         let calling = calling(global, &session, &settings, selection, &interrupt, &args.ticking);
         let code = passes(&calling, every.is_some())?;
         let Some(every) = every.filter(|_| interrupt.signal().is_none()) else {

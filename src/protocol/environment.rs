@@ -295,7 +295,7 @@ pub fn variable_name(key: &str) -> String {
 
 /// What trailers and body become.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TrailerVariables {
     /// Name and value, in the order of names.
     pub variables: BTreeMap<String, Vec<u8>>,
     /// Trailers that made no bare variable because the name is reserved, exists, or was not let through.
@@ -306,8 +306,12 @@ pub struct Told {
 
 /// The variables of a trigger's trailers and body (K15). `wanted` says which names besides [`is_own`] may become
 /// bare variables, `exists` whether the command's environment has a variable of that name already.
-pub fn tell(trigger: &Message, wanted: &dyn Fn(&str) -> bool, exists: &dyn Fn(&str) -> bool) -> Told {
-    let mut told = Told::default();
+pub fn trailer_variables(
+    trigger: &Message,
+    wanted: &dyn Fn(&str) -> bool,
+    exists: &dyn Fn(&str) -> bool,
+) -> TrailerVariables {
+    let mut told = TrailerVariables::default();
     let mut by_name: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
     for trailer in &trigger.trailers {
         by_name.entry(variable_name(&trailer.key)).or_default().push(&trailer.value);

@@ -99,7 +99,7 @@ impl Runner<'_> {
     /// Looks for the command of a state in this `.aynig` tree. One that can't be started here is not usable:
     /// that is known before a claim, and costs the branch nothing.
     pub(super) fn lookup_in(&self, tree: ObjectId, state: &StateName) -> Result<Lookup, StoreError> {
-        let found = command_tree::lookup(&*self.store, tree, self.settings.whose(), state)?;
+        let found = command_tree::lookup(&*self.store, tree, self.settings.role_filter(), state)?;
         let Lookup::Found(command) = &found else { return Ok(found) };
         let why = self.unfit(&command.path, command.file).filter(|why| why.is_certain());
         // What it is started with may start it otherwise, or elsewhere.
@@ -133,7 +133,8 @@ impl Runner<'_> {
         let path = format!("command/{state}");
         if let CommandsFrom::Ref(_) = &self.settings.commands_from
             && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
-            && command_tree::lookup(&*self.store, tree, self.settings.whose(), state)? != Lookup::Missing
+            && command_tree::lookup(&*self.store, tree, self.settings.role_filter(), state)?
+                != Lookup::Missing
         {
             return Ok(Some(Note::NotInRef(path, self.home())));
         }

@@ -102,7 +102,7 @@ pub struct Settings {
 
 impl Settings {
     /// The role, and which commands it makes this runner take.
-    pub fn whose(&self) -> Option<(&RoleName, RoleUse)> {
+    pub fn role_filter(&self) -> Option<(&RoleName, RoleUse)> {
         self.role.as_ref().map(|role| (role, self.role_use))
     }
 

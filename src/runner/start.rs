@@ -56,7 +56,8 @@ impl ActiveRun<'_> {
                 named(name) || named(&key)
             }
         };
-        let told = environment::tell(&trigger, &wanted, &|name| env.contains_key(OsStr::new(name)));
+        let told =
+            environment::trailer_variables(&trigger, &wanted, &|name| env.contains_key(OsStr::new(name)));
         if !told.left_out.is_empty() {
             self.report.notes.push(Note::TrailersLeftOut(told.left_out));
         }

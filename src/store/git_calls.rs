@@ -7,7 +7,7 @@ use super::confined::of_signatures;
 use super::git_command::{Git, GitCommand, GitOutput};
 use super::{NewCommit, RefName, StoreError, commit};
 use crate::protocol::id::ObjectId;
-use crate::supervisor::interrupt::Insistence;
+use crate::supervisor::interrupt::ForceStop;
 use gix::bstr::BString;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -46,8 +46,8 @@ impl RepoGit {
         &self.git
     }
 
-    pub(super) fn ended_by(&mut self, insistence: Insistence) {
-        self.git.ended_by(insistence);
+    pub(super) fn ended_by(&mut self, force_stop: ForceStop) {
+        self.git.ended_by(force_stop);
     }
 
     pub(super) fn confine(&mut self) {

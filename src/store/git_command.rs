@@ -16,7 +16,7 @@ use super::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
-use crate::supervisor::interrupt::Insistence;
+use crate::supervisor::interrupt::ForceStop;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub struct Git {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
-    insistence: Insistence,
+    force_stop: ForceStop,
     /// Nobody trusts the repository: what its configuration names is not started.
     confined: Option<Arc<Confined>>,
 }
@@ -71,7 +71,7 @@ impl Git {
         let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
         // A git that was found there may need it to find its own parts.
         env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
-        Ok(Self { program, env, insistence: Insistence::default(), confined: None })
+        Ok(Self { program, env, force_stop: ForceStop::default(), confined: None })
     }
 
     /// Finds `git` in the environment of this process.
@@ -80,13 +80,13 @@ impl Git {
     }
 
     /// Has children end when somebody insists.
-    pub fn ended_by(&mut self, insistence: Insistence) {
-        self.insistence = insistence;
+    pub fn ended_by(&mut self, force_stop: ForceStop) {
+        self.force_stop = force_stop;
     }
 
     /// True once a signal asked this process to stop.
     pub(super) fn stopped(&self) -> bool {
-        self.insistence.stopped()
+        self.force_stop.stopped()
     }
 
     /// Has children start nothing that the repository's own configuration names, and fetch no missing object of a
@@ -141,7 +141,7 @@ impl Git {
     }
 
     fn child(&self, inner: Command, git_dir: Option<PathBuf>) -> GitCommand {
-        let insistence = self.insistence.clone();
+        let force_stop = self.force_stop.clone();
         let confined = self.confined.as_ref().map(|_| self.clone());
         // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
         GitCommand {
@@ -153,7 +153,7 @@ impl Git {
             stdin: Input::Null,
             own_group: true,
             alone: false,
-            insistence,
+            force_stop,
             deadline: None,
             only_asks: false,
             may_lock: None,
@@ -191,7 +191,7 @@ pub struct GitCommand {
     stdin: Input,
     own_group: bool,
     alone: bool,
-    insistence: Insistence,
+    force_stop: ForceStop,
     deadline: Option<Instant>,
     only_asks: bool,
     may_lock: Option<MayLock>,
@@ -392,7 +392,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     let program = PathBuf::from(command.inner.get_program());
     let stopped = || command.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
     let asked =
-        || command.insistence.asked() || command.only_asks && command.insistence.stopped() || stopped();
+        || command.force_stop.asked() || command.only_asks && command.force_stop.stopped() || stopped();
     let mut child = Bounded::new(command.inner);
     child.own_group = command.own_group;
     child.stdout = Output::Capture(usize::MAX);

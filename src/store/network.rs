@@ -9,7 +9,7 @@ use super::children::{self, MayLock};
 use super::git_calls::RepoGit;
 use super::git_command::{GitCommand, GitOutput};
 use super::porcelain::{Word, word};
-use super::turn::{Asked, Turn};
+use super::single_flight::{Flight, SingleFlight};
 use super::{Expected, RefName, RemoteFailure, StoreError};
 use crate::protocol::id::ObjectId;
 use std::collections::HashMap;
@@ -124,22 +124,22 @@ impl Remote {
     /// Fetches all branches, and forgets those that are gone. Of many who ask at once few do: a fetch that began
     /// after somebody asked answers him too.
     pub fn fetch_heads(&self) -> Result<(), StoreError> {
-        let asked = Asked::now(&self.git.common_dir, &self.name);
+        let asked = SingleFlight::join(&self.git.common_dir, &self.name);
         let heads = [format!("+refs/heads/*:{}*", self.tracking()).into()];
         let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
             let fetched = match asked.wait(&|| self.git.git.stopped()) {
-                Turn::Answered => return Ok(()),
-                Turn::Ours(mut turn) => {
-                    turn.begin();
-                    self.fetch(&heads, true, None).inspect(|()| turn.done())
+                Flight::Answered => return Ok(()),
+                Flight::Leads(mut lead) => {
+                    lead.begin();
+                    self.fetch(&heads, true, None).inspect(|()| lead.done())
                 }
-                Turn::Missed => self.fetch(&heads, true, None),
+                Flight::Alone => self.fetch(&heads, true, None),
             };
             if !matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. })) {
                 return fetched;
             }
-            // Somebody without a turn fetches too, and Git fails one of the two; or it is what a killed child
+            // A process without the lock fetches too, and Git fails one of the two; or it is what a killed child
             // of ours left, which can soon be removed.
             let swept = children::sweep(&self.git.common_dir);
             match pauses.next() {

@@ -12,7 +12,7 @@ use super::news::News;
 use super::protected::{Site, standing_in};
 use super::{RefName, Store, StoreError};
 use crate::protocol::id::ObjectId;
-use crate::supervisor::interrupt::Insistence;
+use crate::supervisor::interrupt::ForceStop;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -162,8 +162,8 @@ impl Repository {
     }
 
     /// Has `git` children end when somebody insists (K17).
-    pub fn ended_by(&mut self, insistence: Insistence) {
-        self.git.ended_by(insistence);
+    pub fn ended_by(&mut self, force_stop: ForceStop) {
+        self.git.ended_by(force_stop);
     }
 
     /// Opens refs and objects. `durable` decides whether what it reports survives power loss.

@@ -1,7 +1,7 @@
 //! Requests to stop, as something that any number of threads can wait for.
 //!
 //! SIGINT, SIGTERM and SIGHUP write one byte into a pipe that nobody reads: from then on every wait
-//! returns at once. The last steps of a run go on all the same; a second SIGINT ([`Insistence`]) ends what
+//! returns at once. The last steps of a run go on all the same; a second SIGINT ([`ForceStop`]) ends what
 //! they wait for. Implements K17 (the runner's own signals).
 
 use super::SupervisorError;
@@ -22,7 +22,7 @@ pub const SIGNALS: [i32; 3] =
 pub struct Interrupt {
     reader: PipeReader,
     signal: Arc<AtomicUsize>,
-    insistence: Insistence,
+    force_stop: ForceStop,
     _keep: Option<std::io::PipeWriter>,
 }
 
@@ -41,29 +41,29 @@ impl Interrupt {
             .map_err(|errno| SupervisorError::system("set pipe non-blocking")(errno.into()))?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGINT, ctrl_c)
             .map_err(SupervisorError::system("catch signals"))?;
-        let insistence = Insistence::counting(again, Arc::clone(&signal));
-        Ok(Self { reader, signal, insistence, _keep: Some(writer) })
+        let force_stop = ForceStop::counting(again, Arc::clone(&signal));
+        Ok(Self { reader, signal, force_stop, _keep: Some(writer) })
     }
 
     /// One that is never told.
     pub fn never() -> Result<Self, SupervisorError> {
         let (reader, writer) = pipe().map_err(SupervisorError::system("make pipe"))?;
-        Ok(Self { reader, signal: Arc::default(), insistence: Insistence::default(), _keep: Some(writer) })
+        Ok(Self { reader, signal: Arc::default(), force_stop: ForceStop::default(), _keep: Some(writer) })
     }
 
-    /// The signal that asked; `None` while nobody did.
+    /// The signal that asked; `None` while none came.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::SeqCst) as i32;
         if number != 0 {
-            // Whoever notices the first one begins the time in which it is the same one.
-            self.insistence.asked();
+            // The first look after a signal begins the time in which another one is the same key press.
+            self.force_stop.asked();
         }
         (number != 0).then_some(number)
     }
 
-    /// Whether somebody asks again.
-    pub fn insistence(&self) -> Insistence {
-        self.insistence.clone()
+    /// Whether a second SIGINT came.
+    pub fn force_stop(&self) -> ForceStop {
+        self.force_stop.clone()
     }
 
     /// Readable once a stop was asked for.
@@ -84,11 +84,11 @@ impl Interrupt {
     }
 }
 
-/// Whether SIGINT came twice: somebody at a terminal does not want to wait for what the first one let go on.
+/// Whether SIGINT came twice: the person at the terminal does not want to wait for what the first one let go on.
 /// Other signals do not count: a terminal that closes sends two of its own accord. Nor do two at once: one Ctrl-C
 /// comes from the terminal, and once more from the `git` that started us.
 #[derive(Debug, Clone, Default)]
-pub struct Insistence(Option<Arc<Counter>>);
+pub struct ForceStop(Option<Arc<Counter>>);
 
 #[derive(Debug)]
 struct Counter {
@@ -101,7 +101,7 @@ struct Counter {
 /// Two presses of a key are further apart.
 const ONE_PRESS: Duration = Duration::from_millis(150);
 
-impl Insistence {
+impl ForceStop {
     fn counting(reader: PipeReader, signal: Arc<AtomicUsize>) -> Self {
         let (first, again) = (OnceLock::new(), AtomicBool::new(false));
         Self(Some(Arc::new(Counter { reader, signal, first, again })))

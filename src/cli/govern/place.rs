@@ -154,7 +154,7 @@ fn acted(
     let mut session = Session::open(global)?;
     // Whoever ends us ends hooks and workers.
     let interrupt = Interrupt::never()?;
-    session.repo.ended_by(interrupt.insistence());
+    session.repo.ended_by(interrupt.force_stop());
     let flags = Flags { remote: place.remote.clone(), ..Flags::default() };
     let settings = session.settings(&flags)?;
     session.require_trust(&settings)?;

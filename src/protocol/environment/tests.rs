@@ -10,10 +10,11 @@ fn message(trailers: &[(&str, &str)], body: &str) -> Message {
 
 #[test]
 fn a_trailer_is_told_bare_and_in_full() {
-    let told =
-        tell(&message(&[("dwp-state", "build"), ("my-key", "1"), ("my-key", "2")], "b"), &|_| true, &|_| {
-            false
-        });
+    let told = trailer_variables(
+        &message(&[("dwp-state", "build"), ("my-key", "1"), ("my-key", "2")], "b"),
+        &|_| true,
+        &|_| false,
+    );
     assert_eq!(told.variables["DWP_STATE"], b"build");
     assert_eq!(told.variables["MY_KEY"], b"2");
     assert_eq!(told.variables["AYNIG_TRAILER_MY_KEY"], b"1\n2");
@@ -41,7 +42,7 @@ fn names_that_run_code_are_never_made() {
         "makeflags",
         "goflags",
     ] {
-        let told = tell(&message(&[(key, "x")], ""), &|_| true, &|_| false);
+        let told = trailer_variables(&message(&[(key, "x")], ""), &|_| true, &|_| false);
         let name = variable_name(key);
         assert!(told.variables.get(&name).is_none_or(|v| v.is_empty()), "{key}");
         assert_eq!(told.variables[&format!("AYNIG_TRAILER_{name}")], b"x");
@@ -50,7 +51,7 @@ fn names_that_run_code_are_never_made() {
 
 #[test]
 fn a_trailer_never_overwrites_what_exists() {
-    let told = tell(&message(&[("my-key", "x")], ""), &|_| true, &|name| name == "MY_KEY");
+    let told = trailer_variables(&message(&[("my-key", "x")], ""), &|_| true, &|name| name == "MY_KEY");
     assert!(!told.variables.contains_key("MY_KEY"));
     assert_eq!(told.reserved, ["MY_KEY"]);
 }
@@ -59,7 +60,7 @@ fn a_trailer_never_overwrites_what_exists() {
 #[test]
 fn only_wanted_names_become_bare_variables() {
     let trigger = message(&[("dwp-ticket", "1"), ("vpath", "2"), ("ticket", "3"), ("path", "4")], "");
-    let told = tell(&trigger, &|name| matches!(name, "TICKET" | "PATH"), &|_| false);
+    let told = trailer_variables(&trigger, &|name| matches!(name, "TICKET" | "PATH"), &|_| false);
     assert_eq!(told.reserved, ["PATH", "VPATH"]);
     let bare: Vec<_> = told.variables.keys().filter(|name| !name.starts_with("AYNIG_")).collect();
     assert_eq!(bare, ["BODY", "DWP_TICKET", "TICKET"]);
@@ -71,7 +72,7 @@ fn only_wanted_names_become_bare_variables() {
 /// K15: no shell can name such a variable.
 #[test]
 fn a_name_that_begins_with_a_digit_is_no_variable() {
-    let told = tell(&message(&[("2nd", "x"), ("second", "y")], ""), &|_| true, &|_| false);
+    let told = trailer_variables(&message(&[("2nd", "x"), ("second", "y")], ""), &|_| true, &|_| false);
     assert_eq!(told.reserved, ["2ND"]);
     assert_eq!(told.variables["AYNIG_TRAILER_2ND"], b"x");
     assert_eq!(told.variables["SECOND"], b"y");
@@ -127,7 +128,7 @@ fn of_gits_variables_a_command_inherits_the_network_the_configuration_and_the_tr
 fn a_body_is_whole_where_one_variable_can_hold_it() {
     let room = 131_072 - "AYNIG_BODY=".len() - 1;
     for (length, told_length, cut) in [(0, 0, false), (room, room, false), (room + 1, room, true)] {
-        let told = tell(&message(&[], &"x".repeat(length)), &|_| true, &|_| false);
+        let told = trailer_variables(&message(&[], &"x".repeat(length)), &|_| true, &|_| false);
         assert_eq!(told.variables["BODY"].len(), told_length);
         assert_eq!(told.variables["BODY"], told.variables["AYNIG_BODY"]);
         assert_eq!(told.variables.contains_key("AYNIG_BODY_TRUNCATED"), cut, "{length}");
@@ -138,21 +139,21 @@ fn a_body_is_whole_where_one_variable_can_hold_it() {
 #[test]
 fn a_body_is_cut_at_a_character_or_at_a_nul() {
     // Of three bytes each, none of which ends where the room does.
-    let told = tell(&message(&[], &"€".repeat(50_000)), &|_| true, &|_| false);
+    let told = trailer_variables(&message(&[], &"€".repeat(50_000)), &|_| true, &|_| false);
     assert_eq!(told.variables["BODY"], "€".repeat(43_686).into_bytes());
     assert_eq!(told.variables["AYNIG_BODY_TRUNCATED"], b"1");
-    let told = tell(&message(&[], "ab\0c"), &|_| true, &|_| false);
+    let told = trailer_variables(&message(&[], "ab\0c"), &|_| true, &|_| false);
     assert_eq!(told.variables["BODY"], b"ab");
     assert_eq!(told.variables["AYNIG_BODY_TRUNCATED"], b"1");
     // No character begins anywhere.
     let body = vec![0x80; 200_000];
-    let told = tell(&Message { body, ..Message::default() }, &|_| true, &|_| false);
+    let told = trailer_variables(&Message { body, ..Message::default() }, &|_| true, &|_| false);
     assert_eq!(told.variables["BODY"], b"");
 }
 
 #[test]
 fn values_that_do_not_fit_are_left_out_and_named() {
-    let told = tell(
+    let told = trailer_variables(
         &message(&[("big", &"x".repeat(200_000)), ("nul", "a\0b"), ("small", "1")], ""),
         &|_| true,
         &|_| false,
@@ -166,8 +167,9 @@ fn values_that_do_not_fit_are_left_out_and_named() {
 #[test]
 fn a_trailer_has_the_128_kib_of_one_variable() {
     let room = 131_072 - "AYNIG_TRAILER_KEY=".len() - 1;
-    let left_out =
-        |length: usize| tell(&message(&[("key", &"x".repeat(length))], ""), &|_| true, &|_| false).left_out;
+    let left_out = |length: usize| {
+        trailer_variables(&message(&[("key", &"x".repeat(length))], ""), &|_| true, &|_| false).left_out
+    };
     assert_eq!(left_out(room), [""; 0]);
     assert_eq!(left_out(room + 1), ["KEY"]);
 }
@@ -186,7 +188,7 @@ fn all_trailers_together_have_512_kib() {
             ("f", "1".to_owned()),
         ];
         let trailers: Vec<_> = trailers.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let told = tell(&message(&trailers, ""), &|_| true, &|_| false);
+        let told = trailer_variables(&message(&trailers, ""), &|_| true, &|_| false);
         let bytes = |name: &str, value: &[u8]| name.len() + 1 + value.len() + 1;
         let trailers = told.variables.iter().filter(|(name, _)| !name.ends_with("BODY"));
         let total: usize = trailers.map(|(name, value)| bytes(name, value)).sum();
