@@ -5,6 +5,7 @@
 
 mod adapter;
 mod boundary;
+mod bytes;
 mod corpus;
 mod hooks;
 mod https;

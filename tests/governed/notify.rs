@@ -35,7 +35,7 @@ pub fn read(stream: &mut impl Read) -> Post {
 }
 
 /// A listener that answers each post with this.
-fn listener(answer: &'static str) -> (String, mpsc::Receiver<Post>) {
+pub fn listener(answer: &'static str) -> (String, mpsc::Receiver<Post>) {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?x=1", socket.local_addr().unwrap());
     let (tell, told) = mpsc::channel();
