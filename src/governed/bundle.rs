@@ -1,10 +1,10 @@
 //! The dispatch bundle: what a worker is given for a turn, as three files and an index of all bundles.
 //!
-//! `ASSIGNMENT.json` is for programs, `PROMPT.md` and `CONTEXT.md` for whoever reads ([`super::prompt`]).
+//! `ASSIGNMENT.json` is for programs, `PROMPT.md` and `CONTEXT.md` for readers ([`super::prompt`]).
 //! The old bundle of the turn, and nothing else, is replaced as a whole, and `turn_dispatched` is noted with
 //! it. How a worker is started is not for this room. Implements G1, G3.
 
-use super::events::{self, Kind};
+use super::events::{self, Happened};
 use super::journal::{Change, INDEX};
 use super::json;
 use super::outcome::RESERVED;
@@ -71,13 +71,13 @@ pub fn write_dispatch_bundle(
         disk::write_new(root, &full.join(name), text.as_bytes())?;
     }
     disk::sync_parent(root, &full.join("ASSIGNMENT.json"))?;
-    let payload = json!({ "attempt": turn.attempt(), "bundle_path": folder });
-    let event = events::event(root, Kind::TurnDispatched, &state, Some(&turn), payload);
+    let dispatched = Happened::TurnDispatched { attempt: turn.attempt(), bundle_path: folder.clone() };
+    let event = events::event(root, dispatched, &state, Some(&turn));
     Change::of_files("write_dispatch_bundle")
         .turn(turn.id())
         .replace(aside, folder.clone())
         .write(INDEX, json::page(&index(root, &state, &turn, &options.warnings)))
-        .events(vec![event])
+        .events(&[event])
         .commit(root)?;
     Ok(Bundle { path: root.join(folder), turn, warnings: options.warnings.clone() })
 }

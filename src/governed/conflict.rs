@@ -6,6 +6,7 @@ use super::observe::Changes;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{GovernedError, lines};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The files that an accepted turn changed: what was observed, else what it declared.
@@ -76,13 +77,20 @@ pub(super) fn find(
     })))
 }
 
-/// A conflict in the ledger's words.
-pub(super) fn summary(conflict: &Value) -> Value {
+/// A conflict in the ledger's words, its values as the state has them.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Summary {
+    pub conflicting_files: Option<Value>,
+    pub accepted_since_turn_ids: Vec<Value>,
+    pub overlap_ratio: Option<Value>,
+}
+
+/// Sums a conflict up that stands in the state.
+pub(super) fn summary(conflict: &Value) -> Summary {
     let since = conflict.get("accepted_since").and_then(Value::as_array).into_iter().flatten();
-    let ids: Vec<Value> = since.filter_map(|turn| turn.get("turn_id").cloned()).collect();
-    json!({
-        "conflicting_files": conflict.get("conflicting_files"),
-        "accepted_since_turn_ids": ids,
-        "overlap_ratio": conflict.get("overlap_ratio"),
-    })
+    Summary {
+        conflicting_files: conflict.get("conflicting_files").cloned(),
+        accepted_since_turn_ids: since.filter_map(|turn| turn.get("turn_id").cloned()).collect(),
+        overlap_ratio: conflict.get("overlap_ratio").cloned(),
+    }
 }

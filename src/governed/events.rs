@@ -1,64 +1,176 @@
 //! The log of what happened, `events.jsonl`: a closed set of types, written with the change they tell of.
+//!
+//! The order of the fields here is the order of the keys on disk. Implements G1.
 
-use super::json;
+use super::conflict::Summary;
 use super::root::Root;
-use super::state::{State, Turn};
-use serde_json::{Value, json};
+use super::state::{RunStatus, State, Turn};
+use serde::Serialize;
+use serde_json::Value;
 
-/// The types that this room writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    RunStarted,
-    PhaseEntered,
-    TurnDispatched,
-    TurnAccepted,
-    TurnRejected,
-    TurnConflicted,
-    ConflictResolved,
-    RunBlocked,
-    RunCompleted,
-    EscalationRaised,
-    EscalationResolved,
-    GatePending,
-    GateApproved,
-    GateFailed,
-    BudgetExceededWarn,
+/// A line of the log.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Line {
+    event_id: String,
+    event_type: &'static str,
+    timestamp: String,
+    run_id: Option<String>,
+    phase: Option<String>,
+    status: Option<RunStatus>,
+    turn: Option<TurnOf>,
+    /// Intents are not done here; readers of the format expect the key.
+    intent_id: (),
+    payload: Happened,
 }
 
-impl Kind {
-    pub(super) fn name(self) -> &'static str {
+/// The turn that an event is about.
+#[derive(Debug, Clone, Serialize)]
+struct TurnOf {
+    turn_id: String,
+    role_id: String,
+}
+
+/// What happened, with what is told of it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub(super) enum Happened {
+    RunStarted {},
+    /// A run began in a project whose run before was completed.
+    NextRunStarted {
+        after: Option<String>,
+    },
+    PhaseEntered {
+        from: Option<String>,
+        to: Option<String>,
+    },
+    TurnDispatched {
+        attempt: u64,
+        bundle_path: String,
+    },
+    TurnAccepted {
+        attempt: u64,
+        accepted_sequence: u64,
+    },
+    TurnRejected {
+        attempt: u64,
+        retrying: bool,
+        reason: String,
+        failed_stage: Option<String>,
+        validation_errors: Vec<String>,
+        escalated: bool,
+    },
+    TurnConflicted {
+        conflict: Summary,
+    },
+    ConflictResolved {
+        resolution: &'static str,
+    },
+    RunBlocked {
+        blocked_on: Option<String>,
+    },
+    /// The same event, told with its reason.
+    RunBlockedFor {
+        blocked_on: Option<String>,
+        blocked_reason: Option<Value>,
+    },
+    RunCompleted(Completed),
+    EscalationRaised(Raised),
+    EscalationResolved(Resolved),
+    GatePending(GateAsked),
+    GateFailed(GateAsked),
+    GateApproved {
+        gate_type: &'static str,
+        gate: Option<String>,
+    },
+    BudgetExceededWarn {
+        budget_status: Option<Value>,
+    },
+}
+
+/// How a run came to its end.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Completed {
+    pub completed_at: Option<String>,
+    pub completed_via: &'static str,
+    pub requested_by_turn: Option<String>,
+    /// The gate that a person opened; only their approval tells of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Option<String>>,
+}
+
+/// An operator's escalation.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Raised {
+    pub source: &'static str,
+    pub blocked_on: String,
+    pub reason: String,
+    pub detail: Option<String>,
+    pub recovery_action: String,
+}
+
+/// The end of an escalation.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Resolved {
+    pub blocked_on: Option<String>,
+    pub resolved_via: String,
+    /// As the state had it: other tools write escalations too.
+    pub previous_escalation: Value,
+}
+
+/// A gate that was asked and did not open.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct GateAsked {
+    pub gate_type: &'static str,
+    pub gate: Option<String>,
+    pub reasons: Vec<String>,
+}
+
+impl Happened {
+    /// The event's type on disk.
+    fn name(&self) -> &'static str {
         match self {
-            Self::RunStarted => "run_started",
-            Self::PhaseEntered => "phase_entered",
-            Self::TurnDispatched => "turn_dispatched",
-            Self::TurnAccepted => "turn_accepted",
-            Self::TurnRejected => "turn_rejected",
-            Self::TurnConflicted => "turn_conflicted",
-            Self::ConflictResolved => "conflict_resolved",
-            Self::RunBlocked => "run_blocked",
-            Self::RunCompleted => "run_completed",
-            Self::EscalationRaised => "escalation_raised",
-            Self::EscalationResolved => "escalation_resolved",
-            Self::GatePending => "gate_pending",
-            Self::GateApproved => "gate_approved",
-            Self::GateFailed => "gate_failed",
-            Self::BudgetExceededWarn => "budget_exceeded_warn",
+            Self::RunStarted {} | Self::NextRunStarted { .. } => "run_started",
+            Self::PhaseEntered { .. } => "phase_entered",
+            Self::TurnDispatched { .. } => "turn_dispatched",
+            Self::TurnAccepted { .. } => "turn_accepted",
+            Self::TurnRejected { .. } => "turn_rejected",
+            Self::TurnConflicted { .. } => "turn_conflicted",
+            Self::ConflictResolved { .. } => "conflict_resolved",
+            Self::RunBlocked { .. } | Self::RunBlockedFor { .. } => "run_blocked",
+            Self::RunCompleted(_) => "run_completed",
+            Self::EscalationRaised(_) => "escalation_raised",
+            Self::EscalationResolved(_) => "escalation_resolved",
+            Self::GatePending(_) => "gate_pending",
+            Self::GateApproved { .. } => "gate_approved",
+            Self::GateFailed(_) => "gate_failed",
+            Self::BudgetExceededWarn { .. } => "budget_exceeded_warn",
         }
+    }
+
+    /// The run is blocked, as a state says.
+    pub(super) fn blocked(state: &State) -> Self {
+        Self::RunBlocked { blocked_on: state.blocked_on().map(str::to_owned) }
+    }
+
+    /// The run is blocked, as a state says, and why.
+    pub(super) fn blocked_for(state: &State) -> Self {
+        let blocked_on = state.blocked_on().map(str::to_owned);
+        Self::RunBlockedFor { blocked_on, blocked_reason: state.blocked_reason().cloned() }
     }
 }
 
 /// An event's line, with the state after it.
-pub(super) fn event(root: &Root, kind: Kind, state: &State, turn: Option<&Turn>, payload: Value) -> Value {
-    let turn = turn.map(|turn| json!({ "turn_id": turn.id(), "role_id": turn.role() }));
-    json!({
-        "event_id": root.id("evt"),
-        "event_type": kind.name(),
-        "timestamp": root.now(),
-        "run_id": json::or_null(state.run_id()),
-        "phase": json::or_null(state.phase()),
-        "status": state.status().map(super::RunStatus::name),
-        "turn": turn,
-        "intent_id": null,
-        "payload": payload,
-    })
+pub(super) fn event(root: &Root, happened: Happened, state: &State, turn: Option<&Turn>) -> Line {
+    let turn = turn.map(|turn| TurnOf { turn_id: turn.id().to_owned(), role_id: turn.role().to_owned() });
+    Line {
+        event_id: root.id("evt"),
+        event_type: happened.name(),
+        timestamp: root.now(),
+        run_id: state.run_id().map(str::to_owned),
+        phase: state.phase().map(str::to_owned),
+        status: state.status(),
+        turn,
+        intent_id: (),
+        payload: happened,
+    }
 }

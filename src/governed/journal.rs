@@ -7,7 +7,7 @@
 use super::json::{self, Object};
 use super::root::Root;
 use super::state::{RunStatus, State};
-use super::{GovernedError, disk, history, redo, state};
+use super::{GovernedError, disk, events, history, redo, state};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -98,7 +98,7 @@ impl Change {
     }
 
     /// Lines in the log of events, after the state.
-    pub(super) fn events(mut self, events: Vec<Value>) -> Self {
+    pub(super) fn events(mut self, events: &[events::Line]) -> Self {
         let text: String = events.iter().map(json::line).collect();
         if !text.is_empty() {
             self.then.push((EVENTS, text));

@@ -3,6 +3,7 @@
 //! Key order and unknown keys are kept, nulls are written: other tools read the same files by bytes.
 //! Whole files are indented by two spaces and end in a newline; records are one line each.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// A JSON object with its keys in order.
@@ -66,14 +67,19 @@ pub(crate) fn or_null(text: Option<&str>) -> Value {
 }
 
 /// A file's whole text.
-pub(crate) fn page(value: &Value) -> String {
-    // `{:#}` of a value can't fail, and indents by two spaces.
-    format!("{value:#}\n")
+pub(crate) fn page(whole: &impl Serialize) -> String {
+    // Nothing that is written has keys that are no text, or fails to say what it is.
+    serde_json::to_string_pretty(whole).unwrap_or_default() + "\n"
 }
 
 /// A record's line.
-pub(crate) fn line(value: &Value) -> String {
-    format!("{value}\n")
+pub(crate) fn line(record: &impl Serialize) -> String {
+    serde_json::to_string(record).unwrap_or_default() + "\n"
+}
+
+/// A record as JSON, for what takes any.
+pub(crate) fn value(record: &impl Serialize) -> Value {
+    serde_json::to_value(record).unwrap_or_default()
 }
 
 /// True for an id made of lower-case letters, digits, `_` and `-`.

@@ -317,7 +317,7 @@ impl Accepting<'_> {
             .history(entry.clone())
             .ledger(ledger)
             .append(TALK, history::talk(&facts))
-            .events(record::accepted(root, state, &next, turn, &gates, conflict.is_some()));
+            .events(&record::accepted(root, state, &next, turn, &gates, conflict.is_some()));
         change = match carryover(root, &facts)? {
             Carryover::None => change,
             Carryover::Append(text) => change.append(REPO_DECISIONS, text),
@@ -376,8 +376,8 @@ fn resolution(conflict: &Value) -> Value {
     json!({
         "mode": "human_merge",
         "merge_strategy": "operator_resolved",
-        "conflicting_files": summary["conflicting_files"],
-        "accepted_since_turn_ids": summary["accepted_since_turn_ids"],
-        "overlap_ratio": summary["overlap_ratio"],
+        "conflicting_files": summary.conflicting_files,
+        "accepted_since_turn_ids": summary.accepted_since_turn_ids,
+        "overlap_ratio": summary.overlap_ratio,
     })
 }

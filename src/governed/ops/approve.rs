@@ -1,6 +1,6 @@
 //! A person's approval of what is pending: a phase transition, or the run's completion.
 
-use super::super::events::{self, Kind};
+use super::super::events::{self, Completed, Happened};
 use super::super::hooks::HookPhase;
 use super::super::journal::{Change, HISTORY};
 use super::super::next::{Event, Verb, admit, next_state};
@@ -44,23 +44,13 @@ pub fn approve_phase_gate(root: &Root, config: &Config) -> Result<PhaseApproved,
         let transition = state.pending_phase_transition().unwrap_or_default();
         before_gate(root, config, &state, "phase_transition", &transition.to_value(), owed)?;
         let next = next_state(&state, &Event::ApprovePhase { at: root.now() })?;
-        let lines = vec![
-            events::event(
-                root,
-                Kind::GateApproved,
-                &next,
-                None,
-                json!({ "gate_type": "phase_transition", "gate": transition.get("gate") }),
-            ),
-            events::event(
-                root,
-                Kind::PhaseEntered,
-                &next,
-                None,
-                json!({ "from": transition.get("from"), "to": transition.get("to") }),
-            ),
-        ];
-        Change::new("approve_phase_gate", &state, next.clone()).events(lines).commit(root)?;
+        let of = |key: &str| transition.get(key).and_then(Value::as_str).map(str::to_owned);
+        let lines = [
+            Happened::GateApproved { gate_type: "phase_transition", gate: of("gate") },
+            Happened::PhaseEntered { from: of("from"), to: of("to") },
+        ]
+        .map(|happened| events::event(root, happened, &next, None));
+        Change::new("approve_phase_gate", &state, next.clone()).events(&lines).commit(root)?;
         Ok(PhaseApproved { state: next, transition })
     })
 }
@@ -77,23 +67,20 @@ pub fn approve_completion_gate(root: &Root, config: &Config) -> Result<Completio
         before_gate(root, config, &state, "run_completion", &completion.to_value(), owed)?;
         let at = root.now();
         let next = next_state(&state, &Event::ApproveCompletion { at: at.clone() })?;
-        let payload = json!({
-            "completed_at": at,
-            "completed_via": "approve_run_completion",
-            "requested_by_turn": completion.get("requested_by_turn"),
-            "gate": completion.get("gate"),
-        });
-        let lines = vec![
-            events::event(
-                root,
-                Kind::GateApproved,
-                &next,
-                None,
-                json!({ "gate_type": "run_completion", "gate": completion.get("gate") }),
-            ),
-            events::event(root, Kind::RunCompleted, &next, None, payload.clone()),
-        ];
-        Change::new("approve_completion_gate", &state, next.clone()).events(lines).commit(root)?;
+        let of = |key: &str| completion.get(key).and_then(Value::as_str).map(str::to_owned);
+        let completed = Completed {
+            completed_at: Some(at),
+            completed_via: "approve_run_completion",
+            requested_by_turn: of("requested_by_turn"),
+            gate: Some(of("gate")),
+        };
+        let payload = json::value(&completed);
+        let lines = [
+            Happened::GateApproved { gate_type: "run_completion", gate: of("gate") },
+            Happened::RunCompleted(completed),
+        ]
+        .map(|happened| events::event(root, happened, &next, None));
+        Change::new("approve_completion_gate", &state, next.clone()).events(&lines).commit(root)?;
         owed.push(Owed { event: "run_completed", state: next.clone(), payload, turn: None });
         Ok(CompletionApproved { state: next, completion })
     })

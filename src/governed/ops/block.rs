@@ -1,12 +1,12 @@
 //! Blocking a run, and escalating it to a person.
 
-use super::super::events::{self, Kind};
+use super::super::events::{self, Happened, Raised};
 use super::super::journal::Change;
 use super::super::next::{self, Event, Verb, admit, next_state};
 use super::super::notify::{self, Owed};
 use super::super::root::Root;
 use super::super::state::{self, State, get_active_turn};
-use super::super::{Config, GovernedError, Refusal};
+use super::super::{Config, GovernedError, Refusal, json};
 use super::{Place, blocked, locked};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub struct Block<'a> {
     pub blocked_at: Option<&'a str>,
     /// The record of an escalation.
     pub escalation: Option<Value>,
-    /// Whose hooks and webhooks are told; nobody's without.
+    /// The configuration whose hooks and webhooks are told; none is told without it.
     pub config: Option<&'a Config>,
 }
 
@@ -168,18 +168,18 @@ pub fn escalate(root: &Root, config: &Config, details: &Escalation<'_>) -> Resul
             "turn_id": id,
             "role": turn.as_ref().map(|turn| turn.role()),
         });
-        let payload = json!({
-            "source": "operator",
-            "blocked_on": blocked_on,
-            "reason": details.reason,
-            "detail": details.detail,
-            "recovery_action": action,
-        });
-        let lines = vec![
-            events::event(root, Kind::RunBlocked, &next, turn.as_ref(), json!({ "blocked_on": blocked_on })),
-            events::event(root, Kind::EscalationRaised, &next, turn.as_ref(), payload.clone()),
-        ];
-        Change::new("escalate", &state, next.clone()).ledger(vec![entry]).events(lines).commit(root)?;
+        let raised = Raised {
+            source: "operator",
+            blocked_on: blocked_on.clone(),
+            reason: details.reason.to_owned(),
+            detail: details.detail.map(str::to_owned),
+            recovery_action: action.to_owned(),
+        };
+        let payload = json::value(&raised);
+        let lines =
+            [Happened::RunBlocked { blocked_on: Some(blocked_on) }, Happened::EscalationRaised(raised)]
+                .map(|happened| events::event(root, happened, &next, turn.as_ref()));
+        Change::new("escalate", &state, next.clone()).ledger(vec![entry]).events(&lines).commit(root)?;
         owed.push(notify::blocked(&next, turn.clone()));
         owed.push(Owed {
             event: "operator_escalation_raised",

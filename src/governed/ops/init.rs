@@ -1,6 +1,6 @@
 //! Beginning a run, also after one that is completed, and letting a blocked one go on. Implements G15.
 
-use super::super::events::{self, Kind};
+use super::super::events::{self, Happened, Resolved};
 use super::super::journal::{Change, RUN_HISTORY};
 use super::super::json;
 use super::super::next::{Event, Refusal, Verb, admit, next_state};
@@ -41,8 +41,8 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
         if next.get("project_id").is_none_or(Value::is_null) && config.project("id").is_some() {
             next.set("project_id", project);
         }
-        let line = events::event(root, Kind::RunStarted, &next, None, json!({}));
-        Change::new("init_run", &state, next.clone()).events(vec![line]).commit(root)?;
+        let line = events::event(root, Happened::RunStarted {}, &next, None);
+        Change::new("init_run", &state, next.clone()).events(&[line]).commit(root)?;
         Ok(Initialized { state: next })
     })
 }
@@ -71,13 +71,14 @@ pub fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, Govern
             first_phase: config.first_phase().map(str::to_owned),
         };
         let next = next_state(&fresh, &event)?;
-        let line = events::event(root, Kind::RunStarted, &next, None, json!({ "after": old.run_id() }));
+        let started = Happened::NextRunStarted { after: old.run_id().map(str::to_owned) };
+        let line = events::event(root, started, &next, None);
         let mut change = Change::new("init_run", &old, next.clone());
         // One that was completed by an older version, or by another tool.
         if !history::has_run(root, &old)? {
             change = change.append(RUN_HISTORY, json::line(&history::run(root, &old)));
         }
-        change.events(vec![line]).commit(root)?;
+        change.events(&[line]).commit(root)?;
         Ok(Initialized { state: next })
     })
 }
@@ -147,13 +148,14 @@ pub fn reactivate_run(
                 "turn_id": of("from_turn_id"),
                 "role": of("from_role"),
             });
-            let payload = json!({
-                "blocked_on": state.blocked_on(),
-                "resolved_via": via,
-                "previous_escalation": escalation,
-            });
-            let line = events::event(root, Kind::EscalationResolved, &next, None, payload.clone());
-            change = change.ledger(vec![entry]).events(vec![line]);
+            let resolved = Resolved {
+                blocked_on: state.blocked_on().map(str::to_owned),
+                resolved_via: via.to_owned(),
+                previous_escalation: escalation,
+            };
+            let payload = json::value(&resolved);
+            let line = events::event(root, Happened::EscalationResolved(resolved), &next, None);
+            change = change.ledger(vec![entry]).events(&[line]);
             owed.push(Owed { event: "escalation_resolved", state: next.clone(), payload, turn: None });
         }
         change.commit(root)?;

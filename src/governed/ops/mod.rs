@@ -14,7 +14,7 @@ pub(super) mod init;
 mod record;
 pub(super) mod reject;
 
-use super::events::{self, Kind};
+use super::events::{self, Happened};
 use super::hooks::{self, HookOptions, HookPhase, HookReport};
 use super::journal::Change;
 use super::next::{self, Event, Verb, next_state};
@@ -217,9 +217,8 @@ fn blocked(
 ) -> Result<State, GovernedError> {
     let next = next_state(state, event)?;
     let turn = get_active_turn(&next);
-    let payload = json!({ "blocked_on": next.blocked_on(), "blocked_reason": next.blocked_reason() });
-    let line = events::event(root, Kind::RunBlocked, &next, turn.as_ref(), payload);
-    Change::new(kind, state, next.clone()).ledger(ledger).events(vec![line]).commit(root)?;
+    let line = events::event(root, Happened::blocked_for(&next), &next, turn.as_ref());
+    Change::new(kind, state, next.clone()).ledger(ledger).events(&[line]).commit(root)?;
     owed.push(notify::blocked(&next, turn));
     Ok(next)
 }

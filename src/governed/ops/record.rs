@@ -1,7 +1,7 @@
 //! What an acceptance notes: lines of the ledger, events, notifications; and a conflict's.
 
 use super::super::conflict;
-use super::super::events::{self, Kind};
+use super::super::events::{self, Completed, GateAsked, Happened, Line};
 use super::super::gate::{GateAction, GateResult};
 use super::super::journal::Change;
 use super::super::next::{self, Event, Verb};
@@ -61,37 +61,40 @@ pub(super) fn accepted(
     turn: &Turn,
     gates: &[&GateResult],
     merged: bool,
-) -> Vec<Value> {
+) -> Vec<Line> {
     let mut all = Vec::new();
-    let mut tell =
-        |kind: Kind, payload: Value| all.push(events::event(root, kind, next, Some(turn), payload));
+    let mut tell = |happened: Happened| all.push(events::event(root, happened, next, Some(turn)));
     if merged {
-        tell(Kind::ConflictResolved, json!({ "resolution": "human_merge" }));
+        tell(Happened::ConflictResolved { resolution: "human_merge" });
     }
-    let payload = json!({ "attempt": turn.attempt(), "accepted_sequence": next.turn_sequence() });
-    tell(Kind::TurnAccepted, payload);
+    tell(Happened::TurnAccepted { attempt: turn.attempt(), accepted_sequence: next.turn_sequence() });
     for gate in gates {
-        let payload = json!({ "gate_type": gate.kind.name(), "gate": gate.gate_id, "reasons": gate.reasons });
+        let asked = GateAsked {
+            gate_type: gate.kind.name(),
+            gate: gate.gate_id.clone(),
+            reasons: gate.reasons.clone(),
+        };
         match gate.action {
-            GateAction::AwaitingHumanApproval => tell(Kind::GatePending, payload),
+            GateAction::AwaitingHumanApproval => tell(Happened::GatePending(asked)),
             GateAction::GateFailed | GateAction::UnknownPhase | GateAction::NotFinalPhase => {
-                tell(Kind::GateFailed, payload);
+                tell(Happened::GateFailed(asked));
             }
             GateAction::Advance | GateAction::Complete => {}
         }
     }
     if before.phase() != next.phase() {
-        tell(Kind::PhaseEntered, json!({ "from": before.phase(), "to": next.phase() }));
+        let of = |state: &State| state.phase().map(str::to_owned);
+        tell(Happened::PhaseEntered { from: of(before), to: of(next) });
     }
     let of = |state: &State, key: &str| json::object(state.object(), "budget_status")?.get(key).cloned();
     if of(next, "warn_mode").is_some() && of(before, "warn_mode").is_none() {
-        tell(Kind::BudgetExceededWarn, json!({ "budget_status": next.get("budget_status") }));
+        tell(Happened::BudgetExceededWarn { budget_status: next.get("budget_status").cloned() });
     }
     match next.status() {
         Some(RunStatus::Blocked) if before.blocked_on() != next.blocked_on() => {
-            tell(Kind::RunBlocked, json!({ "blocked_on": next.blocked_on() }));
+            tell(Happened::blocked(next));
         }
-        Some(RunStatus::Completed) => tell(Kind::RunCompleted, completed(next, turn)),
+        Some(RunStatus::Completed) => tell(Happened::RunCompleted(completed(next, turn))),
         Some(
             RunStatus::Idle | RunStatus::Active | RunStatus::Paused | RunStatus::Blocked | RunStatus::Failed,
         )
@@ -100,12 +103,13 @@ pub(super) fn accepted(
     all
 }
 
-fn completed(next: &State, turn: &Turn) -> Value {
-    json!({
-        "completed_at": next.get("completed_at"),
-        "completed_via": "accept_turn",
-        "requested_by_turn": turn.id(),
-    })
+fn completed(next: &State, turn: &Turn) -> Completed {
+    Completed {
+        completed_at: next.get("completed_at").and_then(Value::as_str).map(str::to_owned),
+        completed_via: "accept_turn",
+        requested_by_turn: Some(turn.id().to_owned()),
+        gate: None,
+    }
 }
 
 /// The notifications that an acceptance owes.
@@ -123,7 +127,7 @@ pub(super) fn owed(before: &State, next: &State, turn: &Turn, owed: &mut Vec<Owe
         owe("run_completion_pending", pending.to_value());
     }
     match next.status() {
-        Some(RunStatus::Completed) => owe("run_completed", completed(next, turn)),
+        Some(RunStatus::Completed) => owe("run_completed", json::value(&completed(next, turn))),
         Some(RunStatus::Blocked) if before.blocked_on() != next.blocked_on() => {
             owed.push(notify::blocked(next, Some(turn.clone())));
         }
@@ -144,17 +148,16 @@ pub(super) fn conflict(
     entry: Value,
     owed: &mut Vec<Owed>,
 ) -> Result<(), GovernedError> {
-    let payload = json!({ "conflict": conflict::summary(conflict) });
-    let mut lines = vec![events::event(root, Kind::TurnConflicted, next, Some(turn), payload)];
+    let conflicted = Happened::TurnConflicted { conflict: conflict::summary(conflict) };
+    let mut lines = vec![events::event(root, conflicted, next, Some(turn))];
     if next.blocked_on() != before.blocked_on() {
-        let payload = json!({ "blocked_on": next.blocked_on() });
-        lines.push(events::event(root, Kind::RunBlocked, next, Some(turn), payload));
+        lines.push(events::event(root, Happened::blocked(next), next, Some(turn)));
         owed.push(notify::blocked(next, Some(turn.clone())));
     }
     Change::new("conflict", before, next.clone())
         .turn(turn.id())
         .ledger(vec![entry])
-        .events(lines)
+        .events(&lines)
         .commit(root)?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Rejecting a staged result: the turn is done again, or the run waits for a person.
 
-use super::super::events::{self, Kind};
+use super::super::events::{self, Happened, Line};
 use super::super::journal::Change;
 use super::super::json;
 use super::super::next::{self, Event, Verb, admit, next_state};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Why a result is rejected.
 #[derive(Debug, Clone, Default)]
 pub struct Rejection {
-    /// The stage that failed, in the words of whoever judged it.
+    /// The stage that failed, in the words of its judge.
     pub stage: Option<String>,
     /// What is wrong.
     pub errors: Vec<String>,
@@ -89,7 +89,7 @@ pub fn reject_turn(
         }
         change = change
             .ledger(ledger(&state, &turn, &at))
-            .events(events(root, &after, &turn, rejection, reason, escalated));
+            .events(&events(root, &after, &turn, rejection, reason, escalated));
         change.commit(root)?;
         let mut state = after;
         if escalated {
@@ -124,19 +124,18 @@ fn events(
     rejection: &Rejection,
     reason: &str,
     escalated: bool,
-) -> Vec<Value> {
-    let payload = json!({
-        "attempt": turn.attempt(),
-        "retrying": !escalated,
-        "reason": reason,
-        "failed_stage": rejection.stage,
-        "validation_errors": rejection.errors,
-        "escalated": escalated,
-    });
-    let mut all = vec![events::event(root, Kind::TurnRejected, after, Some(turn), payload)];
+) -> Vec<Line> {
+    let rejected = Happened::TurnRejected {
+        attempt: turn.attempt(),
+        retrying: !escalated,
+        reason: reason.to_owned(),
+        failed_stage: rejection.stage.clone(),
+        validation_errors: rejection.errors.clone(),
+        escalated,
+    };
+    let mut all = vec![events::event(root, rejected, after, Some(turn))];
     if escalated {
-        let payload = json!({ "blocked_on": after.blocked_on(), "blocked_reason": after.blocked_reason() });
-        all.push(events::event(root, Kind::RunBlocked, after, Some(turn), payload));
+        all.push(events::event(root, Happened::blocked_for(after), after, Some(turn)));
     }
     all
 }

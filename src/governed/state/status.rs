@@ -1,5 +1,7 @@
 //! The statuses of runs and of turns, by the names that stand on disk.
 
+use serde::{Serialize, Serializer};
+
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunStatus {
@@ -9,7 +11,7 @@ pub enum RunStatus {
     Active,
     /// A person's approval is pending.
     Paused,
-    /// Somebody has to act; `blocked_reason` says why.
+    /// A person has to act; `blocked_reason` says why.
     Blocked,
     /// Over, for good.
     Completed,
@@ -36,6 +38,12 @@ impl RunStatus {
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+impl Serialize for RunStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
