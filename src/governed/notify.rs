@@ -9,7 +9,8 @@ use super::json::{self, Object};
 use super::root::Root;
 use super::state::{RunStatus, State, Turn};
 use super::{Config, GovernedError, disk, hooks, http};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 const AUDIT: &str = ".agentxchain/notification-audit.jsonl";
@@ -21,6 +22,67 @@ pub struct Notified {
     pub event_id: Option<String>,
     /// The audit's entries, as written.
     pub results: Vec<Value>,
+}
+
+/// What a webhook is sent; the order of the fields is the order on the wire.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    schema_version: &'static str,
+    event_id: &'a str,
+    event_type: &'a str,
+    emitted_at: &'a str,
+    project: OfProject<'a>,
+    run: OfRun<'a>,
+    turn: Option<OfTurn<'a>>,
+    payload: &'a Value,
+}
+
+#[derive(Serialize)]
+struct OfProject<'a> {
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+    root: &'a str,
+}
+
+#[derive(Serialize)]
+struct OfRun<'a> {
+    run_id: Option<&'a str>,
+    status: Option<RunStatus>,
+    phase: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct OfTurn<'a> {
+    turn_id: &'a str,
+    role_id: &'a str,
+    attempt: u64,
+    assigned_sequence: u64,
+}
+
+/// A line of the audit, for one POST.
+#[derive(Serialize)]
+struct Entry<'a> {
+    event_id: &'a str,
+    event_type: &'a str,
+    notification_name: Option<&'a str>,
+    transport: &'static str,
+    delivered: bool,
+    status_code: Option<u16>,
+    timed_out: bool,
+    duration_ms: u64,
+    message: Option<String>,
+    emitted_at: &'a str,
+}
+
+/// What the notification of a block tells, as the state's reason says it.
+#[derive(Serialize)]
+struct BlockedBecause<'a> {
+    category: Option<&'a Value>,
+    blocked_on: Option<&'a str>,
+    typed_reason: Option<&'a Value>,
+    owner: Option<&'a Value>,
+    recovery_action: Option<&'a Value>,
+    detail: Option<&'a Value>,
 }
 
 /// Posts an event to every webhook that asked for it.
@@ -47,32 +109,25 @@ pub fn emit_notifications(
     let asked = |webhook: &&Object| json::texts(webhook, "events").contains(&event);
     let asked: Vec<&Object> = webhooks.iter().filter_map(Value::as_object).filter(asked).collect();
     let (id, at) = (root.id("notif"), root.now());
-    let turn = turn.map(|turn| {
-        json!({
-            "turn_id": turn.id(),
-            "role_id": turn.role(),
-            "attempt": turn.attempt(),
-            "assigned_sequence": turn.assigned_sequence(),
-        })
-    });
-    let envelope = json!({
-        "schema_version": "0.1",
-        "event_id": id,
-        "event_type": event,
-        "emitted_at": at,
-        "project": {
-            "id": json::or_null(config.project("id")),
-            "name": json::or_null(config.project("name")),
-            "root": root.folder().to_string_lossy(),
+    let envelope = Envelope {
+        schema_version: "0.1",
+        event_id: &id,
+        event_type: event,
+        emitted_at: &at,
+        project: OfProject {
+            id: config.project("id"),
+            name: config.project("name"),
+            root: &root.folder().to_string_lossy(),
         },
-        "run": {
-            "run_id": json::or_null(state.run_id()),
-            "status": state.status().map(RunStatus::name),
-            "phase": json::or_null(state.phase()),
-        },
-        "turn": turn,
-        "payload": payload,
-    });
+        run: OfRun { run_id: state.run_id(), status: state.status(), phase: state.phase() },
+        turn: turn.map(|turn| OfTurn {
+            turn_id: turn.id(),
+            role_id: turn.role(),
+            attempt: turn.attempt(),
+            assigned_sequence: turn.assigned_sequence(),
+        }),
+        payload,
+    };
     let mut results = Vec::new();
     for webhook in asked {
         let entry = deliver(root, webhook, &envelope);
@@ -81,17 +136,19 @@ pub fn emit_notifications(
         let torn = disk::end(root, &path).is_ok_and(|(_, torn)| torn);
         let line = json::line(&entry);
         let _ = disk::append(root, &path, &if torn { format!("\n{line}") } else { line });
-        results.push(entry);
+        results.push(json::value(&entry));
     }
     Ok(Notified { event_id: Some(id), results })
 }
 
-fn deliver(root: &Root, webhook: &Object, envelope: &Value) -> Value {
+fn deliver<'a>(root: &Root, webhook: &'a Object, envelope: &Envelope<'a>) -> Entry<'a> {
     let timeout = Duration::from_millis(json::count(webhook, "timeout_ms").unwrap_or(5000));
     let url = json::text(webhook, "url").unwrap_or_default();
     let started = Instant::now();
     let sent = match hooks::headers(root, webhook) {
-        Ok(headers) => http::post(root, url, &headers, envelope.to_string().as_bytes(), timeout, 64 << 10),
+        Ok(headers) => {
+            http::post(root, url, &headers, json::line(envelope).trim_end().as_bytes(), timeout, 64 << 10)
+        }
         Err(name) => {
             Err(http::Failure::Failed(format!("the environment has no '{name}', which a header needs")))
         }
@@ -105,18 +162,18 @@ fn deliver(root: &Root, webhook: &Object, envelope: &Value) -> Value {
         Err(http::Failure::TimedOut) => (false, None, true, Some("the webhook took too long".to_owned())),
         Err(http::Failure::Failed(message)) => (false, None, false, Some(message)),
     };
-    json!({
-        "event_id": envelope["event_id"],
-        "event_type": envelope["event_type"],
-        "notification_name": json::text(webhook, "name"),
-        "transport": "webhook",
-        "delivered": delivered,
-        "status_code": status,
-        "timed_out": timed_out,
-        "duration_ms": started.elapsed().as_millis() as u64,
-        "message": message,
-        "emitted_at": envelope["emitted_at"],
-    })
+    Entry {
+        event_id: envelope.event_id,
+        event_type: envelope.event_type,
+        notification_name: json::text(webhook, "name"),
+        transport: "webhook",
+        delivered,
+        status_code: status,
+        timed_out,
+        duration_ms: started.elapsed().as_millis() as u64,
+        message,
+        emitted_at: envelope.emitted_at,
+    }
 }
 
 /// A notification that an operation owes once it has given the lock back.
@@ -139,14 +196,14 @@ pub(super) fn send(root: &Root, config: &Config, owed: &[Owed]) {
 pub(super) fn blocked(state: &State, turn: Option<Turn>) -> Owed {
     let reason = state.blocked_reason().and_then(Value::as_object);
     let recovery = reason.and_then(|reason| json::object(reason, "recovery"));
-    let of = |key: &str| recovery.and_then(|recovery| recovery.get(key)).cloned();
-    let payload = json!({
-        "category": reason.and_then(|reason| reason.get("category")),
-        "blocked_on": json::or_null(state.blocked_on()),
-        "typed_reason": of("typed_reason"),
-        "owner": of("owner"),
-        "recovery_action": of("recovery_action"),
-        "detail": of("detail"),
+    let of = |key: &str| recovery.and_then(|recovery| recovery.get(key));
+    let payload = json::value(&BlockedBecause {
+        category: reason.and_then(|reason| reason.get("category")),
+        blocked_on: state.blocked_on(),
+        typed_reason: of("typed_reason"),
+        owner: of("owner"),
+        recovery_action: of("recovery_action"),
+        detail: of("detail"),
     });
     Owed { event: "run_blocked", state: state.clone(), payload, turn }
 }

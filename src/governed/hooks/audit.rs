@@ -1,10 +1,11 @@
 //! The audit: one line for each hook that ran or was skipped, with what was done about it.
 
 use super::{Delivered, Outcome};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// What was done about a hook: twelve actions, no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Action {
     Continued,
     Warned,
@@ -20,64 +21,44 @@ pub(super) enum Action {
     Skipped,
 }
 
-impl Action {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Continued => "continued",
-            Self::Warned => "warned",
-            Self::Blocked => "blocked",
-            Self::DowngradedBlockToWarn => "downgraded_block_to_warn",
-            Self::BlockedFailure => "blocked_failure",
-            Self::WarnedFailure => "warned_failure",
-            Self::BlockedTimeout => "blocked_timeout",
-            Self::WarnedTimeout => "warned_timeout",
-            Self::BlockedInvalidOutput => "blocked_invalid_output",
-            Self::WarnedInvalidOutput => "warned_invalid_output",
-            Self::AbortedTamper => "aborted_tamper",
-            Self::Skipped => "skipped",
-        }
-    }
-}
-
 /// What a hook says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     Allow,
     Warn,
     Block,
 }
 
-impl Verdict {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        [Self::Allow, Self::Warn, Self::Block].into_iter().find(|verdict| verdict.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Warn => "warn",
-            Self::Block => "block",
-        }
-    }
-}
-
-/// A line of the audit.
-#[derive(Debug, Clone)]
+/// A line of the audit; the order of the fields is the order on disk.
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Entry {
     pub timestamp: String,
+    #[serde(rename = "hook_phase")]
     pub phase: &'static str,
+    #[serde(rename = "hook_name")]
     pub hook: String,
+    /// A hook that was skipped went over none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<&'static str>,
     pub run_id: Option<String>,
     pub turn_id: Option<String>,
     pub duration_ms: u64,
     pub verdict: Option<Verdict>,
     pub message: Option<String>,
-    pub annotations: Vec<Value>,
+    pub annotations: Vec<Annotation>,
     pub exit_code: Option<i64>,
     pub timed_out: bool,
     pub stderr_excerpt: String,
+    #[serde(rename = "orchestrator_action")]
     pub action: Action,
+}
+
+/// What a hook notes of an accepted turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Annotation {
+    pub key: String,
+    pub value: String,
 }
 
 impl Entry {
@@ -117,29 +98,5 @@ impl Entry {
         self.verdict = Some(if is_blocking { Verdict::Block } else { Verdict::Warn });
         self.action = if is_blocking { blocked } else { warned };
         is_blocking
-    }
-
-    pub(super) fn to_value(&self) -> Value {
-        let mut entry = json!({
-            "timestamp": self.timestamp,
-            "hook_phase": self.phase,
-            "hook_name": self.hook,
-            "transport": self.transport,
-            "run_id": self.run_id,
-            "turn_id": self.turn_id,
-            "duration_ms": self.duration_ms,
-            "verdict": self.verdict.map(Verdict::name),
-            "message": self.message,
-            "annotations": self.annotations,
-            "exit_code": self.exit_code,
-            "timed_out": self.timed_out,
-            "stderr_excerpt": self.stderr_excerpt,
-            "orchestrator_action": self.action.name(),
-        });
-        // What was skipped went over no transport.
-        if let (None, Some(entry)) = (self.transport, entry.as_object_mut()) {
-            entry.shift_remove("transport");
-        }
-        entry
     }
 }

@@ -7,9 +7,10 @@ use super::super::http;
 use super::super::json::{self, Object};
 use super::super::root::Root;
 use super::HookPhase;
-use super::audit::Verdict;
+use super::audit::{Annotation, Verdict};
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict as End};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ const ANNOTATION_MAX: usize = 1000;
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
-    Said { verdict: Verdict, message: Option<String>, annotations: Vec<Value> },
+    Said { verdict: Verdict, message: Option<String>, annotations: Vec<Annotation> },
     Failed(String),
     TimedOut,
     Nonsense(String),
@@ -45,7 +46,7 @@ pub(super) fn deliver(
     hook: &Object,
     phase: HookPhase,
     run_id: &Option<String>,
-    envelope: &Value,
+    envelope: &str,
 ) -> Delivered {
     let timeout = Duration::from_millis(json::count(hook, "timeout_ms").unwrap_or(5000));
     let started = Instant::now();
@@ -67,7 +68,7 @@ fn process(
     hook: &Object,
     phase: HookPhase,
     run_id: &Option<String>,
-    envelope: &Value,
+    envelope: &str,
     timeout: Duration,
 ) -> Delivered {
     let words = json::texts(hook, "command");
@@ -89,7 +90,7 @@ fn process(
         command.env(key, value.as_str().unwrap_or_default());
     }
     let mut child = Bounded::new(command);
-    child.input = Input::Bytes(json::line(envelope).into_bytes());
+    child.input = Input::Bytes(envelope.as_bytes().to_vec());
     child.stdout = Output::Capture(ANSWER_MAX);
     child.stderr = Output::Capture(STDERR_MAX);
     child.own_group = true;
@@ -120,7 +121,7 @@ fn process(
     ended(outcome, code, stderr)
 }
 
-fn post(root: &Root, hook: &Object, envelope: &Value, timeout: Duration) -> Delivered {
+fn post(root: &Root, hook: &Object, envelope: &str, timeout: Duration) -> Delivered {
     let url = json::text(hook, "url").unwrap_or_default();
     let headers = match headers(root, hook) {
         Ok(headers) => headers,
@@ -129,7 +130,7 @@ fn post(root: &Root, hook: &Object, envelope: &Value, timeout: Duration) -> Deli
             return ended(Outcome::Failed(message), Some(1), String::new());
         }
     };
-    match http::post(root, url, &headers, envelope.to_string().as_bytes(), timeout, ANSWER_MAX) {
+    match http::post(root, url, &headers, envelope.trim_end().as_bytes(), timeout, ANSWER_MAX) {
         Ok(answer) if (200..300).contains(&answer.status) => {
             ended(read(&answer.body), Some(0), String::new())
         }
@@ -175,7 +176,9 @@ fn read(answer: &[u8]) -> Outcome {
     let Ok(Value::Object(answer)) = serde_json::from_slice::<Value>(answer) else {
         return nonsense("is no JSON object");
     };
-    let Some(verdict) = json::text(&answer, "verdict").and_then(Verdict::named) else {
+    let verdict = answer.get("verdict").filter(|verdict| verdict.is_string());
+    let verdict = verdict.and_then(|verdict| Verdict::deserialize(verdict).ok());
+    let Some(verdict) = verdict else {
         return nonsense("has no verdict: allow, warn or block");
     };
     let message = match answer.get("message") {
@@ -188,12 +191,9 @@ fn read(answer: &[u8]) -> Outcome {
     Outcome::Said { verdict, message, annotations }
 }
 
-fn annotation(value: &Value) -> Option<Value> {
+fn annotation(value: &Value) -> Option<Annotation> {
     let value = value.as_object()?;
     let key = json::text(value, "key").filter(|key| json::is_name(key))?;
     let text = cut(json::text(value, "value")?, ANNOTATION_MAX);
-    let mut kept = Map::new();
-    kept.insert("key".to_owned(), Value::from(key));
-    kept.insert("value".to_owned(), Value::from(text));
-    Some(Value::Object(kept))
+    Some(Annotation { key: key.to_owned(), value: text })
 }

@@ -17,9 +17,10 @@ pub(crate) use deliver::headers;
 use super::json::{self, Object};
 use super::root::Root;
 use super::{GovernedError, disk, lock};
-use audit::{Action, Entry};
+use audit::{Action, Annotation, Entry};
 use deliver::{Delivered, Outcome};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// When hooks run.
@@ -143,7 +144,7 @@ pub(super) fn has_any(config: &super::Config, phase: HookPhase) -> bool {
     !of_phase(config.get("hooks"), phase).is_empty()
 }
 
-/// The same for who holds the lock.
+/// Runs the hooks of a phase for a caller that holds the lock.
 pub(super) fn run_locked(
     root: &Root,
     hooks: Option<&Value>,
@@ -171,6 +172,26 @@ pub(super) fn run_locked(
         }
     }
     Ok(report)
+}
+
+/// What a hook is handed; the order of the fields is the order on the wire.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    hook_phase: &'static str,
+    hook_name: &'a str,
+    run_id: Option<&'a str>,
+    project_root: &'a str,
+    timestamp: &'a str,
+    payload: &'a Value,
+}
+
+/// A line of the notes that hooks make of accepted turns.
+#[derive(Serialize)]
+struct Annotated<'a> {
+    timestamp: &'a str,
+    turn_id: Option<&'a str>,
+    hook_name: &'a str,
+    annotations: &'a [Annotation],
 }
 
 struct Run<'a> {
@@ -214,14 +235,15 @@ impl Run<'_> {
     fn one(&mut self, hook: &Object) -> Result<(Value, Option<HookStop>), GovernedError> {
         let protected = protect::Snapshot::take(self.root, &self.options.protected_paths)?;
         let mut entry = self.entry(hook);
-        let envelope = json!({
-            "hook_phase": self.phase.name(),
-            "hook_name": entry.hook,
-            "run_id": entry.run_id,
-            "project_root": self.root.folder().to_string_lossy(),
-            "timestamp": entry.timestamp,
-            "payload": self.payload,
-        });
+        let envelope = Envelope {
+            hook_phase: self.phase.name(),
+            hook_name: &entry.hook,
+            run_id: entry.run_id.as_deref(),
+            project_root: &self.root.folder().to_string_lossy(),
+            timestamp: &entry.timestamp,
+            payload: self.payload,
+        };
+        let envelope = json::line(&envelope);
         let delivered = deliver::deliver(self.root, hook, self.phase, &entry.run_id, &envelope);
         entry.take(&delivered);
         let hook_name = entry.hook.clone();
@@ -247,12 +269,11 @@ impl Run<'_> {
     }
 
     fn write(&self, entry: Entry) -> Result<Value, GovernedError> {
-        let entry = entry.to_value();
         self.append("hook-audit.jsonl", &entry)?;
-        Ok(entry)
+        Ok(json::value(&entry))
     }
 
-    fn append(&self, file: &str, line: &Value) -> Result<(), GovernedError> {
+    fn append(&self, file: &str, line: &impl Serialize) -> Result<(), GovernedError> {
         let path = self.folder().join(file);
         let (_, torn) = disk::end(self.root, &path)?;
         let line = json::line(line);
@@ -264,12 +285,12 @@ impl Run<'_> {
         if self.phase != HookPhase::AfterAcceptance || entry.annotations.is_empty() {
             return Ok(());
         }
-        let line = json!({
-            "timestamp": entry.timestamp,
-            "turn_id": entry.turn_id,
-            "hook_name": entry.hook,
-            "annotations": entry.annotations,
-        });
+        let line = Annotated {
+            timestamp: &entry.timestamp,
+            turn_id: entry.turn_id.as_deref(),
+            hook_name: &entry.hook,
+            annotations: &entry.annotations,
+        };
         self.append("hook-annotations.jsonl", &line)
     }
 }
