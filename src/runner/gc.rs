@@ -9,11 +9,16 @@ use super::report::{Note, Report};
 use super::settings::CommandsFrom;
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
-use crate::store::beneath::Root;
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::store::beneath::{BeneathError, Root};
 use crate::store::slots::modules;
 use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -215,38 +220,47 @@ impl<'a> Collector<'a> {
             let id = name.as_bytes().strip_prefix(b"refs/aynig/run/").unwrap_or_default();
             // What is no text is the id of no run of ours.
             let Ok(id) = std::str::from_utf8(id) else { continue };
-            if !leased.runs.contains(id) && self.runner.is_dead(id) && run_ref(id).is_some() {
+            let over = !leased.runs.contains(id) && self.runner.is_dead(id) && run_ref(id).is_some();
+            if over && !self.is_fresh(id, at) {
                 self.delete_ref(Kind::RunRef, &name, at)?;
             }
         }
         for path in folders {
-            let id = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let Some(id) = path.file_name().and_then(OsStr::to_str) else { continue };
             let old = self.is_older(&path, self.expiry.logs) && newest_is_older(self, &path);
-            if old && !leased.runs.contains(&id) && self.runner.is_dead(&id) {
+            if old && !leased.runs.contains(id) && self.runner.is_dead(id) {
                 self.remove(Kind::RunFolder, path);
             }
         }
         for path in files {
-            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            let ours = name.ends_with(".stdout.log") || name.ends_with(".stderr.log") || name == "hook.log";
-            let trigger = name.split('.').next().unwrap_or_default();
-            if ours && self.is_older(&path, self.expiry.logs) && !leased.triggers.contains(trigger) {
+            let over = match path.file_name().and_then(OsStr::to_str).map(log_of) {
+                Some(LogOf::Run(trigger)) => !leased.triggers.contains(trigger),
+                Some(LogOf::Hooks) => true,
+                // A folder of the user's may hold more.
+                Some(LogOf::Nobody) | None => false,
+            };
+            if over && self.is_older(&path, self.expiry.logs) {
                 self.remove(Kind::Log, path);
             }
         }
         Ok(())
     }
 
-    fn delete_ref(
-        &mut self,
-        kind: Kind,
-        name: &RefName,
-        at: crate::protocol::id::ObjectId,
-    ) -> Result<(), RunnerError> {
+    /// True where a run's ref is at its lease, and that may not have ended: between a claim on a remote and the slot
+    /// that is noted for it, nothing else of this repository knows of the run.
+    fn is_fresh(&self, id: &str, at: ObjectId) -> bool {
+        let Ok(tip) = self.runner.store.read_commit(at).map(Tip::from) else { return false };
+        let lease = tip.event.as_ref().filter(|e| e.is_working() && e.run_id() == Some(id));
+        let seconds = lease.and_then(Event::lease_seconds).and_then(|seconds| i64::try_from(seconds).ok());
+        let end = tip.commit.committed.zip(seconds).map(|(at, seconds)| at.saturating_add(seconds));
+        end.is_some_and(|end| self.runner.clock.now() <= end)
+    }
+
+    fn delete_ref(&mut self, kind: Kind, name: &RefName, at: ObjectId) -> Result<(), RunnerError> {
         let store = &*self.runner.store;
         let gone = self.dry || swap::delete_ref(store, name, at, &self.runner.signature())? == Swap::Won;
         if gone {
-            self.out.removed(kind, String::from_utf8_lossy(name.as_bytes()).into_owned());
+            self.out.removed(kind, OsStr::from_bytes(name.as_bytes()));
         }
         Ok(())
     }
@@ -302,9 +316,9 @@ impl<'a> Collector<'a> {
         };
         let current = current.map(|id| id.to_string());
         for path in copies {
-            let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-            let copy = name.as_ref().is_some_and(|n| !n.starts_with('.'));
-            if copy && name != current && self.is_older(&path, self.expiry.logs) {
+            let name = path.file_name().unwrap_or_default();
+            let copy = !name.as_bytes().starts_with(b".") && current.as_deref().is_none_or(|now| name != now);
+            if copy && self.is_older(&path, self.expiry.logs) {
                 self.remove(Kind::Commands, path);
             }
         }
@@ -329,10 +343,12 @@ impl<'a> Collector<'a> {
     fn leftovers(&mut self) -> Result<(), RunnerError> {
         let aynig = self.runner.repo.aynig_dir();
         let folders = ["", "slots", "commands", "checkouts", "seen"].map(|name| aynig.join(name));
-        for folder in folders.into_iter().chain([self.runner.settings.worktree_dir.clone()]) {
+        let slots = self.runner.settings.worktree_dir.clone();
+        for (folder, shared) in folders.map(|folder| (folder, false)).into_iter().chain([(slots, true)]) {
             for path in entries(&folder) {
-                let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-                if is_leftover(&name) && self.is_older(&path, LEFTOVER_AFTER) {
+                let ours =
+                    path.file_name().and_then(OsStr::to_str).is_some_and(|name| is_leftover(name, shared));
+                if ours && self.is_older(&path, LEFTOVER_AFTER) {
                     self.remove(Kind::Leftover, path);
                 }
             }
@@ -346,12 +362,36 @@ impl<'a> Collector<'a> {
     }
 }
 
-fn is_leftover(name: &str) -> bool {
+/// Whose log a file of the folder of logs is.
+enum LogOf<'a> {
+    /// The runs of a trigger.
+    Run(&'a str),
+    Hooks,
+    Nobody,
+}
+
+fn log_of(name: &str) -> LogOf<'_> {
+    let stem = name.strip_suffix(".stdout.log").or_else(|| name.strip_suffix(".stderr.log"));
+    let trigger = stem.map(|stem| stem.split_once('.').map_or(stem, |(trigger, _)| trigger));
+    match trigger.filter(|trigger| ObjectId::from_hex(trigger.as_bytes()).is_ok()) {
+        Some(trigger) => LogOf::Run(trigger),
+        None if name == "hook.log" => LogOf::Hooks,
+        None => LogOf::Nobody,
+    }
+}
+
+/// True for a name that only what is made aside has. In a folder that is `shared` with the user that is less.
+fn is_leftover(name: &str, shared: bool) -> bool {
     // A lock of a copy that only one process ever used is as dead as the copy.
     let whole = name.strip_suffix(".lock").unwrap_or(name);
-    let by_a_process = |stem: &str| whole.split_once(stem).is_some_and(|(_, rest)| is_number(rest));
-    let begins = [".new-", ".old-", ".retired-", ".runner-", "merge-"].iter().any(|p| name.starts_with(p));
-    begins || by_a_process(".staging-") || by_a_process(".json.")
+    let of_a_process =
+        |stem: &str| whole.split_once(stem).filter(|(_, rest)| is_number(rest)).map(|(of, _)| of);
+    let begun = [".new-config-", ".new-pack-", ".new-", ".old-", ".retired-", ".runner-", "merge-"];
+    let id = begun.iter().find_map(|begun| whole.strip_prefix(begun));
+    let id = id.map(|id| id.strip_suffix(".index").unwrap_or(id));
+    id.is_some_and(|id| uuid::Uuid::try_parse(id).is_ok())
+        || of_a_process(".staging-").is_some_and(is_number)
+        || !shared && of_a_process(".json.").is_some()
 }
 
 fn is_number(text: &str) -> bool {
@@ -376,7 +416,9 @@ impl Runner<'_> {
         let lock = Path::new("runs").join(run_id).join("lock");
         match Root::open(&self.repo.aynig_dir()).and_then(|root| root.file(&lock)) {
             Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
-            Err(_) => true,
+            Err(BeneathError::Refused { .. }) => true,
+            // What can't be asked may live.
+            Err(BeneathError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
         }
     }
 

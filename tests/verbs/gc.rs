@@ -216,15 +216,20 @@ fn only_our_own_dead_locks_and_leftovers_go() {
     let rig = Rig::new();
     rig.git(&["branch", "work", "main"]);
     std::fs::create_dir_all(rig.own("locks")).unwrap();
-    std::fs::create_dir_all(rig.own("slots/.new-x")).unwrap();
-    std::fs::create_dir_all(rig.own("slots/.new-y")).unwrap();
+    let [x, y] = [
+        "slots/.new-9b0c3a52-6f0e-4c63-a1b7-40a1f6f5a3b1",
+        "slots/.new-0b0c3a52-6f0e-4c63-a1b7-40a1f6f5a3b1",
+    ];
+    let merge = "merge-9b0c3a52-6f0e-4c63-a1b7-40a1f6f5a3b1.index";
+    std::fs::create_dir_all(rig.own(x)).unwrap();
+    std::fs::create_dir_all(rig.own(y)).unwrap();
     std::fs::create_dir_all(rig.own("seen")).unwrap();
     let (stale, foreign) =
         (rig.git_dir().join("refs/heads/work.lock"), rig.git_dir().join("refs/heads/main.lock"));
     std::fs::write(rig.own("locks/twin"), "").unwrap();
     std::fs::hard_link(rig.own("locks/twin"), &stale).unwrap();
     std::fs::write(&foreign, "").unwrap();
-    let old = ["slots/.new-x", "slots/0.staging-77", "merge-x.index", "seen/aa", "mine", "slots/3.lock"];
+    let old = [x, "slots/0.staging-77", merge, "seen/aa", "mine", "slots/3.lock"];
     for name in old {
         if !rig.own(name).exists() {
             std::fs::write(rig.own(name), "").unwrap();
@@ -236,10 +241,65 @@ fn only_our_own_dead_locks_and_leftovers_go() {
     assert_eq!(of_kind(&removed, "lock"), [stale.to_str().unwrap()]);
     let mut leftovers = of_kind(&removed, "leftover");
     leftovers.sort_unstable();
-    let mut want = ["merge-x.index", "seen/aa", "slots/.new-x", "slots/0.staging-77"].map(|n| rig.own(n));
+    let mut want = [merge, "seen/aa", x, "slots/0.staging-77"].map(|n| rig.own(n));
     want.sort();
     assert_eq!(leftovers, want.each_ref().map(|p| p.to_str().unwrap()));
-    assert!(foreign.exists() && rig.own("mine").exists() && rig.own("slots/.new-y").exists());
+    assert!(foreign.exists() && rig.own("mine").exists() && rig.own(y).exists());
+}
+
+/// K16, K43: folders of ours may be a user's too, and names may be anything: what is not known to be ours stays
+#[test]
+fn what_only_looks_like_ours_stays() {
+    use std::os::unix::ffi::OsStrExt;
+    let rig = Rig::new();
+    let trees = rig.world.root().join("trees");
+    rig.git(&["config", "--global", "aynig.worktreeDir", trees.to_str().unwrap()]);
+    rig.set("work", "ok");
+    rig.aynig(&["tick", "work"]).expect(0);
+    let trees = std::fs::read_dir(trees).unwrap().next().unwrap().unwrap().path();
+    let logs = rig.dir.join(".aynig/logs");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(400 * 24 * 3600);
+    let age = |path: &Path| std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+    let odd = |name: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(name));
+    let theirs = [
+        trees.join("merge-the-two"),
+        trees.join(".new-ideas"),
+        trees.join("data.json.5"),
+        trees.join(odd(b"\xff.staging-7")),
+        logs.join("server.stdout.log"),
+        logs.join(odd(b"\xff.stdout.log")),
+        rig.own("runs").join(odd(b"\xff")),
+        rig.own("slots").join(odd(b"merge-\xff")),
+    ];
+    for path in &theirs {
+        std::fs::create_dir(path).unwrap();
+        std::fs::write(path.join("work"), "theirs").unwrap();
+        age(&path.join("work"));
+        age(path);
+    }
+    rig.git(&["config", "aynig.logExpire", "1d"]);
+    assert_eq!(rig.gc(&[]).iter().filter(|(kind, _)| kind != "slot").count(), 0);
+    for path in &theirs {
+        assert!(path.join("work").exists(), "{path:?}");
+    }
+}
+
+/// K44: between a claim on a remote and what is noted of it, only the run's own ref knows of the run
+#[test]
+fn the_ref_of_a_lease_that_is_fresh_stays() {
+    let rig = Rig::new();
+    let lease = |run: &str, seconds: u64, ago: u64| {
+        let message = format!("x\n\ndwp-state: working\ndwp-run-id: {run}\ndwp-lease-seconds: {seconds}\n");
+        rig.world.raw_commit_dated(&rig.dir, "aside", &(now() - ago).to_string(), message.as_bytes());
+        rig.git(&["update-ref", &format!("refs/aynig/run/{run}"), "aside"]);
+    };
+    lease("fresh", 300, 0);
+    lease("ended", 300, 400);
+    rig.git(&["update-ref", "refs/aynig/run/other", "refs/aynig/run/fresh"]);
+    rig.git(&["branch", "-q", "-D", "aside"]);
+    let removed = rig.gc(&[]);
+    assert_eq!(of_kind(&removed, "run-ref"), ["refs/aynig/run/ended", "refs/aynig/run/other"]);
+    assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/aynig"]), "refs/aynig/run/fresh");
 }
 
 #[test]
