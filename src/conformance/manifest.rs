@@ -25,7 +25,7 @@ fn files(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
     while let Some(below) = folders.pop() {
-        for name in disk::names(root, &folder.join(&below))? {
+        for name in disk::text_names(root, &folder.join(&below))? {
             let path = if below.is_empty() { name } else { format!("{below}/{name}") };
             let full = folder.join(&path);
             if disk::kind(root, &full)? == Some(disk::Kind::Folder) {

@@ -7,10 +7,12 @@
 //! `.agentxchain/transactions/` and renamed in; what a killed process left aside is removed by the next
 //! operation. Implements G1, G13.
 
+use super::error::not_text;
 use super::root::Root;
 use super::{GovernedError, io};
 pub(crate) use crate::supervisor::beneath::Kind;
 use crate::supervisor::beneath::{self, BeneathError, Refusal, found};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -158,7 +160,7 @@ pub(crate) fn scaffold(root: &Root, path: &Path, content: &str, mode: u32) -> Re
 pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
     let folder = root.join(TRANSACTIONS);
     for name in names(root, &folder)? {
-        if name.ends_with(ASIDE) {
+        if name.as_encoded_bytes().ends_with(ASIDE.as_bytes()) {
             remove_tree(root, &folder.join(name))?;
         }
     }
@@ -236,10 +238,16 @@ pub(super) fn read_within(root: &Root, path: &Path, limit: u64) -> Result<Option
 }
 
 /// The names in a folder, sorted; none where there is no folder.
-pub(crate) fn names(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
+pub(crate) fn names(root: &Root, folder: &Path) -> Result<Vec<OsString>, GovernedError> {
     let (open, path) = below(root, folder)?;
     let entries = there(open.list(path, ENTRIES_MAX))?.unwrap_or_default();
-    Ok(entries.into_iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect())
+    Ok(entries.into_iter().map(|entry| entry.name).collect())
+}
+
+/// The same as text; one that is none is refused by name.
+pub(crate) fn text_names(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
+    let text = |name: OsString| name.into_string().map_err(|name| not_text(&folder.join(name)));
+    names(root, folder)?.into_iter().map(text).collect()
 }
 
 /// Moves a file; done already where the source is gone.

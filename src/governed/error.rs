@@ -240,6 +240,11 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error)
     move |source| GovernedError::Io { what, path: path.to_owned(), source }
 }
 
+/// Refuses a file by name that nothing in JSON can name.
+pub(crate) fn not_text(path: &Path) -> GovernedError {
+    io("name", path)(std::io::Error::new(std::io::ErrorKind::InvalidData, "its name is not UTF-8"))
+}
+
 /// The first files of a list.
 fn shown(files: &[String]) -> String {
     let more = files.len().saturating_sub(5);

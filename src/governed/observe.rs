@@ -3,6 +3,7 @@
 //! One `git status` a look; where the root is in no repository, nothing is known and nothing compared. The
 //! orchestrator's own files are no changes of anybody's.
 
+use super::error::not_text;
 use super::journal::HISTORY;
 use super::json::{self, Object};
 use super::root::Root;
@@ -15,8 +16,10 @@ use crate::store::workspace::Workspace;
 use crate::supervisor::beneath::Kind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Folders and files that are the orchestrator's.
@@ -78,10 +81,22 @@ fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
 }
 
 /// The root's place below the top of its working tree, as Git names what is there.
-fn below(root: &Root, workspace: &Workspace) -> String {
+fn below(root: &Root, workspace: &Workspace) -> Vec<u8> {
     let folder = std::fs::canonicalize(root.folder()).unwrap_or_else(|_| root.folder().to_owned());
-    let below = folder.strip_prefix(workspace.top()).unwrap_or(Path::new("")).to_string_lossy().into_owned();
-    if below.is_empty() { below } else { format!("{below}/") }
+    let below = folder.strip_prefix(workspace.top()).unwrap_or(Path::new("")).as_os_str().as_bytes().to_vec();
+    if below.is_empty() { below } else { [&*below, b"/"].concat() }
+}
+
+/// A path below the root as text, unless it is the orchestrator's. A state, a result and a declaration name files in
+/// JSON: one that they can't name would be nobody's change.
+fn named(path: &[u8]) -> Result<Option<String>, GovernedError> {
+    if is_operational(&String::from_utf8_lossy(path)) {
+        return Ok(None);
+    }
+    match std::str::from_utf8(path) {
+        Ok(path) => Ok(Some(path.to_owned())),
+        Err(_) => Err(not_text(Path::new(OsStr::from_bytes(path)))),
+    }
 }
 
 /// True for a folder and a file in it that Git would take for the account's own.
@@ -95,24 +110,26 @@ pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
     let Some(workspace) = workspace(root)? else { return Ok(Sight::NoGit) };
     let below = below(root, &workspace);
     let output = workspace.status(root.folder()).map_err(failed)?;
-    let text = String::from_utf8_lossy(&output);
     let (mut head, mut dirty, mut untracked) = (None, Vec::new(), Vec::new());
-    for entry in text.split('\0').filter(|entry| !entry.is_empty()) {
-        if let Some(oid) = entry.strip_prefix("# branch.oid ") {
-            head = Some(oid.to_owned()).filter(|oid| oid != "(initial)");
+    for entry in output.split(|b| *b == 0).filter(|entry| !entry.is_empty()) {
+        if let Some(oid) = entry.strip_prefix(b"# branch.oid ") {
+            let oid = String::from_utf8_lossy(oid).into_owned();
+            head = Some(oid).filter(|oid| oid != "(initial)");
         }
         // Eight fields before the path of a changed file, ten before that of an unmerged one.
-        let path = match entry.split_once(' ') {
-            Some(("?", path)) => Some(path),
-            Some(("1", _)) => entry.splitn(9, ' ').nth(8),
-            Some(("u", _)) => entry.splitn(11, ' ').nth(10),
-            _ => None,
+        let field = |nth: usize| entry.splitn(nth + 1, |b| *b == b' ').nth(nth);
+        let path = match entry.first_chunk() {
+            Some(b"? ") => field(1),
+            Some(b"1 ") => field(8),
+            Some(b"u ") => field(10),
+            Some(_) | None => None,
         };
-        let path = path.and_then(|path| path.strip_prefix(&below)).filter(|path| !is_operational(path));
-        if entry.starts_with('?') {
-            untracked.extend(path.map(str::to_owned));
+        let Some(path) = path.and_then(|path| path.strip_prefix(&*below)) else { continue };
+        let Some(path) = named(path)? else { continue };
+        if entry.starts_with(b"?") {
+            untracked.push(path.clone());
         }
-        dirty.extend(path.map(str::to_owned));
+        dirty.push(path);
     }
     dirty.sort();
     dirty.dedup();
@@ -270,9 +287,9 @@ pub(super) fn changes(
 fn changed_since(root: &Root, before: &str) -> Result<Option<Vec<String>>, GovernedError> {
     let Some(workspace) = workspace(root)? else { return Ok(None) };
     let Ok(output) = workspace.changed_since(root.folder(), before) else { return Ok(None) };
-    let text = String::from_utf8_lossy(&output);
-    let files = text.split('\0').filter(|file| !file.is_empty() && !is_operational(file));
-    Ok(Some(files.map(str::to_owned).collect()))
+    let files = output.split(|b| *b == 0).filter(|file| !file.is_empty());
+    let files: Result<Vec<_>, _> = files.map(named).collect();
+    Ok(Some(files?.into_iter().flatten().collect()))
 }
 
 /// What the workspace is at, once a turn's artifact is accepted.

@@ -27,7 +27,7 @@ const KNOWN: [&str; 3] = ["dispatch", "staging", "state.json"];
 /// # Errors
 /// A folder that can't be listed.
 pub fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
-    let mut names = disk::names(root, &root.join(FOLDER))?;
+    let mut names = disk::text_names(root, &root.join(FOLDER))?;
     names.extend(KNOWN.map(str::to_owned));
     names.sort();
     names.dedup();
@@ -115,7 +115,7 @@ impl Own {
             }
             for name in disk::names(root, &root.join(&folder))? {
                 let path = folder.join(&name);
-                let is_of_turns = folder == Path::new(FOLDER) && OF_TURNS.contains(&name.as_str());
+                let is_of_turns = folder == Path::new(FOLDER) && OF_TURNS.iter().any(|of| name == *of);
                 let is_lock = path == Path::new(LOCK);
                 if is_of_turns || is_lock || path == self.staging {
                     continue;
@@ -128,5 +128,27 @@ impl Own {
             }
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// G12: what a worker puts among the run's own files goes, whatever it is called
+    #[test]
+    fn a_file_whose_name_is_no_text_is_put_back_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let dispatch = folder.path().join(FOLDER).join("dispatch");
+        std::fs::create_dir_all(&dispatch).unwrap();
+        std::fs::write(dispatch.join("kept"), "x").unwrap();
+        let root = Root::new(folder.path());
+        let own = Own::take(&root, "turn_1").unwrap();
+        let file = dispatch.join(std::ffi::OsStr::from_bytes(b"\xff"));
+        std::fs::write(&file, "x").unwrap();
+        assert_eq!(own.put_back(&root).unwrap().len(), 1);
+        assert!(!file.exists() && dispatch.join("kept").exists());
+        assert_eq!(own.put_back(&root).unwrap(), [""; 0]);
     }
 }

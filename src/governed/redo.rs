@@ -19,7 +19,10 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
     for folder in ["accept", "lifecycle"] {
         let folder = root.join(disk::TRANSACTIONS).join(folder);
         let mut journals = Vec::new();
-        for name in disk::names(root, &folder)?.iter().filter(|name| name.ends_with(".json")) {
+        for name in disk::names(root, &folder)? {
+            if !name.as_encoded_bytes().ends_with(b".json") {
+                continue;
+            }
             let path = folder.join(name);
             let bytes = disk::read(root, &path)?.unwrap_or_default();
             match serde_json::from_slice(&bytes) {

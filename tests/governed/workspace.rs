@@ -144,3 +144,53 @@ fn the_next_attempt_does_not_answer_for_others() {
     let accepted = project.accept(&dev).unwrap().accepted.to_value();
     assert_eq!(accepted["observed_artifact"]["files_changed"], json!(["dev.txt"]));
 }
+
+/// A name that is no text.
+fn odd(name: &[u8]) -> &std::path::Path {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(name))
+}
+
+/// G13: what no result can name is nobody's change: it is refused by name, before a turn and after it, and not
+/// taken for another file or for none
+#[test]
+fn a_file_whose_name_is_no_text_is_refused_by_name() {
+    let refused = |error: &GovernedError| {
+        let cause = std::error::Error::source(error).map(ToString::to_string);
+        assert_eq!(cause.as_deref(), Some("its name is not UTF-8"), "{error}");
+        assert!(error.to_string().starts_with("cannot name '"), "{error}");
+    };
+    let project = repository();
+    let file = project.path().join(odd(b"left\xff.txt"));
+    std::fs::write(&file, "before").unwrap();
+    // Before: both were "deleted", so whatever a turn made of it was no change.
+    refused(&assign_turn(&project.root(), &project.config, "pm").unwrap_err());
+    std::fs::remove_file(&file).unwrap();
+    let pm = project.assign("pm");
+    std::fs::write(&file, "of the turn").unwrap();
+    project.stage(&pm, json!({}));
+    refused(&project.accept(&pm).unwrap_err());
+    commit(&project);
+    refused(&project.accept(&pm).unwrap_err());
+    git(&project, &["rm", "-q", "left*"]);
+    commit(&project);
+    project.accept(&pm).unwrap();
+}
+
+/// The same where the folder above is one: what is changed below is seen all the same.
+#[test]
+fn a_project_below_a_folder_whose_name_is_no_text_is_seen() {
+    let outer = tempfile::tempdir().unwrap();
+    let project = Project::with(config());
+    let folder = outer.path().join(odd(b"de\xffp")).join("project");
+    std::fs::create_dir_all(&folder).unwrap();
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(outer.path()).status().unwrap().success());
+    let root = Root::new(&folder).with_sync(false);
+    init_run(&root, &project.config).unwrap();
+    std::fs::write(folder.join("left.txt"), "x").unwrap();
+    let error = assign_turn(&root, &project.config, "dev").unwrap_err();
+    assert!(
+        matches!(error, GovernedError::DirtyWorkspace { ref files } if files == &["left.txt"]),
+        "{error}"
+    );
+}

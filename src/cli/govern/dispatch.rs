@@ -21,7 +21,7 @@ pub fn stopped(
     turn: &Turn,
     bundle: &Path,
 ) -> Result<Option<HookStop>, GovernedError> {
-    let files = disk::names(root, bundle)?;
+    let files = disk::text_names(root, bundle)?;
     let folder = bundle.strip_prefix(root.folder()).unwrap_or(bundle);
     let options = HookOptions {
         run_id: run_id.map(str::to_owned),
