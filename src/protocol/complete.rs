@@ -117,6 +117,21 @@ impl fmt::Display for Stall {
     }
 }
 
+impl Stall {
+    /// The same in a few words, for a commit's subject; the rest is in its body.
+    pub fn short(&self) -> String {
+        match self {
+            Stall::BadResult(_) => "the result file is no declaration".to_owned(),
+            Stall::BadLine(_) => "its SET_STATE line is no declaration".to_owned(),
+            Stall::Declined(_) => "the remote declined the outcome".to_owned(),
+            Stall::Unrenderable(_) => "the outcome cannot be written".to_owned(),
+            Stall::Exit(_) | Stall::ForeignHead | Stall::Unmerged | Stall::Slot(_) | Stall::Checkout(_) => {
+                self.to_string()
+            }
+        }
+    }
+}
+
 /// What is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completion {

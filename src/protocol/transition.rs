@@ -94,7 +94,7 @@ impl Run {
         let mut trailers = vec![dialect.trailer(STATE, STALLED), dialect.trailer(STALLED_RUN, &self.id)];
         trailers.extend(self.trailers());
         Message::new(
-            format!("aynig: {} stalled: {}", self.state, first_line(&why.to_string())),
+            format!("aynig: {} stalled: {}", self.state, first_line(&why.short())),
             details,
             trailers,
         )
