@@ -1,11 +1,13 @@
 //! What an accepted turn leaves behind: its line in the history, its decisions, its section in the talk.
 
+use super::conflict::{self, Summary};
 use super::journal::RUN_HISTORY;
 use super::json::{self, Object};
 use super::observe::Changes;
 use super::root::Root;
 use super::state::{State, Turn};
-use super::{Config, GovernedError, lines, time};
+use super::{Config, GovernedError, ledger, lines, time};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What an acceptance knows of a turn.
@@ -18,80 +20,176 @@ pub(super) struct Facts<'a> {
     pub accepted_sequence: u64,
     pub changes: &'a Changes,
     pub accepted_ref: &'a str,
-    pub conflict_resolution: Option<Value>,
+    pub conflict_resolution: Option<Merged>,
 }
 
-/// The line in the history. What the result does not say is not there.
-pub(super) fn entry(facts: &Facts<'_>) -> Object {
+/// A line of `history.jsonl`; the order of the fields is the order on disk.
+///
+/// What the worker said stands as it was said, and is not there where it said nothing.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Entry {
+    turn_id: String,
+    run_id: Option<String>,
+    role: String,
+    runtime_id: String,
+    phase: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decisions: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objections: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_changed: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifacts_created: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verification: Option<Value>,
+    normalized_verification: Normalized,
+    artifact: Option<Value>,
+    observed_artifact: Observed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposed_next_role: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase_transition_request: Option<Value>,
+    run_completion_request: bool,
+    assigned_sequence: u64,
+    pub accepted_sequence: u64,
+    concurrent_with: Value,
+    cost: Option<Value>,
+    accepted_at: String,
+    #[serde(flatten)]
+    lasted: Option<Lasted>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegations_issued: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegation_context: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegation_review: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflict_resolution: Option<Merged>,
+}
+
+/// How long a turn took whose beginning is known.
+#[derive(Debug, Clone, Serialize)]
+struct Lasted {
+    started_at: String,
+    duration_ms: Option<u64>,
+}
+
+/// What a declared verification is worth.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Normalized {
+    status: String,
+    reason: &'static str,
+    pub reproducible: bool,
+}
+
+/// What was seen of a turn's work, whatever it declared.
+#[derive(Debug, Clone, Serialize)]
+struct Observed {
+    derived_by: &'static str,
+    baseline_ref: Option<String>,
+    accepted_ref: String,
+    files_changed: Vec<String>,
+    file_markers: Object,
+    diff_summary: Option<String>,
+}
+
+/// A conflict that a person merged by hand.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Merged {
+    mode: &'static str,
+    merge_strategy: &'static str,
+    #[serde(flatten)]
+    conflict: Summary,
+}
+
+impl Merged {
+    /// A merged conflict that stands in the state.
+    pub(super) fn of(conflict: &Value) -> Self {
+        let conflict = conflict::summary(conflict);
+        Self { mode: "human_merge", merge_strategy: "operator_resolved", conflict }
+    }
+}
+
+/// The line of an accepted turn.
+pub(super) fn entry(facts: &Facts<'_>) -> Entry {
     let (turn, result) = (facts.turn, facts.result);
-    let mut entry = Object::new();
-    let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
-    put("turn_id", json!(turn.id()));
-    put("run_id", json::or_null(facts.state.run_id()));
-    put("role", json!(turn.role()));
-    put("runtime_id", json!(turn.runtime()));
-    put("phase", json::or_null(facts.state.phase()));
-    for key in
-        ["status", "summary", "decisions", "objections", "files_changed", "artifacts_created", "verification"]
-    {
-        if let Some(value) = result.get(key) {
-            put(key, value.clone());
-        }
+    let said = |key: &str| result.get(key).cloned();
+    let context = |key: &str| turn.get(key).filter(|value| value.is_object()).cloned();
+    Entry {
+        turn_id: turn.id().to_owned(),
+        run_id: facts.state.run_id().map(str::to_owned),
+        role: turn.role().to_owned(),
+        runtime_id: turn.runtime().to_owned(),
+        phase: facts.state.phase().map(str::to_owned),
+        status: said("status"),
+        summary: said("summary"),
+        decisions: said("decisions"),
+        objections: said("objections"),
+        files_changed: said("files_changed"),
+        artifacts_created: said("artifacts_created"),
+        verification: said("verification"),
+        normalized_verification: normalized_verification(facts),
+        artifact: said("artifact"),
+        observed_artifact: observed(facts),
+        proposed_next_role: said("proposed_next_role"),
+        phase_transition_request: said("phase_transition_request"),
+        run_completion_request: said("run_completion_request") == Some(Value::Bool(true)),
+        assigned_sequence: turn.assigned_sequence(),
+        accepted_sequence: facts.accepted_sequence,
+        concurrent_with: turn.get("concurrent_with").cloned().unwrap_or_else(|| json!([])),
+        cost: said("cost"),
+        accepted_at: facts.at.to_owned(),
+        lasted: turn.get("started_at").and_then(Value::as_str).map(|started| lasted(started, facts.at)),
+        delegations_issued: said("delegations")
+            .filter(|all| all.as_array().is_some_and(|all| !all.is_empty())),
+        delegation_context: context("delegation_context"),
+        delegation_review: context("delegation_review"),
+        conflict_resolution: facts.conflict_resolution.clone(),
     }
-    put("normalized_verification", normalized_verification(facts));
-    put("artifact", result.get("artifact").cloned().unwrap_or(Value::Null));
-    put("observed_artifact", observed(facts));
-    for key in ["proposed_next_role", "phase_transition_request"] {
-        if let Some(value) = result.get(key) {
-            put(key, value.clone());
-        }
-    }
-    let completion = result.get("run_completion_request") == Some(&Value::Bool(true));
-    put("run_completion_request", json!(completion));
-    put("assigned_sequence", json!(turn.assigned_sequence()));
-    put("accepted_sequence", json!(facts.accepted_sequence));
-    put("concurrent_with", turn.get("concurrent_with").cloned().unwrap_or_else(|| json!([])));
-    put("cost", result.get("cost").cloned().unwrap_or(Value::Null));
-    put("accepted_at", json!(facts.at));
-    if let Some(started) = turn.get("started_at").and_then(Value::as_str) {
-        put("started_at", json!(started));
-        let lasted = time::parse(facts.at)
-            .zip(time::parse(started))
-            .and_then(|(to, from)| to.duration_since(from).ok());
-        put("duration_ms", lasted.map_or(Value::Null, |lasted| json!(lasted.as_millis() as u64)));
-    }
-    for (from, to) in [("delegations", "delegations_issued")] {
-        if !json::list(result, from).is_empty() {
-            put(to, result[from].clone());
-        }
-    }
-    for key in ["delegation_context", "delegation_review"] {
-        if let Some(value) = turn.get(key).filter(|value| value.is_object()) {
-            put(key, value.clone());
-        }
-    }
-    if let Some(resolution) = &facts.conflict_resolution {
-        put("conflict_resolution", resolution.clone());
-    }
-    entry
+}
+
+fn lasted(started: &str, accepted: &str) -> Lasted {
+    let lasted =
+        time::parse(accepted).zip(time::parse(started)).and_then(|(to, from)| to.duration_since(from).ok());
+    Lasted { started_at: started.to_owned(), duration_ms: lasted.map(|lasted| lasted.as_millis() as u64) }
+}
+
+/// A line of `run-history.jsonl`: a run that is over, its values as its state had them.
+#[derive(Serialize)]
+pub(super) struct RunOver<'a> {
+    schema_version: &'static str,
+    run_id: Option<&'a Value>,
+    project_id: Option<&'a Value>,
+    status: Option<&'a Value>,
+    phase: Option<&'a Value>,
+    created_at: Option<&'a Value>,
+    completed_at: Option<&'a Value>,
+    last_completed_turn_id: Option<&'a Value>,
+    budget_status: Option<&'a Value>,
+    phase_gate_status: Option<&'a Value>,
+    recorded_at: String,
 }
 
 /// The line that sums up a run that is over.
-pub(super) fn run(root: &Root, over: &State) -> Value {
-    let of = |key: &str| over.get(key).cloned().unwrap_or(Value::Null);
-    json!({
-        "schema_version": "0.1",
-        "run_id": of("run_id"),
-        "project_id": of("project_id"),
-        "status": of("status"),
-        "phase": of("phase"),
-        "created_at": of("created_at"),
-        "completed_at": of("completed_at"),
-        "last_completed_turn_id": of("last_completed_turn_id"),
-        "budget_status": of("budget_status"),
-        "phase_gate_status": of("phase_gate_status"),
-        "recorded_at": root.now(),
-    })
+pub(super) fn run<'a>(root: &Root, over: &'a State) -> RunOver<'a> {
+    RunOver {
+        schema_version: "0.1",
+        run_id: over.get("run_id"),
+        project_id: over.get("project_id"),
+        status: over.get("status"),
+        phase: over.get("phase"),
+        created_at: over.get("created_at"),
+        completed_at: over.get("completed_at"),
+        last_completed_turn_id: over.get("last_completed_turn_id"),
+        budget_status: over.get("budget_status"),
+        phase_gate_status: over.get("phase_gate_status"),
+        recorded_at: root.now(),
+    }
 }
 
 /// True where a run has its line.
@@ -104,26 +202,30 @@ pub(super) fn has_run(root: &Root, over: &State) -> Result<bool, GovernedError> 
     Ok(found)
 }
 
-fn observed(facts: &Facts<'_>) -> Value {
+fn observed(facts: &Facts<'_>) -> Observed {
     let count = facts.changes.files.len();
     let summary = facts.changes.available.then(|| format!("{count} files changed"));
     let baseline =
         facts.turn.get("baseline").and_then(|baseline| baseline.get("head_ref")).and_then(Value::as_str);
-    json!({
-        "derived_by": "orchestrator",
-        "baseline_ref": baseline.map(|head| format!("git:{head}")),
-        "accepted_ref": facts.accepted_ref,
-        "files_changed": facts.changes.files,
-        "file_markers": facts.changes.markers,
-        "diff_summary": summary,
-    })
+    Observed {
+        derived_by: "orchestrator",
+        baseline_ref: baseline.map(|head| format!("git:{head}")),
+        accepted_ref: facts.accepted_ref.to_owned(),
+        files_changed: facts.changes.files.clone(),
+        file_markers: facts.changes.markers.clone(),
+        diff_summary: summary,
+    }
 }
 
 /// What a declared verification is worth, given who declares it and with which evidence.
-pub(super) fn normalized_verification(facts: &Facts<'_>) -> Value {
+pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
     let verification = json::object(facts.result, "verification");
     let declared = verification.and_then(|v| json::text(v, "status")).unwrap_or("skipped");
-    let is = |status: &str, reason: &str, reproducible: bool| json!({ "status": status, "reason": reason, "reproducible": reproducible });
+    let is = |status: &str, reason: &'static str, reproducible: bool| Normalized {
+        status: status.to_owned(),
+        reason,
+        reproducible,
+    };
     if declared != "pass" {
         return is(declared, "as declared", false);
     }
@@ -139,30 +241,26 @@ pub(super) fn normalized_verification(facts: &Facts<'_>) -> Value {
 }
 
 /// The decisions' lines in the ledger.
-pub(super) fn decisions(facts: &Facts<'_>) -> Vec<Value> {
+pub(super) fn decisions(facts: &Facts<'_>) -> Vec<ledger::Line> {
     let decisions = json::list(facts.result, "decisions").iter().filter_map(Value::as_object);
     let line = |decision: &Object| {
-        let of = |key: &str| decision.get(key).cloned().unwrap_or(Value::Null);
-        let mut line = json!({
-            "id": of("id"),
-            "turn_id": facts.turn.id(),
-            "role": facts.turn.role(),
-            "phase": json::or_null(facts.state.phase()),
-            "runtime_id": facts.turn.runtime(),
-            "category": of("category"),
-            "statement": of("statement"),
-            "rationale": of("rationale"),
-            "objections_against": [],
-            "status": "accepted",
-            "overridden_by": null,
-            "created_at": facts.at,
-        });
-        for key in ["durability", "overrides"] {
-            if let (Some(value), Some(line)) = (decision.get(key), line.as_object_mut()) {
-                line.insert(key.to_owned(), value.clone());
-            }
-        }
-        line
+        let of = |key: &str| decision.get(key).cloned();
+        ledger::Line::Decision(ledger::Decided {
+            id: of("id"),
+            turn_id: facts.turn.id().to_owned(),
+            role: facts.turn.role().to_owned(),
+            phase: facts.state.phase().map(str::to_owned),
+            runtime_id: facts.turn.runtime().to_owned(),
+            category: of("category"),
+            statement: of("statement"),
+            rationale: of("rationale"),
+            objections_against: [],
+            status: "accepted",
+            overridden_by: (),
+            created_at: facts.at.to_owned(),
+            durability: of("durability"),
+            overrides: of("overrides"),
+        })
     };
     decisions.map(line).collect()
 }

@@ -4,10 +4,10 @@
 //! one file is first a journal below `.agentxchain/transactions/`, and then done by what redoes it after a
 //! crash ([`super::redo`]). Implements G1.
 
-use super::json::{self, Object};
+use super::json;
 use super::root::Root;
 use super::state::{RunStatus, State};
-use super::{GovernedError, disk, events, history, redo, state};
+use super::{GovernedError, disk, events, history, ledger, redo, state};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -28,12 +28,12 @@ pub(crate) struct Change {
     accepted_sequence: Option<u64>,
     before: Option<State>,
     after: Option<State>,
-    history: Option<Object>,
+    history: Option<history::Entry>,
     /// Before the state is written: file and text.
     first: Vec<(&'static str, String)>,
     /// After it.
     then: Vec<(&'static str, String)>,
-    ledger: Vec<Value>,
+    ledger: Vec<ledger::Line>,
     /// What takes another's place.
     moves: Vec<(String, String)>,
     /// Whole files.
@@ -72,15 +72,15 @@ impl Change {
     }
 
     /// The turn's line in the history; the key by which a redo knows it.
-    pub(super) fn history(mut self, entry: Object) -> Self {
-        self.accepted_sequence = json::count(&entry, "accepted_sequence");
-        self.first.insert(0, (HISTORY, json::line(&Value::Object(entry.clone()))));
+    pub(super) fn history(mut self, entry: history::Entry) -> Self {
+        self.accepted_sequence = Some(entry.accepted_sequence);
+        self.first.insert(0, (HISTORY, json::line(&entry)));
         self.history = Some(entry);
         self
     }
 
     /// Lines in the ledger.
-    pub(super) fn ledger(mut self, entries: Vec<Value>) -> Self {
+    pub(super) fn ledger(mut self, entries: Vec<ledger::Line>) -> Self {
         let text: String = entries.iter().map(json::line).collect();
         if !text.is_empty() {
             self.first.push((LEDGER, text));
@@ -188,7 +188,7 @@ impl Change {
             "status": "prepared",
             "prepared_at": root.now(),
             "accepted_sequence": self.accepted_sequence,
-            "history_entry": self.history.clone().map(Value::Object),
+            "history_entry": self.history,
             "ledger_entries": self.ledger,
             "next_state": plain(&self.after),
             "previous_state": plain(&self.before),

@@ -82,6 +82,14 @@ pub(crate) fn value(record: &impl Serialize) -> Value {
     serde_json::to_value(record).unwrap_or_default()
 }
 
+/// A record as a JSON object, for what takes any.
+pub(crate) fn object_of(record: &impl Serialize) -> Object {
+    match value(record) {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}
+
 /// True for an id made of lower-case letters, digits, `_` and `-`.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()

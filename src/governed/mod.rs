@@ -89,6 +89,7 @@ pub(crate) mod hooks;
 mod http;
 pub(crate) mod journal;
 pub(crate) mod json;
+mod ledger;
 mod limits;
 pub(crate) mod lines;
 pub(crate) mod lock;

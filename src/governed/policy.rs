@@ -147,7 +147,7 @@ fn breach(rule: &str, policy: &Object, facts: &Facts<'_>, history: &[Object]) ->
             (!allowed.contains(&status)).then(|| format!("status '{status}' is not allowed"))
         }
         "require_reproducible_verification" => {
-            let is_reproducible = super::history::normalized_verification(facts)["reproducible"] == true;
+            let is_reproducible = super::history::normalized_verification(facts).reproducible;
             (!is_reproducible).then(|| "the verification is not reproducible".to_owned())
         }
         _ => None,

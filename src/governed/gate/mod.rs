@@ -9,7 +9,8 @@ mod semantics;
 use super::json::{self, Object};
 use super::root::Root;
 use super::{Config, disk};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Which end a gate stands at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,21 +87,37 @@ pub struct GateResult {
 
 impl GateResult {
     /// The record of a failure, `last_gate_failure`.
-    pub(super) fn failure(&self, phase: &str, at: &str, was_queued: bool) -> Value {
-        json!({
-            "gate_type": self.kind.name(),
-            "gate_id": self.gate_id,
-            "phase": phase,
-            "from_phase": phase,
-            "to_phase": self.next_phase,
-            "requested_by_turn": self.requested_by,
-            "failed_at": at,
-            "queued_request": was_queued,
-            "reasons": self.reasons,
-            "missing_files": self.missing_files,
-            "missing_verification": self.missing_verification,
-        })
+    pub(super) fn failure(&self, phase: &str, at: &str, was_queued: bool) -> Failure {
+        Failure {
+            gate_type: self.kind.name(),
+            gate_id: self.gate_id.clone(),
+            phase: phase.to_owned(),
+            from_phase: phase.to_owned(),
+            to_phase: self.next_phase.clone(),
+            requested_by_turn: self.requested_by.clone(),
+            failed_at: at.to_owned(),
+            queued_request: was_queued,
+            reasons: self.reasons.clone(),
+            missing_files: self.missing_files.clone(),
+            missing_verification: self.missing_verification,
+        }
     }
+}
+
+/// A gate's failure, as the state and the ledger keep it; the order of the fields is the order on disk.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Failure {
+    gate_type: &'static str,
+    gate_id: Option<String>,
+    phase: String,
+    from_phase: String,
+    to_phase: Option<String>,
+    requested_by_turn: String,
+    failed_at: String,
+    queued_request: bool,
+    reasons: Vec<String>,
+    missing_files: Vec<String>,
+    missing_verification: bool,
 }
 
 /// What a gate is asked.

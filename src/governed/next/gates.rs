@@ -1,6 +1,7 @@
 //! What follows from the gates' answers, and from a person's approval.
 
 use super::super::gate::{GateAction, GateKind, GateResult};
+use super::super::json;
 use super::{Acceptance, RunStatus, State, clear};
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ fn answer(next: &mut State, gate: &GateResult, at: &str, was_queued: bool) {
         }
         GateAction::GateFailed | GateAction::UnknownPhase | GateAction::NotFinalPhase => {
             let phase = next.phase().unwrap_or_default().to_owned();
-            next.set("last_gate_failure", gate.failure(&phase, at, was_queued));
+            next.set("last_gate_failure", json::value(&gate.failure(&phase, at, was_queued)));
             if let Some(id) = id {
                 mark(next, id, "failed");
             }

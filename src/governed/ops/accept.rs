@@ -7,10 +7,11 @@
 
 use super::super::config::Authority;
 use super::super::gate::GateResult;
-use super::super::history::{self, Facts};
+use super::super::history::{self, Facts, Merged};
 use super::super::hooks::{HookPhase, HookReport};
 use super::super::journal::{Change, REPO_DECISIONS, TALK};
 use super::super::json::{self, Object};
+use super::super::ledger::{Conflicted, Line};
 use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::observe::{self, Changes, Sight};
@@ -253,15 +254,8 @@ impl Accepting<'_> {
             at: at.clone(),
         };
         let next = next_state(self.state, &Event::Conflict(Box::new(found)))?;
-        let entry = json!({
-            "timestamp": at,
-            "decision": "conflict_detected",
-            "run_id": next.run_id(),
-            "phase": next.phase(),
-            "turn_id": self.turn.id(),
-            "role": self.turn.role(),
-            "conflict": conflict::summary(conflict),
-        });
+        let summary = conflict::summary(conflict);
+        let entry = Line::Conflict(Conflicted::of("conflict_detected", &next, self.turn, &at, summary));
         record::conflict(self.root, self.state, &next, self.turn, conflict, entry, owed)?;
         Ok(GovernedError::Conflict { conflict: Box::new(conflict.clone()), state: Box::new(next) })
     }
@@ -306,15 +300,16 @@ impl Accepting<'_> {
             accepted_sequence: next.turn_sequence(),
             changes,
             accepted_ref: &accepted_ref,
-            conflict_resolution: conflict.as_ref().map(resolution),
+            conflict_resolution: conflict.as_ref().map(Merged::of),
         };
         let entry = history::entry(&facts);
+        let accepted = HistoryEntry::from_object(json::object_of(&entry));
         let gates: Vec<&GateResult> = completion.iter().chain(&exit).collect();
         let mut ledger = history::decisions(&facts);
         ledger.extend(record::ledger(&next, turn, &gates, conflict.as_ref(), &at));
         let mut change = Change::new("accept_turn", state, next.clone())
             .turn(turn.id())
-            .history(entry.clone())
+            .history(entry)
             .ledger(ledger)
             .append(TALK, history::talk(&facts))
             .events(&record::accepted(root, state, &next, turn, &gates, conflict.is_some()));
@@ -332,7 +327,7 @@ impl Accepting<'_> {
         Ok(Accepted {
             state,
             validation,
-            accepted: HistoryEntry::from_object(entry),
+            accepted,
             gate_result: exit,
             completion_result: completion,
             hook_results,
@@ -368,16 +363,4 @@ impl Accepting<'_> {
         };
         Ok((state, report))
     }
-}
-
-/// A merged conflict, for the history.
-fn resolution(conflict: &Value) -> Value {
-    let summary = conflict::summary(conflict);
-    json!({
-        "mode": "human_merge",
-        "merge_strategy": "operator_resolved",
-        "conflicting_files": summary.conflicting_files,
-        "accepted_since_turn_ids": summary.accepted_since_turn_ids,
-        "overlap_ratio": summary.overlap_ratio,
-    })
 }

@@ -2,6 +2,7 @@
 
 use super::super::events::{self, Happened, Raised};
 use super::super::journal::Change;
+use super::super::ledger::{self, Line};
 use super::super::next::{self, Event, Verb, admit, next_state};
 use super::super::notify::{self, Owed};
 use super::super::root::Root;
@@ -158,15 +159,15 @@ pub fn escalate(root: &Root, config: &Config, details: &Escalation<'_>) -> Resul
             escalation: Some(escalation.clone()),
         };
         let next = next_state(&state, &event)?;
-        let entry = json!({
-            "timestamp": at,
-            "decision": "operator_escalated",
-            "run_id": next.run_id(),
-            "phase": next.phase(),
-            "blocked_on": blocked_on,
-            "escalation": escalation,
-            "turn_id": id,
-            "role": turn.as_ref().map(|turn| turn.role()),
+        let entry = Line::Escalated(ledger::Escalated {
+            timestamp: at,
+            decision: "operator_escalated",
+            run_id: next.run_id().map(str::to_owned),
+            phase: next.phase().map(str::to_owned),
+            blocked_on: blocked_on.clone(),
+            escalation: escalation.clone(),
+            turn_id: id.map(str::to_owned),
+            role: turn.as_ref().map(|turn| turn.role().to_owned()),
         });
         let raised = Raised {
             source: "operator",

@@ -3,6 +3,7 @@
 use super::super::events::{self, Happened, Resolved};
 use super::super::journal::{Change, RUN_HISTORY};
 use super::super::json;
+use super::super::ledger::{EscalationResolved, Line};
 use super::super::next::{Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::root::Root;
@@ -90,7 +91,7 @@ pub struct Reactivation<'a> {
     pub via: Option<&'a str>,
     /// A note, for the ledger.
     pub note: Option<&'a str>,
-    /// Whose webhooks are notified; nobody's without.
+    /// The configuration whose webhooks are notified; none is without it.
     pub config: Option<&'a Config>,
 }
 
@@ -135,18 +136,17 @@ pub fn reactivate_run(
         if was_escalated {
             let via = details.via.unwrap_or("reactivate_run");
             let escalation = state.get("escalation").cloned().unwrap_or(Value::Null);
-            let of = |key: &str| escalation.get(key).cloned().unwrap_or(Value::Null);
-            let entry = json!({
-                "timestamp": root.now(),
-                "decision": "escalation_resolved",
-                "run_id": next.run_id(),
-                "phase": next.phase(),
-                "resolved_via": via,
-                "note": details.note,
-                "blocked_on": state.blocked_on(),
-                "escalation": escalation,
-                "turn_id": of("from_turn_id"),
-                "role": of("from_role"),
+            let entry = Line::EscalationResolved(EscalationResolved {
+                timestamp: root.now(),
+                decision: "escalation_resolved",
+                run_id: next.run_id().map(str::to_owned),
+                phase: next.phase().map(str::to_owned),
+                resolved_via: via.to_owned(),
+                note: details.note.map(str::to_owned),
+                blocked_on: state.blocked_on().map(str::to_owned),
+                turn_id: escalation.get("from_turn_id").cloned(),
+                role: escalation.get("from_role").cloned(),
+                escalation: escalation.clone(),
             });
             let resolved = Resolved {
                 blocked_on: state.blocked_on().map(str::to_owned),

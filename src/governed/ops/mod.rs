@@ -17,6 +17,7 @@ pub(super) mod reject;
 use super::events::{self, Happened};
 use super::hooks::{self, HookOptions, HookPhase, HookReport};
 use super::journal::Change;
+use super::ledger::{Line, TimedOut};
 use super::next::{self, Event, Verb, next_state};
 use super::notify::{self, Owed};
 use super::root::Root;
@@ -173,15 +174,15 @@ fn timed_out(
         reason: next::reason("timeout", "human", action, Some(&message), turn.map(Turn::id), &at),
         escalation: None,
     };
-    let entry = json!({
-        "type": "timeout",
-        "timestamp": at,
-        "run_id": state.run_id(),
-        "phase": state.phase(),
-        "turn_id": turn.map(Turn::id),
-        "scope": passed.scope,
-        "limit_minutes": json::number(passed.minutes),
-        "action": "escalate",
+    let entry = Line::TimedOut(TimedOut {
+        kind: "timeout",
+        timestamp: at,
+        run_id: state.run_id().map(str::to_owned),
+        phase: state.phase().map(str::to_owned),
+        turn_id: turn.map(|turn| turn.id().to_owned()),
+        scope: passed.scope.to_string(),
+        limit_minutes: json::number(passed.minutes),
+        action: "escalate",
     });
     let state = blocked(root, "timeout", state, &event, vec![entry], owed)?;
     Ok(GovernedError::TimedOut { message, state: Box::new(state) })
@@ -212,7 +213,7 @@ fn blocked(
     kind: &'static str,
     state: &State,
     event: &Event,
-    ledger: Vec<Value>,
+    ledger: Vec<Line>,
     owed: &mut Vec<Owed>,
 ) -> Result<State, GovernedError> {
     let next = next_state(state, event)?;

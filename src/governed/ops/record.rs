@@ -4,13 +4,14 @@ use super::super::conflict;
 use super::super::events::{self, Completed, GateAsked, Happened, Line};
 use super::super::gate::{GateAction, GateResult};
 use super::super::journal::Change;
+use super::super::ledger::{self, Conflicted, GateFailed, PolicyEscalated};
 use super::super::next::{self, Event, Verb};
 use super::super::notify::{self, Owed};
 use super::super::policy::Broken;
 use super::super::root::Root;
 use super::super::state::{RunStatus, State, Turn};
 use super::super::{GovernedError, json};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The ledger's lines besides the decisions: gates that failed, a conflict that was merged.
 pub(super) fn ledger(
@@ -19,28 +20,21 @@ pub(super) fn ledger(
     gates: &[&GateResult],
     merged: Option<&Value>,
     at: &str,
-) -> Vec<Value> {
+) -> Vec<ledger::Line> {
     let mut lines = Vec::new();
     for gate in gates.iter().filter(|gate| is_failure(gate)) {
-        let mut line = json!({ "type": "gate_failure", "timestamp": at, "run_id": next.run_id() });
-        let failure = gate.failure(next.phase().unwrap_or_default(), at, gate.requested_by != turn.id());
-        if let (Some(line), Value::Object(failure)) = (line.as_object_mut(), failure) {
-            line.extend(failure);
-        }
-        lines.push(line);
+        let was_queued = gate.requested_by != turn.id();
+        lines.push(ledger::Line::GateFailed(GateFailed {
+            kind: "gate_failure",
+            timestamp: at.to_owned(),
+            run_id: next.run_id().map(str::to_owned),
+            failure: gate.failure(next.phase().unwrap_or_default(), at, was_queued),
+        }));
     }
     if let Some(merged) = merged {
         for decision in ["conflict_resolution_selected", "conflict_resolved"] {
-            lines.push(json!({
-                "timestamp": at,
-                "decision": decision,
-                "run_id": next.run_id(),
-                "phase": next.phase(),
-                "turn_id": turn.id(),
-                "role": turn.role(),
-                "resolution": "human_merge",
-                "conflict": conflict::summary(merged),
-            }));
+            let line = Conflicted::of(decision, next, turn, at, conflict::summary(merged));
+            lines.push(ledger::Line::Conflict(Conflicted { resolution: Some("human_merge"), ..line }));
         }
     }
     lines
@@ -145,7 +139,7 @@ pub(super) fn conflict(
     next: &State,
     turn: &Turn,
     conflict: &Value,
-    entry: Value,
+    entry: ledger::Line,
     owed: &mut Vec<Owed>,
 ) -> Result<(), GovernedError> {
     let conflicted = Happened::TurnConflicted { conflict: conflict::summary(conflict) };
@@ -180,16 +174,16 @@ pub(super) fn policy(
         reason: next::reason("policy_escalation", "human", action, Some(message), Some(turn.id()), at),
         escalation: None,
     };
-    let entry = json!({
-        "timestamp": at,
-        "decision": "policy_escalation",
-        "run_id": state.run_id(),
-        "phase": state.phase(),
-        "turn_id": turn.id(),
-        "role": turn.role(),
-        "policy_id": id,
-        "message": message,
-        "blocked_on": blocked_on,
+    let entry = ledger::Line::PolicyEscalation(PolicyEscalated {
+        timestamp: at.to_owned(),
+        decision: "policy_escalation",
+        run_id: state.run_id().map(str::to_owned),
+        phase: state.phase().map(str::to_owned),
+        turn_id: turn.id().to_owned(),
+        role: turn.role().to_owned(),
+        policy_id: id.to_owned(),
+        message: message.to_owned(),
+        blocked_on,
     });
     super::blocked(root, "policy_escalation", state, &event, vec![entry], owed)
 }

@@ -3,6 +3,7 @@
 use super::super::events::{self, Happened, Line};
 use super::super::journal::Change;
 use super::super::json;
+use super::super::ledger::{self, Conflicted};
 use super::super::next::{self, Event, Verb, admit, next_state};
 use super::super::root::Root;
 use super::super::state::{self, RunStatus, State, Turn};
@@ -10,7 +11,6 @@ use super::super::{Config, GovernedError, conflict, notify, observe};
 use super::assign::deadline;
 use super::facts::staged;
 use super::{Place, locked};
-use serde_json::{Value, json};
 
 /// Why a result is rejected.
 #[derive(Debug, Clone, Default)]
@@ -102,19 +102,12 @@ pub fn reject_turn(
     })
 }
 
-fn ledger(state: &State, turn: &Turn, at: &str) -> Vec<Value> {
+fn ledger(state: &State, turn: &Turn, at: &str) -> Vec<ledger::Line> {
     let conflict =
         json::object(turn.object(), "conflict_state").and_then(|conflict| conflict.get("conflict_error"));
     let Some(conflict) = conflict.filter(|conflict| conflict.is_object()) else { return Vec::new() };
-    vec![json!({
-        "timestamp": at,
-        "decision": "conflict_rejected",
-        "run_id": state.run_id(),
-        "phase": state.phase(),
-        "turn_id": turn.id(),
-        "role": turn.role(),
-        "conflict": conflict::summary(conflict),
-    })]
+    let line = Conflicted::of("conflict_rejected", state, turn, at, conflict::summary(conflict));
+    vec![ledger::Line::Conflict(line)]
 }
 
 fn events(
