@@ -11,7 +11,8 @@ use super::outcome::RESERVED;
 use super::root::Root;
 use super::state::{self, State, Turn, dispatch_folder, get_turn_staging_result_path};
 use super::{Config, GovernedError, disk, lock, next, prompt};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// What a bundle is to be written with.
@@ -61,7 +62,8 @@ pub fn write_dispatch_bundle(
     let full = root.join(&aside);
     disk::remove_tree(root, &full)?;
     disk::make_dirs(root, &full)?;
-    let assignment = assignment(&state, config, &turn, &options.warnings);
+    let turns = state.active_turns();
+    let assignment = assignment(&state, &turns, config, &turn, &options.warnings);
     let files = [
         ("ASSIGNMENT.json", json::page(&assignment)),
         ("PROMPT.md", prompt::prompt(root, &state, config, &turn)?),
@@ -76,7 +78,7 @@ pub fn write_dispatch_bundle(
     Change::of_files("write_dispatch_bundle")
         .turn(turn.id())
         .replace(aside, folder.clone())
-        .write(INDEX, json::page(&index(root, &state, &turn, &options.warnings)))
+        .write(INDEX, json::page(&index(root, &state, &turns, &turn, &options.warnings)))
         .events(&[event])
         .commit(root)?;
     Ok(Bundle { path: root.join(folder), turn, warnings: options.warnings.clone() })
@@ -86,80 +88,144 @@ fn staging(turn: &Turn) -> String {
     get_turn_staging_result_path(turn.id()).to_string_lossy().into_owned()
 }
 
-fn assignment(state: &State, config: &Config, turn: &Turn, warnings: &[String]) -> Value {
+/// `ASSIGNMENT.json`; the order of the fields is the order on disk.
+#[derive(Serialize)]
+struct Assignment<'a> {
+    run_id: Option<&'a str>,
+    turn_id: &'a str,
+    phase: Option<&'a str>,
+    role: &'a str,
+    runtime_id: &'a str,
+    write_authority: &'static str,
+    accepted_integration_ref: Option<&'a Value>,
+    staging_result_path: String,
+    reserved_paths: &'static [&'static str],
+    allowed_next_roles: Vec<&'a str>,
+    attempt: u64,
+    deadline_at: Option<&'a Value>,
+    assigned_sequence: u64,
+    budget_reservation_usd: Option<&'a Value>,
+    active_siblings: Vec<Sibling<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intake_context: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflict_context: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegation_context: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegation_review: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    advisory_warnings: Vec<Advisory<'a>>,
+}
+
+/// Another turn that is active meanwhile.
+#[derive(Serialize)]
+struct Sibling<'a> {
+    turn_id: &'a str,
+    role: &'a str,
+    status: Option<&'a Value>,
+    assigned_sequence: u64,
+}
+
+#[derive(Serialize)]
+struct Advisory<'a> {
+    code: &'static str,
+    message: &'a str,
+}
+
+fn assignment<'a>(
+    state: &'a State,
+    others: &'a [Turn],
+    config: &'a Config,
+    turn: &'a Turn,
+    warnings: &'a [String],
+) -> Assignment<'a> {
     let route = state.phase().and_then(|phase| config.route(phase));
-    let siblings: Vec<Value> = state
-        .active_turns()
-        .iter()
-        .filter(|other| other.id() != turn.id())
-        .map(|other| {
-            json!({
-                "turn_id": other.id(),
-                "role": other.role(),
-                "status": other.get("status"),
-                "assigned_sequence": other.assigned_sequence(),
-            })
-        })
-        .collect();
-    let reservations = json::object(state.object(), "budget_reservations");
-    let reserved = reservations.and_then(|all| json::object(all, turn.id())?.get("reserved_usd"));
-    let mut assignment = json!({
-        "run_id": json::or_null(state.run_id()),
-        "turn_id": turn.id(),
-        "phase": json::or_null(state.phase()),
-        "role": turn.role(),
-        "runtime_id": turn.runtime(),
-        "write_authority": config.authority(turn.role()).name(),
-        "accepted_integration_ref": state.get("accepted_integration_ref"),
-        "staging_result_path": staging(turn),
-        "reserved_paths": RESERVED,
-        "allowed_next_roles": route.map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default(),
-        "attempt": turn.attempt(),
-        "deadline_at": turn.get("deadline_at"),
-        "assigned_sequence": turn.assigned_sequence(),
-        "budget_reservation_usd": reserved,
-        "active_siblings": siblings,
+    let siblings = others.iter().filter(|other| other.id() != turn.id()).map(|other| Sibling {
+        turn_id: other.id(),
+        role: other.role(),
+        status: other.get("status"),
+        assigned_sequence: other.assigned_sequence(),
     });
-    if let Some(object) = assignment.as_object_mut() {
-        for key in ["intake_context", "conflict_context", "delegation_context", "delegation_review"] {
-            if let Some(context) = turn.get(key).filter(|context| context.is_object()) {
-                object.insert(key.to_owned(), context.clone());
-            }
-        }
-        if !warnings.is_empty() {
-            object.insert("advisory_warnings".to_owned(), advisory(warnings));
-        }
+    let reservations = json::object(state.object(), "budget_reservations");
+    let context = |key: &str| turn.get(key).filter(|context| context.is_object());
+    Assignment {
+        run_id: state.run_id(),
+        turn_id: turn.id(),
+        phase: state.phase(),
+        role: turn.role(),
+        runtime_id: turn.runtime(),
+        write_authority: config.authority(turn.role()).name(),
+        accepted_integration_ref: state.get("accepted_integration_ref"),
+        staging_result_path: staging(turn),
+        reserved_paths: &RESERVED,
+        allowed_next_roles: route.map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default(),
+        attempt: turn.attempt(),
+        deadline_at: turn.get("deadline_at"),
+        assigned_sequence: turn.assigned_sequence(),
+        budget_reservation_usd: reservations
+            .and_then(|all| json::object(all, turn.id())?.get("reserved_usd")),
+        active_siblings: siblings.collect(),
+        intake_context: context("intake_context"),
+        conflict_context: context("conflict_context"),
+        delegation_context: context("delegation_context"),
+        delegation_review: context("delegation_review"),
+        advisory_warnings: advisory(warnings),
     }
-    assignment
 }
 
-fn advisory(warnings: &[String]) -> Value {
-    warnings.iter().map(|w| json!({ "code": "advisory_scope_overlap", "message": w })).collect()
+fn advisory(warnings: &[String]) -> Vec<Advisory<'_>> {
+    warnings.iter().map(|message| Advisory { code: "advisory_scope_overlap", message }).collect()
 }
 
-fn index(root: &Root, state: &State, written: &Turn, warnings: &[String]) -> Value {
-    let turns: json::Object = state
-        .active_turns()
-        .iter()
-        .map(|turn| {
-            let entry = json!({
-                "turn_id": turn.id(),
-                "role": turn.role(),
-                "runtime_id": turn.runtime(),
-                "attempt": turn.attempt(),
-                "status": turn.get("status"),
-                "bundle_path": dispatch_folder(turn.id()),
-                "staging_result_path": staging(turn),
-                "assigned_sequence": turn.assigned_sequence(),
-                "advisory_warnings": if turn.id() == written.id() { advisory(warnings) } else { json!([]) },
-            });
-            (turn.id().to_owned(), entry)
+/// `dispatch/index.json`: the bundles of active turns. Without a run there is none in it.
+#[derive(Serialize, Default)]
+pub(super) struct Index<'a> {
+    run_id: Option<&'a str>,
+    phase: Option<&'a str>,
+    updated_at: Option<String>,
+    /// [`Dispatched`] by the turns' ids.
+    active_turns: json::Object,
+}
+
+/// A turn in the index.
+#[derive(Serialize)]
+struct Dispatched<'a> {
+    turn_id: &'a str,
+    role: &'a str,
+    runtime_id: &'a str,
+    attempt: u64,
+    status: Option<&'a Value>,
+    bundle_path: String,
+    staging_result_path: String,
+    assigned_sequence: u64,
+    advisory_warnings: Vec<Advisory<'a>>,
+}
+
+fn index<'a>(
+    root: &Root,
+    state: &'a State,
+    turns: &[Turn],
+    written: &Turn,
+    warnings: &[String],
+) -> Index<'a> {
+    let entry = |turn: &Turn| {
+        json::value(&Dispatched {
+            turn_id: turn.id(),
+            role: turn.role(),
+            runtime_id: turn.runtime(),
+            attempt: turn.attempt(),
+            status: turn.get("status"),
+            bundle_path: dispatch_folder(turn.id()),
+            staging_result_path: staging(turn),
+            assigned_sequence: turn.assigned_sequence(),
+            advisory_warnings: if turn.id() == written.id() { advisory(warnings) } else { Vec::new() },
         })
-        .collect();
-    json!({
-        "run_id": json::or_null(state.run_id()),
-        "phase": json::or_null(state.phase()),
-        "updated_at": root.now(),
-        "active_turns": turns,
-    })
+    };
+    Index {
+        run_id: state.run_id(),
+        phase: state.phase(),
+        updated_at: Some(root.now()),
+        active_turns: turns.iter().map(|turn| (turn.id().to_owned(), entry(turn))).collect(),
+    }
 }

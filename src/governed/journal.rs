@@ -4,11 +4,12 @@
 //! one file is first a journal below `.agentxchain/transactions/`, and then done by what redoes it after a
 //! crash ([`super::redo`]). Implements G1.
 
-use super::json;
+use super::bundle::Index;
+use super::json::{self, Object};
 use super::root::Root;
 use super::state::{RunStatus, State};
 use super::{GovernedError, disk, events, history, ledger, redo, state};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::path::PathBuf;
 
 pub(super) const HISTORY: &str = ".agentxchain/history.jsonl";
@@ -140,9 +141,9 @@ impl Change {
         }
         let id = root.id("txn");
         let path = folder_of(root, self.kind).join(format!("{id}.json"));
-        let journal = self.journal(root, &id)?;
+        // As one value: what is done now is what a redo would read.
+        let journal = json::object_of(&self.journal(root, &id)?);
         disk::write_whole(root, &path, json::page(&journal).as_bytes())?;
-        let Value::Object(journal) = journal else { return Ok(self.after) };
         redo::redo(root, &journal, &path)?;
         Ok(self.after)
     }
@@ -158,47 +159,86 @@ impl Change {
             self.first.push((RUN_HISTORY, json::line(&history::run(root, after))));
         }
         if disk::kind(root, &root.join(INDEX))?.is_some() {
-            let none = json!({ "run_id": null, "phase": null, "updated_at": null, "active_turns": {} });
-            self.writes.push((INDEX.to_owned(), json::page(&none)));
+            self.writes.push((INDEX.to_owned(), json::page(&Index::default())));
         }
         Ok(())
     }
 
-    fn journal(&self, root: &Root, id: &str) -> Result<Value, GovernedError> {
+    fn journal<'a>(&'a self, root: &Root, id: &'a str) -> Result<Journal<'a>, GovernedError> {
         let of = self.after.as_ref();
-        let appends = |all: &[(&'static str, String)]| -> Result<Vec<Value>, GovernedError> {
+        let appends = |all: &[(&'static str, String)]| -> Result<Vec<Append>, GovernedError> {
             let mut appends = Vec::new();
             for (file, text) in all {
                 let (at, torn) = disk::end(root, &root.join(file))?;
                 let text = if torn { format!("\n{text}") } else { text.clone() };
-                appends.push(json!({ "file": file, "at": at, "text": text }));
+                appends.push(Append { file, at, text });
             }
             Ok(appends)
         };
-        let pairs = |all: &[(String, String)], a: &str, b: &str| -> Vec<Value> {
-            all.iter().map(|(x, y)| json!({ a: x, b: y })).collect()
-        };
-        let plain = |state: &Option<State>| state.as_ref().map_or(Value::Null, State::to_value);
-        Ok(json!({
-            "transaction_id": id,
-            "kind": self.kind,
-            "run_id": json::or_null(of.and_then(State::run_id)),
-            "turn_id": json::or_null(self.turn_id.as_deref()),
-            "phase": json::or_null(of.and_then(State::phase)),
-            "status": "prepared",
-            "prepared_at": root.now(),
-            "accepted_sequence": self.accepted_sequence,
-            "history_entry": self.history,
-            "ledger_entries": self.ledger,
-            "next_state": plain(&self.after),
-            "previous_state": plain(&self.before),
-            "appends": appends(&self.first)?,
-            "later_appends": appends(&self.then)?,
-            "moves": pairs(&self.moves, "from", "to"),
-            "writes": pairs(&self.writes, "file", "text"),
-            "removals": self.removals,
-        }))
+        Ok(Journal {
+            transaction_id: id,
+            kind: self.kind,
+            run_id: of.and_then(State::run_id),
+            turn_id: self.turn_id.as_deref(),
+            phase: of.and_then(State::phase),
+            status: "prepared",
+            prepared_at: root.now(),
+            accepted_sequence: self.accepted_sequence,
+            history_entry: self.history.as_ref(),
+            ledger_entries: &self.ledger,
+            next_state: self.after.as_ref().map(State::object),
+            previous_state: self.before.as_ref().map(State::object),
+            appends: appends(&self.first)?,
+            later_appends: appends(&self.then)?,
+            moves: self.moves.iter().map(|(from, to)| Move { from, to }).collect(),
+            writes: self.writes.iter().map(|(file, text)| Whole { file, text }).collect(),
+            removals: &self.removals,
+        })
     }
+}
+
+/// A journal; the order of the fields is the order on disk.
+#[derive(Serialize)]
+struct Journal<'a> {
+    transaction_id: &'a str,
+    kind: &'static str,
+    run_id: Option<&'a str>,
+    turn_id: Option<&'a str>,
+    phase: Option<&'a str>,
+    status: &'static str,
+    prepared_at: String,
+    accepted_sequence: Option<u64>,
+    history_entry: Option<&'a history::Entry>,
+    ledger_entries: &'a [ledger::Line],
+    next_state: Option<&'a Object>,
+    previous_state: Option<&'a Object>,
+    appends: Vec<Append>,
+    later_appends: Vec<Append>,
+    moves: Vec<Move<'a>>,
+    writes: Vec<Whole<'a>>,
+    removals: &'a [String],
+}
+
+/// A text that is to stand in a file from this offset on.
+#[derive(Serialize)]
+struct Append {
+    file: &'static str,
+    at: u64,
+    text: String,
+}
+
+/// A file or folder that is to take another's place.
+#[derive(Serialize)]
+struct Move<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+/// A file that is to hold this text and no other.
+#[derive(Serialize)]
+struct Whole<'a> {
+    file: &'a str,
+    text: &'a str,
 }
 
 fn folder_of(root: &Root, kind: &str) -> PathBuf {

@@ -6,6 +6,7 @@ use super::super::journal::REPO_DECISIONS;
 use super::super::json::{self, Object};
 use super::super::root::Root;
 use super::super::{GovernedError, lines};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What an acceptance does to the file.
@@ -37,10 +38,9 @@ pub(super) fn carryover(root: &Root, facts: &Facts<'_>) -> Result<Carryover, Gov
     let result = facts.result;
     let is_durable = |d: &&Object| json::text(d, "durability") == Some("repo");
     let has_overrides = decisions(result).any(|decision| json::text(decision, "overrides").is_some());
-    let new: Vec<Value> =
-        decisions(result).filter(is_durable).map(|decision| line(facts, decision)).collect();
+    let lasting = decisions(result).filter(is_durable).map(|decision| Lasting::of(facts, decision));
+    let text: String = lasting.map(|line| json::line(&line)).collect();
     if !has_overrides {
-        let text: String = new.iter().map(json::line).collect();
         return Ok(if text.is_empty() { Carryover::None } else { Carryover::Append(text) });
     }
     let mut all = lines::all(root, &root.join(REPO_DECISIONS))?;
@@ -68,25 +68,43 @@ pub(super) fn carryover(root: &Root, facts: &Facts<'_>) -> Result<Carryover, Gov
     if !errors.is_empty() {
         return Err(GovernedError::OverrideRefused { errors });
     }
-    let lines = all.into_iter().map(Value::Object).chain(new);
-    Ok(Carryover::Rewrite(lines.map(|line| json::line(&line)).collect()))
+    Ok(Carryover::Rewrite(all.iter().map(json::line).collect::<String>() + &text))
 }
 
-fn line(facts: &Facts<'_>, decision: &Object) -> Value {
-    let of = |key: &str| decision.get(key).cloned().unwrap_or(Value::Null);
-    json!({
-        "id": of("id"),
-        "run_id": facts.state.run_id(),
-        "turn_id": facts.turn.id(),
-        "role": facts.turn.role(),
-        "phase": facts.state.phase(),
-        "category": of("category"),
-        "statement": of("statement"),
-        "rationale": of("rationale"),
-        "durability": "repo",
-        "overrides": of("overrides"),
-        "status": "active",
-        "overridden_by": null,
-        "accepted_at": facts.at,
-    })
+/// A line of `repo-decisions.jsonl`; the order of the fields is the order on disk.
+#[derive(Serialize)]
+struct Lasting<'a> {
+    id: Option<&'a Value>,
+    run_id: Option<&'a str>,
+    turn_id: &'a str,
+    role: &'a str,
+    phase: Option<&'a str>,
+    category: Option<&'a Value>,
+    statement: Option<&'a Value>,
+    rationale: Option<&'a Value>,
+    durability: &'static str,
+    overrides: Option<&'a Value>,
+    status: &'static str,
+    overridden_by: (),
+    accepted_at: &'a str,
+}
+
+impl<'a> Lasting<'a> {
+    fn of(facts: &Facts<'a>, decision: &'a Object) -> Self {
+        Self {
+            id: decision.get("id"),
+            run_id: facts.state.run_id(),
+            turn_id: facts.turn.id(),
+            role: facts.turn.role(),
+            phase: facts.state.phase(),
+            category: decision.get("category"),
+            statement: decision.get("statement"),
+            rationale: decision.get("rationale"),
+            durability: "repo",
+            overrides: decision.get("overrides"),
+            status: "active",
+            overridden_by: (),
+            accepted_at: facts.at,
+        }
+    }
 }
