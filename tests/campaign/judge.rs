@@ -133,8 +133,10 @@ fn finished(world: &World) -> Vec<String> {
 
 /// Has everything removed that nobody needs any more.
 fn collect(world: &World) -> Option<String> {
+    // The ref of a run stays as long as the lease that it points to could be one that has just been taken.
     let mut gc = world.life().aynig(&["gc", "-q"]);
-    let gc = super::support::life::done(gc.current_dir(world.work_dir()).output().unwrap());
+    world.age(gc.current_dir(world.work_dir()));
+    let gc = super::support::life::done(gc.output().unwrap());
     (gc.code != Some(0)).then(|| format!("K14: gc fails: {gc:?}"))
 }
 

@@ -219,7 +219,8 @@ impl World {
         command
     }
 
-    fn age(&self, command: &mut Command) {
+    /// Has a command be ten minutes later.
+    pub fn age(&self, command: &mut Command) {
         let Some(library) = &self.faketime else { return };
         command.env("LD_PRELOAD", library).env("FAKETIME", "+600s").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     }
