@@ -116,7 +116,7 @@ fn directly(fixture: &Fixture, before: &[u8], state: &State, target: &str) -> Ac
             let details = Block { blocked_on: &blocked_on, category: "needs_human", ..Block::default() };
             answer(fixture, before, mark_run_blocked(&root, &details).map(|done| done.state))
         }
-        // A gate pauses a run; nobody else does.
+        // A gate alone pauses a run.
         _ => Ok(refused(fixture, before, INVALID, format!("nothing leads to '{target}' from here"))),
     }
 }

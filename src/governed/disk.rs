@@ -1,6 +1,6 @@
 //! The file operations of this room: each is whole or not there, and synced where the root says so.
 //!
-//! Whoever pushes a branch, or works on a turn, decides what its files are and where its links lead. So every
+//! The user who pushes a branch, or the worker of a turn, decides what its files are and where its links lead. So every
 //! file below the root is opened here, through the one opener that follows no link, waits for no fifo and reads
 //! no more than it is told ([`beneath`]). Every operation that changes a file is one system call a step, so that a
 //! test can end the process between any two of them. A file that is written whole is written aside below
@@ -133,7 +133,7 @@ pub(crate) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), 
     sync_parent(root, path)
 }
 
-/// Writes a whole file that needs no renaming: nobody reads it before its folder is complete.
+/// Writes a whole file that needs no renaming: it is read only once its folder is complete.
 pub(super) fn write_new(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
     let (open, name) = below(root, path)?;
     there(open.remove(name))?;
@@ -244,7 +244,7 @@ pub(crate) fn names(root: &Root, folder: &Path) -> Result<Vec<OsString>, Governe
     Ok(entries.into_iter().map(|entry| entry.name).collect())
 }
 
-/// The same as text; one that is none is refused by name.
+/// Returns the names in a folder as text; a name that is no text is refused.
 pub(crate) fn text_names(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
     let text = |name: OsString| name.into_string().map_err(|name| not_text(&folder.join(name)));
     names(root, folder)?.into_iter().map(text).collect()
@@ -288,7 +288,7 @@ pub(super) fn remove_tree(root: &Root, path: &Path) -> Result<(), GovernedError>
     sync_parent(root, path)
 }
 
-/// How often a folder is emptied that somebody, such as a worker, writes into at that moment.
+/// How often a folder is emptied that another process, such as a worker, writes into at that moment.
 const TRIES: usize = 20;
 
 fn remove_below(open: &beneath::Root, path: &Path, kind: Kind) -> Result<(), GovernedError> {

@@ -19,7 +19,7 @@ pub enum GovernedError {
         /// Where the search began.
         folder: PathBuf,
     },
-    /// Somebody else may write the configuration.
+    /// Another account may write the configuration.
     #[error("cannot use '{}': it is owned by someone else", folder.display())]
     ForeignOwner {
         /// The folder that holds it.
@@ -63,7 +63,7 @@ pub enum GovernedError {
         /// Every breach.
         errors: Vec<String>,
     },
-    /// A journal of a killed operation can't be read, so nothing may be changed before somebody looks at it.
+    /// A journal of a killed operation can't be read, so nothing may be changed before a person looks at it.
     #[error("cannot finish the operation in '{}': the journal is garbled", path.display())]
     UnreadableJournal {
         /// The journal.
@@ -71,7 +71,7 @@ pub enum GovernedError {
         /// What is wrong with it.
         source: Option<serde_json::Error>,
     },
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error("cannot lock '{}': it is held{}", path.display(), owner.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
     Locked {
         /// The lock file.

@@ -68,7 +68,7 @@ pub(super) enum Happened {
     RunBlocked {
         blocked_on: Option<String>,
     },
-    /// The same event, told with its reason.
+    /// The run is blocked, told with its reason.
     RunBlockedFor {
         blocked_on: Option<String>,
         blocked_reason: Option<Value>,

@@ -2,7 +2,7 @@
 //!
 //! A pure function of the configuration, the state and the moment. Who asks does what the limit says: `escalate`
 //! blocks the run on `timeout:<scope>`, `warn` warns. A person who lets the run go on gives it that time once more.
-//! [`time_left`] is for whoever runs a turn's worker, and [`out_of_time`](super::out_of_time) for when that was
+//! [`time_left`] is for the caller that runs a turn's worker, and [`out_of_time`](super::out_of_time) for when that was
 //! ended. Implements G16.
 
 use super::json::{self, Object};

@@ -2,7 +2,7 @@
 //!
 //! The file is `.agentxchain/locks/accept-turn.lock`; its JSON (`owner_pid`, `acquired_at`) is for readers and
 //! for tools that lock by content alone: a lock of theirs whose owner lives and that is younger than 30
-//! seconds is respected. Whoever gets in first finishes what a killed process left ([`super::redo`]).
+//! seconds is respected. The first process that gets in finishes what a killed one left ([`super::redo`]).
 //! Re-entrant on the thread that holds it: `acquire_lock`, then any operation, works. The file is removed
 //! on release, under the lock; who waited for the removed file opens the new one. Implements G2.
 
@@ -25,7 +25,7 @@ pub(super) const LOCK: &str = ".agentxchain/locks/accept-turn.lock";
 const FOREIGN_MAX: Duration = Duration::from_secs(30);
 /// Most bytes of what a lock says.
 const OWNER_MAX: u64 = 64 << 10;
-/// Between two looks at a lock that somebody else holds.
+/// Between two looks at a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(3);
 
 thread_local! {
@@ -63,7 +63,7 @@ impl Drop for Held {
     }
 }
 
-/// Takes the lock, or says at once that somebody else holds it.
+/// Takes the lock, or says at once that another process holds it.
 ///
 /// # Errors
 /// [`GovernedError::Locked`] (code `lock_timeout`) where it is held by another process or thread; what goes
@@ -110,7 +110,7 @@ fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError>
     Ok(LockGuard { held })
 }
 
-/// One attempt; `None` where somebody else has it.
+/// One attempt; `None` where another process has it.
 fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> {
     loop {
         if let Some(folder) = path.parent() {

@@ -60,7 +60,7 @@
 //!     Ok(Accepted { accepted, .. }) => {
 //!         assert_eq!((accepted.role(), accepted.decisions()[0].statement()), ("dev", "One file"));
 //!     }
-//!     // It is done again, by whoever is given the next bundle.
+//!     // It is done again, by the worker that is given the next bundle.
 //!     Err(GovernedError::InvalidResult(why)) => {
 //!         reject_turn(&root, &config, &Rejection::default(), &why.errors.join("; "))?;
 //!     }

@@ -68,7 +68,7 @@ fn failed(source: crate::store::StoreError) -> GovernedError {
 /// The working tree that the root lies in; `None` where Git sees none.
 fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
     let git = root.environment().map(|all| Git::find(all.iter().cloned())).transpose().map_err(failed)?;
-    // Whoever looks holds the lock.
+    // The caller holds the lock.
     let aside = format!(".agentxchain/locks/index-{}.aside", std::process::id());
     Workspace::find(root.folder(), git, Path::new(&aside)).map_err(|error| {
         failed(match error {
@@ -88,7 +88,7 @@ fn below(root: &Root, workspace: &Workspace) -> Vec<u8> {
 }
 
 /// A path below the root as text, unless it is the orchestrator's. A state, a result and a declaration name files in
-/// JSON: one that they can't name would be nobody's change.
+/// JSON: one that they can't name would be no turn's change.
 fn named(path: &[u8]) -> Result<Option<String>, GovernedError> {
     if is_operational(&String::from_utf8_lossy(path)) {
         return Ok(None);
@@ -149,7 +149,7 @@ pub(super) fn marker(root: &Root, path: &str) -> String {
     digest.map_or_else(|| "unreadable".to_owned(), |hex| format!("sha256:{hex}"))
 }
 
-/// The same of a whole file, however long it is.
+/// The SHA-256 of a whole file, however long it is.
 fn digest_of(mut file: File) -> std::io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), [0; 64 << 10]);
     loop {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of a run's own files.
 const FOLDER: &str = ".agentxchain";
-/// What in it is nobody's but a process's at work.
+/// The folders in it that belong to a process at work.
 const AT_WORK: [&str; 2] = ["locks", "transactions"];
 /// What in it turns may write.
 const OF_TURNS: [&str; 3] = ["proposed", "reports", "reviews"];
@@ -49,7 +49,7 @@ pub struct Own {
 const BESIDE: [&str; 2] = [TALK, "HUMAN_TASKS.md"];
 
 impl Own {
-    /// Takes them. Nobody else changes them while this value counts: the caller sees to that.
+    /// Takes them. No other process changes them while this value counts: the caller sees to that.
     ///
     /// # Errors
     /// What the file system refuses.

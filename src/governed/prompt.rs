@@ -1,7 +1,7 @@
 //! What a worker reads: who it is, what it may do, where the run stands, and what its result must look like.
 //!
-//! Plain Markdown made of the state and the configuration. The wording is nobody's contract, but who does what it
-//! says, and takes names and values from nowhere else, is accepted. Implements G14.
+//! Plain Markdown made of the state and the configuration. The wording is no contract, but the result of a worker
+//! that does what it says, and takes names and values from nowhere else, is accepted. Implements G14.
 
 use super::config::Authority;
 use super::journal::{HISTORY, LEDGER};

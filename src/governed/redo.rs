@@ -1,6 +1,6 @@
 //! Doing what a journal says, as far as it is not done: after a crash as often as it takes.
 //!
-//! Whoever takes the lock redoes what killed processes left ([`recover`]). Redoing is idempotent: an appended
+//! The process that takes the lock redoes what killed processes left ([`recover`]). Redoing is idempotent: an appended
 //! line is looked for where it was to stand (one of the history by turn and accepted sequence too), a torn one
 //! is cut off; the state is written where it is still the one before, and where another tool has written it
 //! meanwhile, only what this change changed is carried over. A journal of the original tool, which knows

@@ -45,7 +45,7 @@ impl Root {
         }
     }
 
-    /// The same surroundings for another folder.
+    /// Gives another folder the same surroundings.
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), ..self.clone() }
     }
@@ -70,7 +70,7 @@ impl Root {
         self
     }
 
-    /// Waits this long for a lock that somebody else holds; [`acquire_lock`](super::acquire_lock) never waits.
+    /// Waits this long for a lock that another process holds; [`acquire_lock`](super::acquire_lock) never waits.
     pub fn with_lock_wait(mut self, wait: Duration) -> Self {
         self.lock_wait = wait;
         self
@@ -131,7 +131,7 @@ impl Root {
     }
 }
 
-/// Eight bytes that nobody can guess: those of a random UUID that are random.
+/// Eight bytes that can't be guessed: those of a random UUID that are random.
 fn random() -> [u8; 8] {
     let all = uuid::Uuid::new_v4().into_bytes();
     [all[0], all[1], all[2], all[3], all[4], all[5], all[9], all[10]]

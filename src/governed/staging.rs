@@ -25,7 +25,7 @@ pub fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError
 
 /// Puts a result where [`accept_turn`](super::accept_turn) looks for that of this turn; returns the file.
 ///
-/// Written whole, so that nobody reads half of it; below the root, through no link that somebody left there; in the
+/// Written whole, so that no process reads half of it; below the root, through no link that was left there; in the
 /// place of an earlier result. Whether it is a good one is for the acceptance to say.
 ///
 /// # Errors
@@ -35,7 +35,7 @@ pub fn stage_turn_result(root: &Root, turn_id: &str, result: &Value) -> Result<P
     place(root, turn_id)
 }
 
-/// The same of bytes, whatever they say.
+/// Stages bytes as a turn's result, whatever they say.
 ///
 /// # Errors
 /// As [`make_staging`].
@@ -71,7 +71,7 @@ pub fn read_prompt(root: &Root, turn_id: &str) -> Result<String, GovernedError> 
     Ok(String::from_utf8_lossy(&disk::read(root, &path)?.unwrap_or_default()).into_owned())
 }
 
-/// Moves a result that is still staged to those that were rejected: nobody may accept it without the files that
+/// Moves a result that is still staged to those that were rejected: it may not be accepted without the files that
 /// it was made with.
 ///
 /// # Errors

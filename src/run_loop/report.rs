@@ -11,7 +11,7 @@ pub enum StopReason {
     Blocked,
     /// A gate was not approved.
     GateHeld,
-    /// Nobody was selected to go next.
+    /// The caller selected no role to go next.
     CallerStopped,
     /// As many turns were accepted as the loop may have.
     MaxTurnsReached,
@@ -86,7 +86,7 @@ pub enum LoopEvent {
     Blocked,
     /// The loop ends with the run completed.
     Completed,
-    /// The loop ends because nobody goes next.
+    /// The loop ends because no role goes next.
     CallerStopped,
 }
 

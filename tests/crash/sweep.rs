@@ -43,7 +43,7 @@ fn killed_at(step: u64, folder: &Path, scenario: &str) -> bool {
     ended_by_itself(Command::new(std::env::current_exe().unwrap()), step, folder, scenario)
 }
 
-/// The same, ended by the system as a call of this name has returned, the `n`th of them.
+/// Does a scenario's work in a process that the system ends as the `n`th call of this name has returned.
 fn killed_after(call: &str, n: u64, folder: &Path, scenario: &str) -> bool {
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={call}:signal=SIGKILL:when={n}")]);

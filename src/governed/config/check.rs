@@ -1,6 +1,6 @@
 //! What may be wrong with a configuration: all of it is collected, each with its place.
 //!
-//! References are typed ([`Problem`]), because whoever mends a configuration wants the name that is missing.
+//! References are typed ([`Problem`]), because a person who mends a configuration wants the name that is missing.
 
 use super::super::{hooks, policy};
 use super::{Authority, Object, json, parts};

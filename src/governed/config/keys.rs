@@ -1,8 +1,9 @@
 //! Every key of the format, and what becomes of it here: kept, refused by name, or told once by name.
 //!
 //! What people's projects carry and nothing here does is no reason to refuse them; it is said, by [`told`], to
-//! whoever begins a run. A key whose breach would be somebody's approval or code is refused instead (in [`super::check`]
-//! and [`super::parts`]). A pattern's `*` is any name or place in a list; what is below a row is that row's.
+//! the person who begins a run. A key whose breach would approve or run something is refused instead (in
+//! [`super::check`] and [`super::parts`]). A pattern's `*` is any name or place in a list; what is below a row
+//! is that row's.
 //! Implements G16.
 
 use serde_json::{Value, json};

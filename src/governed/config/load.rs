@@ -15,7 +15,7 @@ pub struct Context {
     pub root: Root,
     /// The file's content.
     pub raw_config: Value,
-    /// The same, normalized: what operations take.
+    /// The configuration, normalized: what operations take.
     pub config: Config,
     /// The version of the format: 4.
     pub version: u64,
@@ -44,7 +44,7 @@ pub fn load_context(start: &Root) -> Result<Context, GovernedError> {
     Err(GovernedError::NoProject { folder })
 }
 
-/// The project in this very folder, whoever owns it; a folder above it may have another.
+/// Loads the project in this very folder, under any owner; a folder above it may have another.
 ///
 /// # Errors
 /// As [`load_context`].

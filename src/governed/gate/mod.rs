@@ -271,8 +271,8 @@ fn files(gate: &Object, root: &Root, phase: &str, result: &mut GateResult) {
 /// Most bytes of a file that a gate asks for.
 const FILE_MAX: u64 = 16 << 20;
 
-/// A file that a gate asks for. What is no plain file of the project's own is not there: whoever pushes decides
-/// where a link leads.
+/// A file that a gate asks for. What is no plain file of the project's own is not there: a pushed
+/// commit decides where a link leads.
 pub(super) fn read(root: &Root, path: &str) -> Option<Vec<u8>> {
     disk::read_within(root, &root.join(path), FILE_MAX).ok().flatten()
 }

@@ -1,6 +1,6 @@
 //! What some files must say before a gate lets a phase go, by the path under which they are required.
 //!
-//! A scaffold that nobody filled in is no document: its placeholders do not count. The texts of the reasons
+//! A scaffold that was not filled in is no document: its placeholders do not count. The texts of the reasons
 //! are compared by other tools, and stay as they are.
 
 /// Checks a file that a gate requires; a path without a meaning always holds.

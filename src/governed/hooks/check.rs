@@ -68,7 +68,7 @@ fn hook(hook: &Object, phase: HookPhase, root: Option<&Path>, wrong: &mut dyn Fn
             if !is_list || command[0].is_empty() {
                 return wrong("command", "be a list of strings that is not empty");
             }
-            // A bare name is looked for on PATH when the hook runs: which PATH that is, nobody knows here.
+            // A bare name is looked for on PATH when the hook runs: which PATH that is, is not known here.
             let is_there =
                 root.is_none_or(|root| !command[0].contains('/') || root.join(command[0]).exists());
             if !is_there {

@@ -1,7 +1,7 @@
 //! Delegations: a turn hands work to other roles, and reviews what came of it.
 //!
-//! An accepted turn's `delegations` are queued, and the first target is recommended. Whoever is assigned as
-//! a target gets the charter as `delegation_context`; accepted, it settles the entry. When all entries of a
+//! An accepted turn's `delegations` are queued, and the first target is recommended. The role that is assigned
+//! as a target gets the charter as `delegation_context`; accepted, it settles the entry. When all entries of a
 //! parent are settled, the parent's role is recommended, and its next turn gets the `delegation_review`.
 
 use super::super::json::{self, Object};

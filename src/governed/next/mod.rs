@@ -38,7 +38,7 @@ pub(crate) enum Event {
     ApprovePhase { at: String },
     /// A person approves the pending completion.
     ApproveCompletion { at: String },
-    /// The run is blocked: by whoever asks, by an escalation, by a hook.
+    /// The run is blocked: by its caller, by an escalation, by a hook.
     Block { by: Verb, blocked_on: String, reason: Value, escalation: Option<Value> },
 }
 

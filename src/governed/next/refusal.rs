@@ -3,7 +3,7 @@
 use super::RunStatus;
 use std::fmt;
 
-/// What somebody wants of a run.
+/// What a caller wants of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Begin it.

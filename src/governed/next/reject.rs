@@ -1,4 +1,4 @@
-//! Rejecting a result, and the conflict that makes somebody reject or merge it.
+//! Rejecting a result, and the conflict that makes a person reject or merge it.
 
 use super::super::json;
 use super::{Refusal, State, TurnStatus, block, reason, target};

@@ -31,7 +31,7 @@ pub enum Resolution {
     /// As any other: a conflict refuses it.
     #[default]
     Standard,
-    /// Somebody has merged it by hand: the conflict is noted and counts no more.
+    /// A person has merged it by hand: the conflict is noted and counts no more.
     HumanMerge,
 }
 

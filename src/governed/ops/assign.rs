@@ -35,7 +35,7 @@ pub(super) fn deadline(root: &Root, config: &Config) -> String {
 ///
 /// # Errors
 /// [`Refusal`](super::super::Refusal) for the first guard that says no: status, role, runtime, turns that are
-/// active, budget; [`GovernedError::DirtyWorkspace`] where a role that writes would find changes of nobody's;
+/// active, budget; [`GovernedError::DirtyWorkspace`] where a role that writes would find changes that no turn made;
 /// [`GovernedError::Hook`], the run still active unless the hook tampered; [`GovernedError::Locked`].
 pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned, GovernedError> {
     locked(root, Some(config), |owed| {

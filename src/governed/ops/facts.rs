@@ -5,7 +5,7 @@ use super::super::state::{Turn, get_turn_staging_result_path};
 use super::super::{GovernedError, disk};
 use serde_json::Value;
 
-/// The place of a result that belongs to whoever it names, as older tools stage it.
+/// The place of a result that belongs to the turn that it names, as older tools stage it.
 const FLAT: &str = ".agentxchain/staging/turn-result.json";
 
 /// A staged file.

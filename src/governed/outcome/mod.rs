@@ -66,7 +66,7 @@ impl Stage {
     }
 }
 
-/// What kind of thing is wrong, for whoever has to tell one from another.
+/// What kind of thing is wrong, for callers that tell one from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     MissingField,
