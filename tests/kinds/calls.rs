@@ -123,3 +123,34 @@ fn branch_names_in_a_reftable_repository() {
         Place::new(world, &dir).on(std::ffi::OsStr::from_bytes(b"not\xff\xfeutf8/x")).flow();
     });
 }
+
+/// K41: lines that are to be added by hand work as printed, wherever the program is
+#[test]
+fn lines_for_a_hook_that_is_left_alone_name_a_program_whose_path_is_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::any();
+    let dir = world.init("repo");
+    let place = seeded(&world, &dir);
+    place.say(&["trust", "--ref", "main"]).expect(0);
+    let odd = world.root().join(std::ffi::OsStr::from_bytes(b"it's od\xffd\\0101"));
+    let outside = world.root().join("their hooks");
+    std::fs::create_dir_all(&odd).unwrap();
+    std::fs::create_dir_all(&outside).unwrap();
+    let program = odd.join("git-aynig");
+    std::fs::copy(env!("CARGO_BIN_EXE_git-aynig"), &program).unwrap();
+    world.git(&dir, &["config", "core.hooksPath", outside.to_str().unwrap()]);
+    world.git(&dir, &["config", "aynig.hooks", "wait"]);
+    let said = world.run(&program, &dir, &["hooks", "install"]).expect(1).err;
+    let lines = said.split_once("to that post-commit hook yourself:\n").unwrap().1;
+    let lines: Vec<&str> = lines.lines().take_while(|line| !line.starts_with("hint: ")).collect();
+    executable(&outside.join("post-commit"), &format!("#!/bin/sh\n{}\n", lines.join("\n")));
+    // Found by these lines alone.
+    let mut commit = world.command("git", &dir);
+    commit.env("PATH", std::env::var_os("PATH").unwrap());
+    commit.args(["commit", "-q", "--allow-empty", "-m", "go", "--trailer", "dwp-state: build"]);
+    let said = support::world::Said::from(commit.output().unwrap()).expect(0);
+    assert!(
+        world.git(&dir, &["log", "-1", "--format=%(trailers)"]).contains("dwp-state: review"),
+        "{said:?} {lines:?}"
+    );
+}

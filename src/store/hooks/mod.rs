@@ -58,11 +58,15 @@ impl HookEvent {
 
     /// The whole hook, for this program.
     fn script(self, program: &Path) -> Vec<u8> {
-        let quoted = shlex::bytes::try_quote(program.as_os_str().as_bytes()).unwrap_or_default();
+        self.script_with(&shlex::bytes::try_quote(program.as_os_str().as_bytes()).unwrap_or_default())
+    }
+
+    /// The same for a program as a shell is told it.
+    fn script_with(self, quoted: &[u8]) -> Vec<u8> {
         let mut script = Vec::new();
         for (at, part) in self.template().split("@PROGRAM@").enumerate() {
             if at > 0 {
-                script.extend_from_slice(&quoted);
+                script.extend_from_slice(quoted);
             }
             script.extend_from_slice(part.as_bytes());
         }
@@ -212,7 +216,11 @@ impl<'r> Hooks<'r> {
 
     /// The lines to add by hand to a hook that is left alone.
     pub fn lines(&self, event: HookEvent, program: &Path) -> String {
-        String::from_utf8_lossy(block::block_of(&event.script(program))).into_owned()
+        let script = match program.to_str() {
+            Some(_) => event.script(program),
+            None => event.script_with(in_octal(program).as_bytes()),
+        };
+        String::from_utf8_lossy(block::block_of(&script)).into_owned()
     }
 
     /// Lets pushes carry options, and notes whether that was our doing.
@@ -319,4 +327,14 @@ impl<'r> Hooks<'r> {
 /// True where the option for pushes was set by us, or was about to be.
 fn is_our_doing(marker: &Path) -> bool {
     std::fs::read(marker).is_ok_and(|text| text == b"advertised\n")
+}
+
+/// A path that is no text as a word that any shell makes of text.
+fn in_octal(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let said = path.as_os_str().as_bytes().iter().map(|byte| match *byte {
+        byte if plain(byte) => char::from(byte).to_string(),
+        byte => format!("\\0{byte:03o}"),
+    });
+    format!("\"$(printf '%b' '{}')\"", said.collect::<String>())
 }
