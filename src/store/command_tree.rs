@@ -164,7 +164,9 @@ pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<Str
     }
     if let Some(roles) = folder(&top, "roles") {
         for role in store.read_tree(roles)?.iter().filter(|e| e.mode == TREE) {
-            let role_name = String::from_utf8_lossy(&role.name).into_owned();
+            // No runner has another role.
+            let Ok(name) = RoleName::new(&role.name) else { continue };
+            let role_name = name.as_str().to_owned();
             if let Some(command) = folder(&store.read_tree(role.id)?, "command") {
                 names(store, command, "", 0, &mut |state| {
                     found.insert((state, Some(role_name.clone())));
@@ -188,25 +190,29 @@ pub enum Entry {
 
 /// Every file below the command folders, with its path below `.aynig/`.
 pub fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
-    let mut folders = vec!["command".to_owned()];
+    let mut folders = vec![(vec![b"command".to_vec()], None)];
     if let Some((roles, _)) = walk(store, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
-        let roles = store.read_tree(roles.id)?;
-        folders.extend(roles.iter().map(|e| format!("roles/{}/command", String::from_utf8_lossy(&e.name))));
+        let of = |role: TreeEntry| {
+            let bad = RoleName::new(&role.name).err();
+            (vec![b"roles".to_vec(), role.name, b"command".to_vec()], bad)
+        };
+        folders.extend(store.read_tree(roles.id)?.into_iter().map(of));
     }
     let mut found = Vec::new();
-    for folder in folders {
-        let at: Vec<Vec<u8>> = folder.split('/').map(|s| s.as_bytes().to_vec()).collect();
+    for (at, bad_role) in folders {
         let Some((entry, depth)) = walk(store, tree, &at)? else { continue };
         if entry.mode == TREE && depth == at.len() {
+            let folder = String::from_utf8_lossy(&at.join(&b'/')).into_owned();
             let mut files = Vec::new();
             all_names(store, entry.id, "", 0, &mut files)?;
             for name in files {
                 let path = format!("{folder}/{name}");
-                let entry = match (StateName::new(&name), resolve(store, tree, &path)?) {
-                    (Err(why), _) => Entry::BadName(why),
-                    (Ok(_), Lookup::Found(command)) => Entry::Usable(command.file),
-                    (Ok(_), Lookup::Missing) => Entry::Unusable(Unfit::Nowhere),
-                    (Ok(_), Lookup::Unusable { why, .. }) => Entry::Unusable(why),
+                let bad = bad_role.or_else(|| StateName::new(&name).err());
+                let entry = match (bad, resolve(store, tree, &path)?) {
+                    (Some(why), _) => Entry::BadName(why),
+                    (None, Lookup::Found(command)) => Entry::Usable(command.file),
+                    (None, Lookup::Missing) => Entry::Unusable(Unfit::Nowhere),
+                    (None, Lookup::Unusable { why, .. }) => Entry::Unusable(why),
                 };
                 found.push((path, entry));
             }
@@ -241,7 +247,9 @@ fn names(
     found: &mut dyn FnMut(String),
 ) -> Result<(), StoreError> {
     for entry in store.read_tree(tree)? {
-        let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
+        // No state is called so.
+        let Ok(name) = std::str::from_utf8(&entry.name) else { continue };
+        let name = format!("{prefix}{name}");
         match entry.mode {
             EXECUTABLE | SYMLINK => found(name),
             TREE if depth < DEPTH_MAX => names(store, entry.id, &format!("{name}/"), depth + 1, found)?,

@@ -1,5 +1,6 @@
 //! A state that nothing answers because of a letter, and a trailer that is none: everybody who looks hears it.
 
+use crate::rig::Rig;
 use crate::support::flow::{head, repo};
 use crate::support::world::World;
 
@@ -86,4 +87,24 @@ fn hooks_ask_about_a_misspelt_state() {
     let said = world.try_git(&dir, &["push", server.to_str().unwrap(), "work"]).expect(0);
     let says = "aynig: work: no command answers 'biuld': did you mean 'build'?";
     assert!(said.err.contains(says), "{}", said.err);
+}
+
+/// K4, K13: what no runner can have as its role answers nothing
+#[test]
+fn commands_of_a_role_that_cannot_be_are_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let rig = Rig::new();
+    for role in [&b"two words"[..], b"r\xff"] {
+        let folder = rig.dir.join(".aynig/roles").join(std::ffi::OsStr::from_bytes(role)).join("command");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(rig.dir.join(".aynig/command/ok"), folder.join("ok")).unwrap();
+    }
+    rig.git(&["add", "-A"]);
+    rig.git(&["commit", "-q", "-m", "roles"]);
+    let told = rig.aynig(&["doctor"]).expect(0).out;
+    for role in ["two words", "r\u{fffd}"] {
+        let words = format!(".aynig/roles/{role}/command/ok answers no state: only letters");
+        assert!(told.contains(&words), "{role}: {told}");
+    }
+    assert!(told.contains("command/fail, command/ok, command/wait in refs/heads/main"), "{told}");
 }
