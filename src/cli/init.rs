@@ -1,10 +1,10 @@
-//! `init`: scaffolds `.aynig/` in the working tree; overwrites nothing.
+//! `init`: scaffolds `.aynig/` in the working tree; overwrites nothing, and writes through no link.
 
 use super::args::Init;
 use super::fail::Failure;
 use super::session::{Global, Session};
 use super::{output, trust};
-use std::os::unix::fs::OpenOptionsExt;
+use crate::supervisor::beneath::{BeneathError, Root};
 use std::path::Path;
 
 const HELLO: &str = r#"#!/bin/sh
@@ -36,10 +36,10 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
         return Err(Failure::fatal("a bare repository has no files: commands come with a push")
             .hint("git aynig trust --ref <branch>"));
     };
-    let aynig = dir.join(".aynig");
+    let root = Root::open(dir).map_err(|e| not_written(&e))?;
     let made = [
-        write_new(&aynig.join("command/hello"), HELLO, 0o777)?,
-        write_new(&aynig.join("COMMANDS.md"), COMMANDS, 0o666)?,
+        write_new(&root, ".aynig/command/hello", HELLO, 0o777)?,
+        write_new(&root, ".aynig/COMMANDS.md", COMMANDS, 0o666)?,
     ];
     if !global.quiet {
         let what = if made.contains(&true) { "Wrote" } else { "Nothing to do:" };
@@ -61,17 +61,24 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     Ok(0)
 }
 
-fn write_new(path: &Path, content: &str, mode: u32) -> Result<bool, Failure> {
-    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write '{}': {e}", path.display()));
+fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, Failure> {
+    let path = Path::new(name);
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        root.create_dirs(folder, 0o777).map_err(|e| not_written(&e))?;
     }
-    match std::fs::File::options().write(true).create_new(true).mode(mode).open(path) {
+    match root.create_new(path, mode) {
         Ok(mut file) => {
-            std::io::Write::write_all(&mut file, content.as_bytes()).map_err(failed)?;
+            let written = std::io::Write::write_all(&mut file, content.as_bytes());
+            written.map_err(|e| Failure::fatal(format!("cannot write '{name}': {e}")))?;
             Ok(true)
         }
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(failed(e)),
+        Err(e) if e.is_there() => Ok(false),
+        Err(e) => Err(not_written(&e)),
     }
+}
+
+/// Whoever wrote the branch may have put a link there: what it leads to is nobody's commands.
+fn not_written(error: &BeneathError) -> Failure {
+    let causes = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    Failure::fatal(format!("{error}{}", causes.unwrap_or_default()))
 }

@@ -252,7 +252,10 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()
         }
         Note::LogsElsewhere(path) => {
-            format!("'.aynig/logs' leads through a symbolic link; the logs are in '{}'", place(path))
+            format!(
+                "'.aynig/logs' is a symbolic link, or has a .gitignore that lets logs into commits; they are in '{}'",
+                place(path)
+            )
         }
         Note::LogFailed(what) => format!("a log could not be written: {}", escape(what.as_bytes())),
         Note::OutputHeldOpen => "a background process held the command's output open".to_owned(),

@@ -1,8 +1,9 @@
 //! Where a run's output is kept.
 //!
 //! `.aynig/logs/` in the main working tree, a folder that ignores itself; in a bare repository, and where the
-//! working tree has no place for it, `aynig/logs/` in the Git directory. Files are made new, never through a
-//! symbolic link. Implements K16.
+//! working tree has no place for it, `aynig/logs/` in the Git directory. There too where a branch brings a
+//! `.gitignore` of its own into that folder, which would put logs into commits: what lies there already is then
+//! brought away. Files are made new, never through a symbolic link. Implements K16.
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
@@ -13,6 +14,9 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+/// Where logs are, from the main working tree on.
+const LOGS: &str = ".aynig/logs";
+
 /// The two logs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
@@ -22,23 +26,24 @@ pub struct Logs {
     pub stderr: PathBuf,
 }
 
-/// The folder for logs, and whether it is not where it is usually found because a link is in the way.
+/// The folder for logs, and whether it is not where it is usually found because a link is in the way, or Git would
+/// not ignore what is there.
 pub fn folder(repo: &Repository) -> (PathBuf, bool) {
     let inside = repo.aynig_dir().join("logs");
     let Some(main) = &repo.main_dir else { return (inside, false) };
     let aynig = main.join(".aynig");
     let logs = aynig.join("logs");
     let plain = |path: &Path| path.symlink_metadata().map_or(true, |m| m.is_dir());
-    if !plain(&aynig) || !plain(&logs) {
+    if !plain(&aynig) || !plain(&logs) || !is_ignored(&logs) {
         return (inside, true);
     }
-    if sparse::leaves_out(repo, ".aynig/logs") { (inside, false) } else { (logs, false) }
+    if sparse::leaves_out(repo, LOGS) { (inside, false) } else { (logs, false) }
 }
 
 /// Every folder that may hold logs, that one first: a sparse checkout comes and goes.
 pub fn folders(repo: &Repository) -> Vec<PathBuf> {
     let (now, in_the_way) = folder(repo);
-    let tree = repo.main_dir.as_ref().filter(|_| !in_the_way).map(|main| main.join(".aynig/logs"));
+    let tree = repo.main_dir.as_ref().filter(|_| !in_the_way).map(|main| main.join(LOGS));
     let more: Vec<PathBuf> = [Some(repo.aynig_dir().join("logs")), tree]
         .into_iter()
         .flatten()
@@ -47,11 +52,60 @@ pub fn folders(repo: &Repository) -> Vec<PathBuf> {
     [vec![now], more].concat()
 }
 
+/// True where no file in this folder can come into a commit unnoticed: no rule outranks those of the folder's own
+/// `.gitignore`. One that is not there, or has nothing in it yet, is going to be ours.
+fn is_ignored(logs: &Path) -> bool {
+    let path = logs.join(".gitignore");
+    if path.symlink_metadata().is_err() {
+        return true;
+    }
+    let rules = crate::store::read_plain(&path, 4096);
+    rules.is_ok_and(|rules| rules.is_empty() || ignores_all(&rules))
+}
+
+/// True for rules that leave nothing but themselves to be seen.
+fn ignores_all(rules: &[u8]) -> bool {
+    let mut lines = rules.split(|b| *b == b'\n').map(<[u8]>::trim_ascii_end);
+    let harmless = |line: &[u8]| !line.starts_with(b"!") || matches!(line, b"!.gitignore" | b"!/.gitignore");
+    lines.clone().all(harmless) && lines.any(|line| line == b"*")
+}
+
+/// Brings logs of ours out of a folder that Git looks into: what is committed there stays.
+fn bring_away(repo: &Repository, from: &Path, to: &Path) {
+    let ours =
+        |name: &str| name == "hook.log" || name.ends_with(".stdout.log") || name.ends_with(".stderr.log");
+    let Ok(entries) = std::fs::read_dir(from) else { return };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<String> = names.filter(|name| ours(name)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let Some(Ok(committed)) =
+        repo.main_dir.as_ref().map(|main| repo.git.tracked(&repo.common_dir, main, LOGS))
+    else {
+        return;
+    };
+    for name in names.iter().filter(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes())) {
+        let (here, there) = (from.join(name), to.join(name));
+        if here.symlink_metadata().is_ok_and(|meta| meta.is_file())
+            && std::fs::hard_link(&here, there).is_ok()
+        {
+            let _ = std::fs::remove_file(here);
+        }
+    }
+}
+
 /// Makes that folder; in a working tree it ignores itself.
 pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     let (folder, elsewhere) = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     repo.share(&folder);
+    if let Some(main) = &repo.main_dir
+        && elsewhere
+        && Root::open(main).and_then(|main| main.below(Path::new(LOGS))).is_ok()
+    {
+        bring_away(repo, &main.join(LOGS), &folder);
+    }
     if folder != repo.aynig_dir().join("logs") {
         let ignore = folder.join(".gitignore");
         if ignore.symlink_metadata().is_ok() || place(repo, &ignore).is_ok() {

@@ -9,6 +9,7 @@ use super::{NewCommit, RefName, StoreError, commit};
 use crate::protocol::id::ObjectId;
 use crate::supervisor::interrupt::ForceStop;
 use gix::bstr::BString;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -278,6 +279,14 @@ impl RepoGit {
     pub(super) fn config_file(&self, file: &Path) -> Result<Vec<u8>, StoreError> {
         let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
         command.args(["--no-includes", "--list", "-z"]).within(ON_A_SUBMODULE).ok()
+    }
+
+    /// What a working tree's index holds below this path, from its top on.
+    pub fn tracked(&self, git_dir: &Path, dir: &Path, below: &str) -> Result<HashSet<Vec<u8>>, StoreError> {
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+        let pathspec = format!(":(top,literal){below}");
+        let listed = command.verb("ls-files").args(["-z", "--", &pathspec]).ok()?;
+        Ok(listed.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }
 
     /// True where `git verify-commit` accepts the commit.

@@ -9,6 +9,7 @@ mod bomb;
 mod environment;
 mod escapes;
 mod files;
+mod folder;
 mod forged;
 mod in_the_way;
 mod options;

@@ -223,7 +223,7 @@ fn committed(git: GitCommand) -> Result<HashSet<Vec<u8>>, PackError> {
     let known = listed.split(|b| *b == 0).filter_map(|line| line.strip_prefix(b"H .aynig/"));
     let known: HashSet<Vec<u8>> = known.map(<[u8]>::to_vec).collect();
     let ours = [STAGE.as_bytes(), b"/"].concat();
-    match known.iter().find(|path| path.starts_with(&ours)) {
+    match known.iter().find(|path| path.starts_with(&ours) || *path == STAGE.as_bytes()) {
         Some(path) => {
             let why = "a name that the installation itself uses";
             Err(PackError::InTheWay(vec![Refusal { path: path.clone(), why }]))
