@@ -262,6 +262,24 @@ fn an_outcome_that_is_declined_ends_stalled_and_is_kept() {
     assert_eq!(net.show("work", "result"), "done");
 }
 
+/// K11, K43: a lock in a remote that is a path is seen there. It may pass; it is no refusal, and nothing is claimed.
+#[test]
+fn a_lock_in_a_remote_that_is_a_path_is_no_refusal() {
+    let net = Net::new(&[("build", DONE)]);
+    net.event("work", "build", "");
+    let a = net.machine("a");
+    let lock = net.origin().join("refs/heads/work.lock");
+    std::fs::write(&lock, "").unwrap();
+    let said = a.tick(&["--json", "work"]).expect(75).json();
+    assert!(said["error"].as_str().unwrap().contains("it was busy"), "{said}");
+    let pushed = a.run(&["set-state", "build", "--remote", "origin", "-b", "work"]).expect(75);
+    assert!(pushed.stderr.contains("it was busy"), "{pushed:?}");
+    assert_eq!(net.states("work"), ["build"]);
+    std::fs::remove_file(&lock).unwrap();
+    a.tick(&["work"]).expect(0);
+    assert_eq!(net.states("work"), ["done", "working", "build"]);
+}
+
 /// K26, K31: what can't be kept here lands all the same; where it does not it is still in its slot.
 #[test]
 fn an_outcome_that_cannot_be_kept_here_lands() {

@@ -24,10 +24,8 @@ use std::time::{Duration, SystemTime};
 pub(super) const OLD: Duration = Duration::from_secs(10);
 /// A file's time comes from a coarser clock than ours.
 const COARSE: Duration = Duration::from_millis(50);
-/// A child that nobody saw end is taken to have made ref locks this long, and an index lock, which people's
-/// editors hold too, only right at its start.
+/// A child whose end was not seen is taken to have made locks this long.
 const LIFE: Duration = Duration::from_secs(3600);
-const START: Duration = Duration::from_secs(5);
 
 /// Locks that a child may take.
 #[derive(Debug, Clone, Default)]
@@ -53,12 +51,6 @@ impl MayLock {
         let mut lock = common_dir.join(name).into_os_string();
         lock.push(".lock");
         Self::refs(common_dir, [PathBuf::from(lock)])
-    }
-
-    /// The lock of a working tree's index.
-    pub fn index(common_dir: &Path, git_dir: &Path) -> Self {
-        let places = vec![git_dir.join("index.lock")];
-        Self { common_dir: common_dir.to_owned(), places, life: START }
     }
 }
 

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -400,4 +400,37 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 pub(super) fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 512;
     pause / 2 + pause * random as u32 / 1024
+}
+/// True where a lock keeps this ref of that repository from being moved just now.
+pub(super) fn is_ref_locked(git_dir: &Path, name: &RefName) -> bool {
+    let Ok(path) = path_of(git_dir, name) else { return false };
+    let mut lock = path.into_os_string();
+    lock.push(".lock");
+    let all = [PathBuf::from(lock), git_dir.join("reftable/tables.list.lock")];
+    all.iter().any(|path| path.symlink_metadata().is_ok())
+}
+
+/// Most bytes of a file that says where a Git directory is.
+const POINTER_MAX: u64 = 16 << 10;
+
+/// The Git directory that a push to this path comes to, by Git's order of looking.
+pub fn git_dir_at(path: &Path) -> Option<PathBuf> {
+    ["/.git", "", ".git/.git", ".git"].into_iter().find_map(|suffix| {
+        let mut dir = path.as_os_str().to_owned();
+        dir.push(suffix);
+        let dir = PathBuf::from(dir);
+        let dir = pointed_to(&dir).unwrap_or(dir);
+        let has = |name: &str| dir.join(name).symlink_metadata().is_ok();
+        (has("HEAD") && has("objects") && has("refs")).then_some(dir)
+    })
+}
+
+/// Where a `.git` file leads.
+fn pointed_to(file: &Path) -> Option<PathBuf> {
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return None;
+    }
+    let mut said = String::new();
+    std::fs::File::open(file).ok()?.take(POINTER_MAX).read_to_string(&mut said).ok()?;
+    Some(file.parent()?.join(said.strip_prefix("gitdir: ")?.trim_end()))
 }

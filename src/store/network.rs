@@ -36,9 +36,9 @@ pub(super) struct Remote {
     pub name: String,
     /// Where relative addresses begin.
     pub home: PathBuf,
-    /// It is a path: who receives a push runs on this machine, started by the push itself. It is no more ours to
-    /// end than a server's: a signal between the making of its lock and its knowing of it leaves that lock.
-    pub is_path: bool,
+    /// Where it is a path: who receives a push runs on this machine, started by the push itself. It is no more ours
+    /// to end than a server's: a signal between the making of its lock and its knowing of it leaves that lock.
+    pub path: Option<PathBuf>,
 }
 
 /// What a push answered for its one ref.
@@ -236,7 +236,7 @@ impl Remote {
     }
 
     fn may_push(&self) -> Result<(), StoreError> {
-        if self.is_path { self.git.may_push_to_paths() } else { Ok(()) }
+        if self.path.is_some() { self.git.may_push_to_paths() } else { Ok(()) }
     }
 
     fn push_command(
@@ -259,7 +259,7 @@ impl Remote {
             .args(["--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"])
             .args(lease)
             .args([OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(&spec)])
-            .alone(self.is_path)
+            .alone(self.path.is_some())
             .within(patience)
     }
 }

@@ -5,6 +5,7 @@
 //! branch is read or moved. What this store was told by its own calls it knows without asking again.
 //! Implements K12, K30, and K11 and K31 (the attempt and the reading again).
 
+use super::locks;
 use super::network::{Pushed, Remote};
 use super::news::News;
 use super::repository::Repository;
@@ -57,8 +58,8 @@ impl RemoteStore {
         let remote = Remote {
             git: repo.git.clone(),
             name: name.to_owned(),
+            path: repo.push_path(name).map(|path| home.join(path)),
             home,
-            is_path: repo.push_path(name).is_some(),
         };
         let known = RefCell::default();
         Ok(Self { local, remote, known, news: repo.news(name), patience: Cell::new(None), offline: false })
@@ -94,8 +95,8 @@ impl RemoteStore {
         Ok(tips.get(name).copied())
     }
 
-    /// What became of a new commit that the remote refused. That a branch can't be there is seen in what it has;
-    /// all else looks like a no, and whoever tries again finds out (K11).
+    /// What became of a new commit that the remote refused. That a branch can't be there is seen in what it has, and
+    /// where it is a path a lock is seen; all else looks like a no, and trying again finds out (K11).
     fn refused(&self, name: &RefName, expected: Expected, said: String) -> StoreError {
         let tips = match expected {
             Expected::Missing => self.remote.ask_all(self.patience()).unwrap_or_default(),
@@ -106,9 +107,16 @@ impl RemoteStore {
                 let other = String::from_utf8_lossy(other.as_bytes()).into_owned();
                 (RemoteFailure::InTheWay, format!("'{other}' exists: {said}"))
             }
+            None if self.is_locked(name) => (RemoteFailure::Busy, said),
             None => (RemoteFailure::Declined, said),
         };
         StoreError::Remote { remote: self.remote.name.clone(), what: "push to", failure, message }
+    }
+
+    /// True where a lock in a remote that is a path keeps the branch from being moved.
+    fn is_locked(&self, name: &RefName) -> bool {
+        let at = self.remote.path.as_deref().and_then(locks::git_dir_at);
+        at.is_some_and(|git_dir| locks::is_ref_locked(&git_dir, name))
     }
 
     fn has(&self, id: ObjectId) -> bool {
@@ -142,15 +150,18 @@ pub fn push_branch(
     let mut verdict = compare_and_swap(&store, branch, expected, new, by, "");
     let waits = (0..).map_while(|tries| try_again(Patience::Tries, tries, Duration::ZERO));
     for wait in waits {
-        if !matches!(verdict, Err(StoreError::Remote { failure: RemoteFailure::Declined, .. })) {
+        let Err(StoreError::Remote { failure: RemoteFailure::Declined | RemoteFailure::Busy, .. }) = verdict
+        else {
             break;
-        }
+        };
         std::thread::sleep(wait);
         verdict = compare_and_swap(&store, branch, expected, new, by, "");
     }
     match verdict {
         // It may have all of it, and move when nobody listens any more: that it did not move yet says nothing.
-        Err(StoreError::Remote { failure, message, .. }) if failure.may_pass() => {
+        Err(StoreError::Remote { failure, message, .. })
+            if failure.may_pass() && failure != RemoteFailure::Busy =>
+        {
             Ok(Swap::Unknown { cause: message })
         }
         verdict => verdict,

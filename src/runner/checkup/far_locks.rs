@@ -9,18 +9,17 @@ use super::{Finding, Findings, quoted, shown};
 use crate::runner::{Runner, RunnerError};
 use crate::store::locks::{self, FoundLock};
 use crate::supervisor::holders::{self, AtWork};
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Of refs that are no files, and of what a shallow push changes.
 const OTHERS: [&str; 2] = ["reftable/tables.list.lock", "shallow.lock"];
-/// Most bytes of a file that says where a Git directory is.
-const POINTER_MAX: u64 = 16 << 10;
 
 impl Runner<'_> {
     /// Looks at the locks of the repository at this path, as `git receive-pack` would find it.
     pub(super) fn check_far_locks(&self, at: &Path, found: &mut Findings) -> Result<(), RunnerError> {
-        let Some(dir) = git_dir_at(at).and_then(|dir| std::fs::canonicalize(dir).ok()) else { return Ok(()) };
+        let Some(dir) = locks::git_dir_at(at).and_then(|dir| std::fs::canonicalize(dir).ok()) else {
+            return Ok(());
+        };
         // Of our own its own check tells.
         if dir == self.repo.common_dir {
             return Ok(());
@@ -82,26 +81,4 @@ fn is_shared_by_machines(dir: &Path) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_shared_by_machines(_dir: &Path) -> bool {
     true
-}
-
-/// The Git directory that a push to this path comes to, by Git's order of looking.
-fn git_dir_at(path: &Path) -> Option<PathBuf> {
-    ["/.git", "", ".git/.git", ".git"].into_iter().find_map(|suffix| {
-        let mut dir = path.as_os_str().to_owned();
-        dir.push(suffix);
-        let dir = PathBuf::from(dir);
-        let dir = pointed_to(&dir).unwrap_or(dir);
-        let has = |name: &str| dir.join(name).symlink_metadata().is_ok();
-        (has("HEAD") && has("objects") && has("refs")).then_some(dir)
-    })
-}
-
-/// Where a `.git` file leads.
-fn pointed_to(file: &Path) -> Option<PathBuf> {
-    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-        return None;
-    }
-    let mut said = String::new();
-    std::fs::File::open(file).ok()?.take(POINTER_MAX).read_to_string(&mut said).ok()?;
-    Some(file.parent()?.join(said.strip_prefix("gitdir: ")?.trim_end()))
 }
