@@ -6,7 +6,7 @@
 //! Implements K20-K29, K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
 
 use super::active_run::ActiveRun;
-use super::attempt::{attempt_ref, left_out_ref};
+use super::attempt::left_out_ref;
 use super::land::{Moved, blocked_notes};
 use super::report::{Note, Outcome, Ran};
 use super::supervise::Ended;
@@ -348,10 +348,8 @@ impl ActiveRun<'_> {
         if let Kept::Outcome(next) = kept_of_fenced(&ended.exit, &ended.declared)
             && let Ok(found) = self.taken(next, HeadIs::Lease(lease))
             && let Ok(commit) = self.outcome_commit(next, &found, lease)
-            && let Some(name) = attempt_ref(self.run_id())
         {
-            self.runner.keep(&name, commit)?;
-            attempt = Some(name);
+            attempt = self.keep_outcome(commit)?;
         }
         if attempt.is_none() {
             attempt = self.keep_rest(None)?;

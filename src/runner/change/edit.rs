@@ -66,7 +66,7 @@ impl Runner<'_> {
             return match made {
                 Swap::Won => Ok(Ok(Written { created, ..written(branch, commit, &next.state) })),
                 Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-                Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+                Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
             };
         }
         match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {

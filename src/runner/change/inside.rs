@@ -204,7 +204,7 @@ impl Runner<'_> {
                 }
                 Swap::Lost { .. } => {}
                 Swap::Unknown { cause } => {
-                    return Err(RunnerError::Unknown { branch: branch.clone(), cause }.into());
+                    return Err(RunnerError::unknown(branch, cause).into());
                 }
             }
         }

@@ -191,7 +191,7 @@ impl Runner<'_> {
         match self.advance(branch, tip.id(), commit, &log)? {
             Swap::Won => self.answered(written(branch, commit, &next.state), tip.commit.tree),
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
         }
     }
 
@@ -239,7 +239,7 @@ impl Runner<'_> {
                 self.answered(Written { created: true, ..written(branch, commit, &next.state) }, tree)
             }
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
         }
     }
 
@@ -274,7 +274,7 @@ impl Runner<'_> {
                 Ok(Written { run_id: Some(run.id), ..written })
             }
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
         }
     }
 
@@ -297,7 +297,7 @@ impl Runner<'_> {
                 }
                 Swap::Lost { .. } => {}
                 Swap::Unknown { cause } => {
-                    return Err(RunnerError::Unknown { branch: branch.clone(), cause }.into());
+                    return Err(RunnerError::unknown(branch, cause).into());
                 }
             }
         }

@@ -42,7 +42,7 @@ impl Runner<'_> {
         match self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))? {
             Swap::Won => Ok(written(branch, commit, state)),
             Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::Unknown { branch: branch.clone(), cause }.into()),
+            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
         }
     }
 
