@@ -28,12 +28,11 @@ const COARSE: Duration = Duration::from_millis(50);
 const LIFE: Duration = Duration::from_secs(3600);
 
 /// Locks that a child may take.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct MayLock {
     common_dir: PathBuf,
     /// Lock files, and folders with locks anywhere below.
     places: Vec<PathBuf>,
-    life: Duration,
 }
 
 impl MayLock {
@@ -43,7 +42,7 @@ impl MayLock {
         let shared = ["reftable", "packed-refs.lock", "shallow.lock", "HEAD.lock"];
         let shared = shared.into_iter().map(|name| common_dir.join(name));
         let places = places.into_iter().chain(shared).collect();
-        Self { common_dir: common_dir.to_owned(), places, life: LIFE }
+        Self { common_dir: common_dir.to_owned(), places }
     }
 
     /// The lock of one ref, and those that moving it may take.
@@ -78,7 +77,7 @@ impl Noted {
         let file = Flock::lock(file, FlockArg::LockExclusive).ok()?;
         let mut noted = Self { path, file };
         let mut text =
-            format!("begun {}\nlife {}\n", seconds(SystemTime::now()), may.life.as_secs()).into_bytes();
+            format!("begun {}\nlife {}\n", seconds(SystemTime::now()), LIFE.as_secs()).into_bytes();
         for place in &may.places {
             text.extend_from_slice(b"lock ");
             text.extend_from_slice(place.as_os_str().as_bytes());
