@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("governed", &["protocol", "store", "supervisor", "runner"]),
     ("run_loop", &["governed"]),
     ("conformance", &["governed"]),
-    ("cli", &["protocol", "store", "supervisor", "runner", "governed", "run_loop"]),
+    ("cli", &["protocol", "store", "supervisor", "runner", "governed", "run_loop", "conformance"]),
 ];
 
 /// Words that only some rooms may write, and who may.

@@ -61,6 +61,10 @@ impl Chain {
 
 /// The exit code, where the arguments are of this kind.
 pub fn run(argv: &[OsString]) -> Option<i32> {
+    #[cfg(feature = "conformance")]
+    if argv.get(1..).is_some_and(|words| words == ["govern", "conformance"]) {
+        return Some(super::govern::conformance());
+    }
     let verb = match argv.get(1)?.to_str()? {
         "--git-dir" => argv.get(3)?.to_str()?,
         first => first,

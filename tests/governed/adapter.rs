@@ -53,6 +53,33 @@ fn each_verdict_has_its_exit_code() {
 }
 
 #[test]
+fn the_program_has_the_adapter_as_a_verb_that_no_help_shows() {
+    let program = || {
+        let mut program = assert_cmd::Command::new(env!("CARGO_BIN_EXE_git-aynig"));
+        program.env_clear().args(["govern", "conformance"]);
+        program
+    };
+    let event = json!({ "event_id": "e", "event_type": "run_started", "timestamp": "2026-01-01T00:00:00Z" });
+    let fixture = |expected: &str| {
+        json!({
+            "fixture_id": "OWN", "tier": 1, "surface": "own", "description": "own", "type": "validate", "setup": {},
+            "input": { "operation": "validate_event", "args": { "event": event } }, "expected": { "result": expected },
+        })
+        .to_string()
+    };
+    for (fixture, code) in [(fixture("success"), 0), (fixture("error"), 1), ("{}".to_owned(), 2)] {
+        let (verdict, same) = conformance(fixture.as_bytes());
+        let told = program().write_stdin(fixture).assert().code(code).stderr("");
+        assert_eq!((told.get_output().stdout.as_slice(), code), (verdict.as_bytes(), same));
+    }
+    program().write_stdin(fixture("success").replace("validate_event", "dance")).assert().code(3);
+    let help =
+        assert_cmd::Command::new(env!("CARGO_BIN_EXE_git-aynig")).args(["govern", "-h"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("start") && !help.contains("conformance"), "{help}");
+}
+
+#[test]
 fn the_state_machine_is_asked() {
     let setup = |state: Value| json!({ "state": state, "config": config() });
     let refused =

@@ -37,3 +37,17 @@ pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
         GovernVerb::Turn(args) => turn::run(global, args),
     }
 }
+
+/// `git aynig govern conformance`: a fixture of the public corpus on standard input, the verdict on standard output.
+/// Exits with 0 for pass, 1 for fail, 2 for error, 3 for not implemented. Implements G10.
+#[cfg(feature = "conformance")]
+pub fn conformance() -> i32 {
+    let mut fixture = Vec::new();
+    if let Err(error) = std::io::Read::read_to_end(&mut std::io::stdin(), &mut fixture) {
+        super::output::error(&Failure::fatal(format!("cannot read fixture: {error}")).render());
+        return 2;
+    }
+    let (verdict, code) = crate::conformance::conformance(&fixture);
+    super::output::line(verdict.trim_end());
+    code
+}
