@@ -3,7 +3,7 @@
 //! The first byte says whether Git ended well; the text up to the first NUL is the ref's name.
 #![no_main]
 
-#[path = "../../src/store/porcelain.rs"]
+#[path = "../../src/store/remote/porcelain.rs"]
 mod porcelain;
 
 use libfuzzer_sys::fuzz_target;

@@ -8,8 +8,8 @@
 //!
 //! Implements K10 (the written form), K37.
 
-use super::{Commit, NewCommit, Signature, StoreError};
 use crate::protocol::id::ObjectId;
+use crate::store::{Commit, NewCommit, Signature, StoreError};
 
 /// The commit that these bytes spell, or what is wrong with them.
 pub fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {

@@ -1,7 +1,7 @@
 //! Small file operations that this room shares: writing aside, syncing, removing what may be read-only, and
 //! reading what a command may have put a fifo, a device or a link in the place of.
 
-use super::{StoreError, beneath, io_error};
+use crate::store::{StoreError, beneath, io_error};
 use nix::fcntl::OFlag;
 use std::fs::File;
 use std::io::Read;

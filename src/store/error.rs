@@ -1,7 +1,7 @@
 //! What can go wrong in the store, each situation by its name, and what it is called when told.
 
-use super::{Expected, RefName};
 use crate::protocol::id::ObjectId;
+use crate::store::{Expected, RefName};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub enum Unread {
     System(i32),
 }
 
-/// What went wrong in the store. Losing a race is no error: see [`Swap`](super::Swap).
+/// What went wrong in the store. Losing a race is no error: see [`Swap`](crate::store::Swap).
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Somebody holds the lock of a ref.
@@ -67,7 +67,7 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
-    /// The ref did not hold what the swap expected. Whether that is a lost race, [`swap`](super::swap) finds out.
+    /// The ref did not hold what the swap expected. Whether that is a lost race, [`swap`](crate::store::refs::swap) finds out.
     #[error("cannot move '{name}': it {}, expected {}", found_text(found), expected_text(expected))]
     Moved {
         /// The ref.

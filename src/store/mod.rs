@@ -1,61 +1,37 @@
 //! Everything that touches Git: heads, commits, compare-and-swap, slots, configuration.
 //!
 //! The only room that names gix or starts `git`. One trait, [`Store`], is served by gix with our own
-//! durable swap ([`files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
+//! durable swap ([`refs::files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
 //! same tests. Implements K11, K37, K42, K43.
 
-mod batch;
-pub mod binary;
-mod bulk;
+pub mod backends;
 pub mod checkout;
-pub mod children;
-pub mod command_copy;
-pub mod command_start;
-pub mod command_tree;
+pub mod commands;
 pub mod commit;
 pub mod config;
-mod config_edit;
-mod confined;
 mod disk;
 mod error;
-pub mod files;
-pub mod git_calls;
-pub mod git_command;
-pub mod git_merge;
-pub mod git_pins;
-mod gix_report;
-pub mod gix_store;
-pub mod glance;
-mod half_done;
+pub mod git;
 pub mod hooks;
-mod in_the_way;
-mod index_lock;
-mod lfs;
-pub mod locks;
-pub mod memory;
-mod network;
-mod news;
 pub mod pack;
 pub mod pattern;
-mod porcelain;
-pub mod protected;
-mod reading;
-mod reflog;
+pub mod refs;
 pub mod remote;
 pub mod repository;
-mod single_flight;
 pub mod slots;
-pub mod sparse;
-pub mod swap;
-mod unsynced;
-pub mod workspace;
-pub mod worktrees;
+
+pub use backends::{binary, gix_store, memory};
+pub use checkout::{sparse, workspace, worktrees};
+pub use commands::{copy as command_copy, start as command_start, tree as command_tree};
+pub use config::protected;
+pub use git::{calls as git_calls, children, command as git_command, merge as git_merge, pins as git_pins};
+pub use refs::{glance, locks, swap};
 
 use disk::{copy_file, copy_index, make_readable, sync, sync_file_system, sync_tables};
 pub use disk::{is_plain, read_plain, remove_tree, write_aside};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError, Unread};
-pub use network::tracking;
+pub use remote::network::tracking;
 
 use crate::protocol::id::ObjectId;
 pub use crate::protocol::swap::Swap;

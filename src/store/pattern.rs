@@ -1,6 +1,6 @@
 //! Patterns of branches, as `git for-each-ref` matches them against short names, of folders, and of variables.
 
-use super::RefName;
+use crate::store::RefName;
 use gix::bstr::ByteSlice;
 use gix::glob::wildmatch::Mode;
 

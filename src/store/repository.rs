@@ -4,14 +4,14 @@
 //! anything of it is read: whether there is one at all the file system says. Picks the store by configuration, never after an error. Implements K33
 //! (ownership), K37.
 
-use super::files::Shared;
-use super::git_calls::RepoGit;
-use super::git_command::Git;
-use super::gix_store::{Backend, GixStore, Options, backend_for, git_store};
-use super::news::News;
-use super::protected::{Site, standing_in};
-use super::{RefName, Store, StoreError};
 use crate::protocol::id::ObjectId;
+use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store};
+use crate::store::config::protected::{Site, standing_in};
+use crate::store::git::calls::RepoGit;
+use crate::store::git::command::Git;
+use crate::store::refs::files::Shared;
+use crate::store::remote::news::News;
+use crate::store::{RefName, Store, StoreError};
 use crate::supervisor::interrupt::ForceStop;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -184,7 +184,7 @@ impl Repository {
 
     /// Opens the branches of a remote instead, over the refs and objects that are here.
     pub fn open_remote(&self, name: &str, durable: bool) -> Result<Box<dyn Store>, StoreError> {
-        Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))
+        Ok(Box::new(crate::store::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))
     }
 
     /// What this process hears of a remote's branches.
@@ -195,7 +195,7 @@ impl Repository {
 
     /// What was last heard of the branches of a remote, which is not asked.
     pub fn recall_remote(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
-        Ok(Box::new(super::remote::RemoteStore::open(self, name, self.open_store(false)?)?.offline()))
+        Ok(Box::new(crate::store::remote::RemoteStore::open(self, name, self.open_store(false)?)?.offline()))
     }
 
     /// The branch that HEAD names where we stand.
@@ -240,7 +240,7 @@ impl Repository {
     /// The tree without entries, which Git knows without its object.
     pub fn empty_tree(&self) -> Result<ObjectId, StoreError> {
         let id = gix::ObjectId::empty_tree(self.hash);
-        super::gix_store::from_gix(&id)
+        crate::store::backends::gix_store::from_gix(&id)
     }
 
     /// The repository as gix sees it, for this thread. What was hashed counts, not what `refs/replace` shows.

@@ -3,7 +3,7 @@
 //! It stands after the first line, which names the shell. A hook that is nothing but our block was made by
 //! us, and goes with it. Implements K41 (older Git).
 
-use super::super::{StoreError, io_error};
+use crate::store::{StoreError, io_error};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 

@@ -7,8 +7,8 @@
 
 mod block;
 
-use super::repository::Repository;
-use super::{StoreError, write_aside};
+use crate::store::repository::Repository;
+use crate::store::{StoreError, write_aside};
 use block::Edit;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -161,7 +161,7 @@ impl<'r> Hooks<'r> {
     pub fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
         let folder = self.repo.aynig_dir();
-        std::fs::create_dir_all(&folder).map_err(super::io_error("create", &folder))?;
+        std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
         if self.by_configuration()? {
             self.configure(program)?;
         } else {
@@ -238,14 +238,14 @@ impl<'r> Hooks<'r> {
 
     fn configure(&self, program: &Path) -> Result<(), StoreError> {
         let scripts = self.repo.aynig_dir().join("hooks");
-        std::fs::create_dir_all(&scripts).map_err(super::io_error("create", &scripts))?;
+        std::fs::create_dir_all(&scripts).map_err(crate::store::io_error("create", &scripts))?;
         let mut text =
             b"# Written by 'git aynig hooks install'; 'git aynig hooks uninstall' removes it.\n".to_vec();
         for event in self.events() {
             let script = scripts.join(event.name());
             write_aside(&script, &event.script(program))?;
             let mode = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(&script, mode).map_err(super::io_error("write", &script))?;
+            std::fs::set_permissions(&script, mode).map_err(crate::store::io_error("write", &script))?;
             let quoted = shlex::bytes::try_quote(script.as_os_str().as_bytes()).unwrap_or_default();
             text.extend(format!("[hook \"aynig-{0}\"]\n\tevent = {0}\n\tcommand = \"", event.name()).bytes());
             for byte in quoted.iter() {
@@ -288,12 +288,12 @@ impl<'r> Hooks<'r> {
         }
     }
 
-    fn here(&self) -> super::git_command::GitCommand {
+    fn here(&self) -> crate::store::git::command::GitCommand {
         self.repo.git.git().plain(Some(&self.repo.common_dir)).verb("config")
     }
 
     fn config(&self, args: &[&str]) -> Result<(), StoreError> {
-        super::config_edit::edit(self.repo, args)
+        crate::store::config::edit::edit(self.repo, args)
     }
 
     fn is_inside(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{File, Folder, Kind, Origin, Pack, PackError, Refusal};
 use crate::protocol::id::ObjectId;
-use crate::store::git_command::{Git, GitCommand};
+use crate::store::git::command::{Git, GitCommand};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error};
 use std::ffi::{OsStr, OsString};

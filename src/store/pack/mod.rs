@@ -12,10 +12,10 @@ mod fetch;
 pub mod place;
 pub mod readme;
 
-use super::StoreError;
-use super::git_command::Git;
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, shown_url};
+use crate::store::StoreError;
+use crate::store::git::command::Git;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ struct Folder(PathBuf);
 impl Drop for Folder {
     fn drop(&mut self) {
         // What is left here is removed by 'git aynig gc'.
-        let _ = super::remove_tree(&self.0);
+        let _ = crate::store::remove_tree(&self.0);
     }
 }
 
@@ -160,8 +160,8 @@ impl Origin {
     /// The folder of the pack, below the repository.
     fn pack_folder(&self) -> String {
         match self.folder.as_str() {
-            "" => super::command_tree::FOLDER.to_owned(),
-            folder => format!("{folder}/{}", super::command_tree::FOLDER),
+            "" => crate::store::commands::tree::FOLDER.to_owned(),
+            folder => format!("{folder}/{}", crate::store::commands::tree::FOLDER),
         }
     }
 }

@@ -6,9 +6,9 @@
 //! by file. `.aynig/logs/` is neither looked at nor written.
 
 use super::{File, Kind, Pack, PackError, Refusal};
-use crate::store::command_tree::FOLDER;
-use crate::store::git_calls::with_value;
-use crate::store::git_command::GitCommand;
+use crate::store::commands::tree::FOLDER;
+use crate::store::git::calls::with_value;
+use crate::store::git::command::GitCommand;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, remove_tree, sync};
 use nix::errno::Errno;

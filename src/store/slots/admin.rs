@@ -4,10 +4,10 @@
 //! command of the user fail. What a command left in it (sequencer state, its own configuration, refs)
 //! is removed before the next run. Implements K14.
 
-use super::super::repository::Repository;
-use super::super::{StoreError, is_plain, read_plain, write_aside};
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, is_plain, read_plain, write_aside};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Slot {
         let content = [b"gitdir: ", self.admin.as_os_str().as_bytes(), b"\n"].concat();
         if !is_content(&link, &content) {
             if link.symlink_metadata().is_ok_and(|m| m.is_dir()) {
-                super::super::remove_tree(&link).map_err(io("remove", &link))?;
+                crate::store::remove_tree(&link).map_err(io("remove", &link))?;
             }
             write_aside(&link, &content)?;
         }
@@ -95,7 +95,7 @@ impl Slot {
     /// no folder any more, is built.
     fn clean_admin(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if self.opened_admin().is_err() {
-            super::super::remove_tree(&self.admin).map_err(io("remove", &self.admin))?;
+            crate::store::remove_tree(&self.admin).map_err(io("remove", &self.admin))?;
             return self.build_admin(repo, commit);
         }
         let entries = std::fs::read_dir(&self.admin).map_err(io("read", &self.admin))?;
@@ -106,7 +106,7 @@ impl Slot {
                 OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")) || is_shared(&name)
             });
             if !ours {
-                super::super::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
+                crate::store::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
             }
         }
         for (name, content) in self.files(repo) {
@@ -123,7 +123,7 @@ impl Slot {
     pub(super) fn drop_shared_index(&self) {
         let entries = std::fs::read_dir(&self.admin).into_iter().flatten().flatten();
         for entry in entries.filter(|e| is_shared(&e.file_name())) {
-            let _ = super::super::remove_tree(&entry.path());
+            let _ = crate::store::remove_tree(&entry.path());
         }
     }
 
@@ -136,11 +136,11 @@ impl Slot {
             let message = "its registration is no folder any more".into();
             return Err(StoreError::Git { verb: "rev-parse".into(), message });
         }
-        let _ = super::super::remove_tree(&self.admin.join("config.worktree"));
+        let _ = crate::store::remove_tree(&self.admin.join("config.worktree"));
         for (name, content) in self.files(repo) {
             let path = self.admin.join(name);
             if name != "HEAD" && !name.contains('/') && !is_content(&path, &content) {
-                super::super::remove_tree(&path).map_err(io("remove", &path))?;
+                crate::store::remove_tree(&path).map_err(io("remove", &path))?;
                 write_aside(&path, &content)?;
             }
         }

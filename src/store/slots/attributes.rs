@@ -4,8 +4,8 @@
 //! attributes names either, Git itself fills the slot. Finding that out costs a look at the names in the index.
 //! Implements K14 (byte for byte), K25, K45.
 
-use super::super::repository::Repository;
 use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
 use gix::bstr::{BString, ByteSlice};
 use gix::index::State;
 use std::path::PathBuf;
@@ -18,7 +18,9 @@ pub fn of_index(index: &State) -> Vec<(BString, ObjectId)> {
     let all = index.entries().iter().map(|entry| (entry.path(index), entry.id));
     let named = all.filter(|(path, _)| path.rsplit(|b| *b == b'/').next() == Some(b".gitattributes"));
     named
-        .filter_map(|(path, id)| Some((path.to_owned(), super::super::gix_store::from_gix(&id).ok()?)))
+        .filter_map(|(path, id)| {
+            Some((path.to_owned(), crate::store::backends::gix_store::from_gix(&id).ok()?))
+        })
         .collect()
 }
 

@@ -4,7 +4,7 @@
 //! Each object is read once here, however often it is named, so that this is known before anything is expanded.
 //! Implements K14.
 
-use super::super::StoreError;
+use crate::store::StoreError;
 use gix::objs::TreeRefIter;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,12 +5,12 @@
 //! slot that can't be brought to the tree, or whose attributes change with it, is given up and made anew
 //! once. Whoever waits for it may stop it ([`Slot::stopper`]), from another thread. No hook runs, no file system monitor, and on a server no filter. Implements K14.
 
-use super::super::gix_report::gix_write_error;
-use super::super::gix_store::Backend;
-use super::super::repository::Repository;
-use super::super::{StoreError, copy_file, copy_index};
 use super::{FileId, Slot, attributes, bomb, io, scan};
 use crate::protocol::id::ObjectId;
+use crate::store::backends::gix_report::gix_write_error;
+use crate::store::backends::gix_store::Backend;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, copy_file, copy_index};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;

@@ -5,11 +5,11 @@
 //! at work in it.
 //! Implements K25.
 
-use super::super::repository::Repository;
-use super::super::{StoreError, is_plain, read_plain};
 use super::view::View;
 use super::{FileId, Slot, io, scan};
 use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, is_plain, read_plain};
 use gix::bstr::BString;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -115,7 +115,7 @@ impl Slot {
 
     /// Makes the objects durable that the command wrote itself (K42).
     pub fn sync(&self, repo: &Repository) -> Result<(), StoreError> {
-        if repo.durable { super::super::sync_file_system(&repo.common_dir) } else { Ok(()) }
+        if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
 
     /// Without those that are ignored anyway: Git refuses to be told to leave such a path out.
@@ -170,7 +170,7 @@ impl Slot {
     ) -> Result<ObjectId, StoreError> {
         self.register(repo, head)?;
         self.detach(repo, head)?;
-        super::super::make_readable(&self.dir);
+        crate::store::make_readable(&self.dir);
         let (git_dir, copy) = (view.dir()?, view.index()?);
         for broken in ["index", "index.lock"] {
             let _ = std::fs::remove_file(git_dir.join(broken));
@@ -200,7 +200,7 @@ fn write_staged(
 ) -> Result<ObjectId, StoreError> {
     let tree = staged.and_then(|()| repo.git.write_tree(view.dir()?, &view.index()?));
     if repo.durable {
-        super::super::sync_file_system(&repo.common_dir)?;
+        crate::store::sync_file_system(&repo.common_dir)?;
     }
     tree
 }

@@ -21,10 +21,10 @@ mod tame;
 pub mod turns;
 mod view;
 
-use super::files::Shared;
-use super::repository::Repository;
-use super::{RefName, StoreError};
 use crate::protocol::id::ObjectId;
+use crate::store::refs::files::Shared;
+use crate::store::repository::Repository;
+use crate::store::{RefName, StoreError};
 use crate::supervisor::hold;
 use nix::fcntl::{Flock, FlockArg};
 pub use place::is_slot;
@@ -285,7 +285,7 @@ fn ordered(mut numbers: Vec<usize>, tree: &str, read: impl Fn(usize) -> Record) 
 
 fn read_record(notes: &Path, number: usize) -> Record {
     let path = notes.join(format!("{number}.json"));
-    super::read_plain(&path, 1 << 20)
+    crate::store::read_plain(&path, 1 << 20)
         .ok()
         .and_then(|raw| serde_json::from_slice(&raw).ok())
         .unwrap_or_default()
@@ -388,7 +388,7 @@ impl Slot {
     fn save(&self) -> Result<(), StoreError> {
         let path = self.notes.join(format!("{}.json", self.number));
         let json = serde_json::to_vec(&self.record).unwrap_or_default();
-        super::write_aside(&path, &json)?;
+        crate::store::write_aside(&path, &json)?;
         self.shared.give(&path);
         Ok(())
     }
@@ -416,12 +416,12 @@ impl Slot {
             std::fs::rename(&self.dir, &aside).map_err(io("move aside", &self.dir))?;
             // Nobody waits for that who did not want to wait for its making: `gc` removes it.
             if !self.is_stopped() {
-                let _ = super::remove_tree(&aside);
+                let _ = crate::store::remove_tree(&aside);
             }
         }
         if self.is_registered() {
             // A link that a command put there goes itself, and not what it leads to.
-            let _ = super::remove_tree(&self.admin);
+            let _ = crate::store::remove_tree(&self.admin);
         }
         self.save()
     }

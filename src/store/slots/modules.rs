@@ -3,10 +3,10 @@
 //! Git keeps them in the slot's registration, and with it they would go. Those with commits that no remote of
 //! theirs is known to have are moved to `aynig/submodules/<run-id>/` first, without what starts programs. Implements K14, K26.
 
-use super::super::repository::Repository;
-use super::super::{StoreError, make_readable, remove_tree};
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, make_readable, remove_tree};
 use crate::supervisor::beneath::Root;
 use gix::bstr::BString;
 use std::ffi::OsStr;
@@ -108,7 +108,7 @@ impl Slot {
     fn gitlinks(&self, repo: &Repository) -> Vec<ObjectId> {
         let Ok(index) = self.index(repo.hash) else { return Vec::new() };
         let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
-        links.filter_map(|entry| super::super::gix_store::from_gix(&entry.id).ok()).collect()
+        links.filter_map(|entry| crate::store::backends::gix_store::from_gix(&entry.id).ok()).collect()
     }
 }
 

@@ -3,10 +3,10 @@
 //! A command may name paths that its outcome needs: they are staged here past `.gitignore`, `info/exclude` and
 //! every filter, on top of a tree. Regular files only, and only below the slot. Implements K19, K25.
 
-use super::super::repository::Repository;
-use super::super::{StoreError, beneath};
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, beneath};
 use beneath::{BeneathError, Kind, Root, found};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -32,12 +32,12 @@ impl Slot {
             return Ok(base);
         }
         let aside = self.notes.join(format!("{}.paths-{}", self.number, std::process::id()));
-        let _ = super::super::remove_tree(&aside);
+        let _ = crate::store::remove_tree(&aside);
         std::fs::create_dir(&aside).map_err(io("create", &aside))?;
         let made = self.put_paths(repo, base, paths, &aside);
-        let _ = super::super::remove_tree(&aside);
+        let _ = crate::store::remove_tree(&aside);
         if repo.durable {
-            super::super::sync_file_system(&repo.common_dir)?;
+            crate::store::sync_file_system(&repo.common_dir)?;
         }
         made
     }

@@ -5,9 +5,9 @@
 //! names folders of the original, and leaves them alone. A worktree of the user's may be named as a slot is:
 //! one of ours has our reason for its lock, or is where its record says. Implements K14, K26, K45.
 
-use super::super::read_plain;
-use super::super::repository::Repository;
 use super::{ADMIN_PREFIX, Slot, read_record};
+use crate::store::read_plain;
+use crate::store::repository::Repository;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;

@@ -5,7 +5,7 @@
 //! and hashed. One walk finds changed, missing and added files, empty folders and nested repositories.
 //! Implements K14 (byte for byte), K25 (what the command left).
 
-use super::super::StoreError;
+use crate::store::StoreError;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use nix::dir::Dir;

@@ -4,8 +4,8 @@
 //! says how it is stored, and where its remotes are: no program, no hook, no working tree, which is gone.
 //! Implements K26.
 
-use super::super::repository::Repository;
-use super::super::{beneath::Root, is_plain, remove_tree};
+use crate::store::repository::Repository;
+use crate::store::{beneath::Root, is_plain, remove_tree};
 use std::path::Path;
 
 /// Keys of `extensions`, and of a remote, that stay.

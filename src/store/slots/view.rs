@@ -6,10 +6,10 @@
 //! Git asks for, and a bounded copy of the command's index. Made when it is first asked for, gone when dropped.
 //! Implements K14, K25.
 
-use super::super::repository::Repository;
-use super::super::{StoreError, copy_index, remove_tree};
 use super::{Slot, admin, io};
 use crate::protocol::id::ObjectId;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, copy_index, remove_tree};
 use crate::supervisor::beneath::{self, BeneathError, Kind, Root};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

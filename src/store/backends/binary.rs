@@ -1,0 +1,421 @@
+//! The store served by the `git` binary alone, for what gix can't do: reftable, partial clones.
+//!
+//! Objects come from one long-lived `git cat-file --batch`, started when first needed and again when
+//! it died. Refs are read by `for-each-ref` and moved by `update-ref`, whose exit status is the
+//! answer of an attempt; a failed attempt on a ref that still holds the old value is made again for
+//! about a second, because reftable has one lock for all refs; for longer while that goes from hand to
+//! hand. Refs in files are moved by [`crate::store::refs::files`], whose locks a kill leaves known for ours. Symbolic refs are refused. Durable means `core.fsync=committed` and the folders synced here,
+//! which Git does not do.
+//!
+//! Implements K37, K42 (second backend), K11 (the attempt).
+
+use super::batch::{ASK_AHEAD, Answer, Batch};
+use crate::protocol::id::ObjectId;
+use crate::store::git::children::{self, MayLock};
+use crate::store::git::command::Git;
+use crate::store::refs::files::{FilesRefs, Policy};
+use crate::store::{
+    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Unread, commit,
+    io_error, locks, sync, sync_tables,
+};
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between two attempts; doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// Longest time that a swap waits for a lock which others pass on to one another.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Differs once a file was replaced.
+fn state_of(path: &Path) -> Option<(u64, i64, i64)> {
+    std::fs::metadata(path).ok().map(|m| (m.ino(), m.mtime(), m.mtime_nsec()))
+}
+
+/// A repository by way of `git`.
+pub struct GitStore {
+    git: Git,
+    common_dir: PathBuf,
+    hex_len: usize,
+    reftable: bool,
+    durable: bool,
+    retry_for: Duration,
+    /// Who moves refs that are in files.
+    files: Option<FilesRefs>,
+    batch: RefCell<Option<Batch>>,
+}
+
+impl GitStore {
+    /// The repository of this Git directory (main, bare, or that of a linked worktree).
+    pub fn open(git: Git, git_dir: &Path, durable: bool) -> Result<Self, StoreError> {
+        let ask = |args: &[&str]| -> Result<Vec<u8>, StoreError> {
+            let mut answer = git.command(git_dir).verb("rev-parse").args(args).ok()?;
+            answer.pop_if(|b| *b == b'\n');
+            Ok(answer)
+        };
+        let common = ask(&["--path-format=absolute", "--git-common-dir"])?;
+        let hex_len = if ask(&["--show-object-format"])? == b"sha256" { 64 } else { 40 };
+        let common_dir = PathBuf::from(std::ffi::OsString::from_vec(common));
+        let reftable = common_dir.join("reftable").is_dir();
+        let retry_for = Duration::from_secs(1);
+        Ok(Self {
+            git,
+            common_dir,
+            hex_len,
+            reftable,
+            durable,
+            retry_for,
+            files: None,
+            batch: RefCell::new(None),
+        })
+    }
+
+    /// Has refs moved by our own code; for those in files only.
+    pub(crate) fn with_files(self, policy: Policy) -> Self {
+        let refs = || FilesRefs::new(&self.common_dir, self.hex_len, policy, self.git.clone());
+        Self { files: (!self.reftable).then(refs), ..self }
+    }
+
+    fn cat_file(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok()
+    }
+
+    /// What is at exactly this name, by one child; that nothing is there, by more.
+    fn read(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        let (begun, mut refused) = (Instant::now(), 0);
+        loop {
+            if let Some(id) = self.read_listed(name)? {
+                return Ok(Some(id));
+            }
+            if !self.reftable {
+                return Ok(None);
+            }
+            // Where Git can't read a table just then, it lists nothing and calls that success; of one name it
+            // tells the two apart.
+            let args = [OsStr::new("--exists"), OsStr::from_bytes(name.as_bytes())];
+            let output = self.git.command(&self.common_dir).verb("show-ref").args(args).output()?;
+            let (cause, patience) = match output.status.code() {
+                Some(2) => return Ok(None),
+                // It came meanwhile: on a busy machine each of the two children takes its time.
+                Some(0) => ("git says that it is there, and does not list it".to_owned(), LONGEST),
+                _ => {
+                    refused += 1;
+                    (output.message, self.retry_for)
+                }
+            };
+            if begun.elapsed() > patience && refused != 1 {
+                let cause = Unread::Tables(cause);
+                return Err(StoreError::UnreadableRef { name: name.clone(), cause });
+            }
+            std::thread::sleep(FIRST_PAUSE);
+        }
+    }
+
+    fn read_listed(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if !name.is_valid() {
+            return Err(StoreError::RefusedName { name: name.clone(), cause: "Git accepts no such name" });
+        }
+        let scan = self.list(OsStr::from_bytes(name.as_bytes()))?;
+        for (found, id, symbolic) in scan.lines {
+            if found != *name {
+                continue;
+            }
+            return match symbolic {
+                Some(target) => Err(StoreError::SymbolicRef { name: found, target }),
+                None => Ok(Some(id)),
+            };
+        }
+        // Git leaves a broken ref out with a warning: not the same as one that is gone.
+        if !scan.said.is_empty() {
+            return Err(StoreError::UnreadableRef { name: name.clone(), cause: Unread::Content(scan.said) });
+        }
+        self.refuse_dangling_symbolic(name)?;
+        Ok(None)
+    }
+
+    /// A symbolic ref to a missing one is left out by `for-each-ref` without a word.
+    fn refuse_dangling_symbolic(&self, name: &RefName) -> Result<(), StoreError> {
+        let args = [OsStr::new("-q"), OsStr::from_bytes(name.as_bytes())];
+        let output = self.git.command(&self.common_dir).verb("symbolic-ref").args(args).output()?;
+        if !output.status.success() {
+            return Ok(());
+        }
+        let target = RefName::new(output.stdout.trim_ascii());
+        Err(StoreError::SymbolicRef { name: name.clone(), target })
+    }
+
+    fn list(&self, pattern: &OsStr) -> Result<Listing, StoreError> {
+        let format = "--format=%(objectname) %(refname) %(symref)";
+        let output = self
+            .git
+            .command(&self.common_dir)
+            .verb("for-each-ref")
+            .args([OsStr::new(format), pattern])
+            .output()?;
+        if !output.status.success() {
+            return Err(StoreError::Git { verb: "for-each-ref".to_owned(), message: output.message });
+        }
+        let mut lines = Vec::new();
+        for line in output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
+            // No part can hold a space: Git allows none in ref names.
+            let mut parts = line.splitn(3, |b| *b == b' ');
+            let id = parts.next().and_then(|hex| ObjectId::from_hex(hex).ok());
+            let (Some(id), Some(name)) = (id, parts.next()) else {
+                let message = format!("unexpected line '{}'", line.escape_ascii());
+                return Err(StoreError::Git { verb: "for-each-ref".to_owned(), message });
+            };
+            let symbolic = parts.next().filter(|t| !t.is_empty()).map(RefName::new);
+            lines.push((RefName::new(name), id, symbolic));
+        }
+        Ok(Listing { lines, said: output.message })
+    }
+
+    fn attempt(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        let null = "0".repeat(self.hex_len);
+        let old = match expected {
+            Expected::At(id) => id.to_string(),
+            Expected::Missing => null.clone(),
+        };
+        let new = new.map_or(null, |id| id.to_string());
+        let log: String = log.split_whitespace().collect::<Vec<_>>().join(" ").replace('\0', " ");
+        let mut command = self
+            .git
+            .command(&self.common_dir)
+            .durable(self.durable)
+            .may_lock(MayLock::one_ref(&self.common_dir, OsStr::from_bytes(name.as_bytes())))
+            .identity(by)
+            .verb("update-ref")
+            .args(["--no-deref"]);
+        if !log.is_empty() {
+            command = command.args(["-m", &log]);
+        }
+        let name = OsStr::from_bytes(name.as_bytes());
+        command.args([name, OsStr::new(&new), OsStr::new(&old)]).ok().map(drop)
+    }
+
+    /// A ref that is a folder of this name, or has it as a folder.
+    fn conflict_of(&self, name: &RefName) -> Result<Option<RefName>, StoreError> {
+        let listing = self.list(OsStr::new("refs/"))?;
+        let mut names = listing.lines.into_iter().map(|(other, _, _)| other);
+        Ok(names.find(|other| name.conflicts_with(other)))
+    }
+
+    fn sync_refs(&self, name: &RefName) -> Result<(), StoreError> {
+        if !self.durable {
+            return Ok(());
+        }
+        if self.reftable {
+            return sync_tables(&self.common_dir);
+        }
+        let path = self.common_dir.join(OsStr::from_bytes(name.as_bytes()));
+        // New folders of a nested name are entries of those above them.
+        for folder in path.ancestors().skip(1).take_while(|f| f.starts_with(self.common_dir.join("refs"))) {
+            if folder.is_dir() {
+                sync(folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads commits in this order, many questions ahead of the answers.
+    fn read_many(&self, ids: &[ObjectId]) -> Vec<Result<Commit, StoreError>> {
+        let mut read = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(ASK_AHEAD) {
+            let mut left = chunk;
+            // A child that died is replaced once; what is missing then is an error each.
+            for _ in 0..2 {
+                let got = self.with_batch(|batch| batch.ask(left)).unwrap_or_default();
+                read.extend(got.iter().map(|(id, raw)| parsed(*id, raw)));
+                left = &left[got.len()..];
+            }
+            for id in left {
+                read.push(Err(StoreError::Object { id: *id, cause: "git cat-file ended early".to_owned() }));
+            }
+        }
+        read
+    }
+
+    fn with_batch<T>(&self, f: impl FnOnce(&mut Batch) -> (T, bool)) -> Result<T, StoreError> {
+        let mut slot = self.batch.borrow_mut();
+        if slot.is_none() {
+            *slot = Some(Batch::start(&self.git, &self.common_dir)?);
+        }
+        let Some(batch) = slot.as_mut() else {
+            return Err(StoreError::Git { verb: "cat-file".to_owned(), message: "no child".to_owned() });
+        };
+        let (value, still_good) = f(batch);
+        if !still_good {
+            *slot = None;
+        }
+        Ok(value)
+    }
+}
+
+struct Listing {
+    lines: Vec<(RefName, ObjectId, Option<RefName>)>,
+    said: String,
+}
+
+fn parsed(id: ObjectId, raw: &Answer) -> Result<Commit, StoreError> {
+    let read = raw.as_deref().map_err(String::as_str).and_then(|raw| commit::parse(id, raw));
+    read.map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
+}
+
+impl Store for GitStore {
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.read(name)
+    }
+
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        let listing = self.list(OsStr::new(prefix))?;
+        let refs =
+            listing.lines.into_iter().filter(|(_, _, s)| s.is_none()).map(|(n, id, _)| (n, id)).collect();
+        // Git names the broken ones only in its warnings.
+        let unreadable = listing
+            .said
+            .split("ignoring broken ref ")
+            .skip(1)
+            .filter_map(|rest| rest.split(' ').next())
+            .map(|name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())))
+            .collect();
+        Ok(Scan { refs, unreadable })
+    }
+
+    fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        let scan = self.scan_all(prefix)?;
+        let mut heads = Heads::from_unreadable(scan.unreadable);
+        let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
+        for ((name, _), read) in scan.refs.into_iter().zip(self.read_many(&ids)) {
+            heads.push(name, read);
+        }
+        Ok(heads)
+    }
+
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {
+        let path = self.common_dir.join("shallow");
+        match std::fs::read_to_string(&path) {
+            Ok(list) => Ok(list.lines().any(|line| line == id.to_string())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(io_error("read", &path)(e)),
+        }
+    }
+
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        if new.is_none() && !name.is_own() {
+            return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours to delete" });
+        }
+        // As Git refuses a branch that would point at nothing; asked first, so that it is not retried.
+        if let Some(new) = new {
+            self.read_commit(new)?;
+        }
+        if let Some(refs) = &self.files {
+            return refs.try_swap(name, expected, new, by, log);
+        }
+        let wanted = match expected {
+            Expected::At(id) => Some(id),
+            Expected::Missing => None,
+        };
+        let tables = self.common_dir.join("reftable/tables.list");
+        let (begun, first) = (Instant::now(), state_of(&tables));
+        let (mut started, mut seen) = (begun, first);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            // This also refuses a symbolic ref: `update-ref` would follow or overwrite it.
+            let found = self.read(name)?;
+            if found != wanted {
+                return Err(StoreError::Moved { name: name.clone(), expected, found });
+            }
+            let error = match self.attempt(name, expected, new, by, log) {
+                Ok(()) => return self.sync_refs(name),
+                Err(error) => error,
+            };
+            if let (None, Some(other)) = (found, self.conflict_of(name)?) {
+                return Err(StoreError::NameConflict { name: name.clone(), other });
+            }
+            let passed_on = state_of(&tables);
+            if passed_on != seen && begun.elapsed() < LONGEST {
+                // While others move their refs, ours has its turn yet.
+                (seen, started, pause) = (passed_on, Instant::now(), FIRST_PAUSE);
+            }
+            if started.elapsed() > self.retry_for {
+                // It may be what a child of ours left that was killed since this process began.
+                let swept = children::sweep(&self.common_dir);
+                if !swept.removed.is_empty() || !swept.young.is_empty() && begun.elapsed() < LONGEST {
+                    (started, pause) = (Instant::now(), FIRST_PAUSE);
+                    continue;
+                }
+                let path = tables.with_extension("list.lock");
+                // A machine may be so busy that one child holds it for seconds.
+                let patient = self.reftable && path.exists() && begun.elapsed() < LONGEST;
+                if patient && children::at_work(&self.common_dir, &path) {
+                    (started, pause) = (Instant::now(), FIRST_PAUSE);
+                    continue;
+                }
+                let contended = self.reftable && (seen != first || path.exists());
+                let held = || StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path };
+                return Err(if contended { held() } else { error });
+            }
+            std::thread::sleep(locks::jittered(pause));
+            pause *= 2;
+        }
+    }
+
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        self.read_many(&[id]).pop().unwrap_or_else(|| {
+            Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
+        })
+    }
+
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<crate::store::TreeEntry>, StoreError> {
+        crate::store::parse_tree(id, &self.cat_file("tree", id)?)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.cat_file("blob", id)
+    }
+
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        let said = self.cat_file("-s", id)?;
+        let size = std::str::from_utf8(&said).ok().and_then(|text| text.trim().parse().ok());
+        size.ok_or_else(|| StoreError::Object { id, cause: "git does not say how large it is".to_owned() })
+    }
+
+    fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+        let printed = self
+            .git
+            .command(&self.common_dir)
+            .durable(self.durable)
+            .verb("hash-object")
+            .args(["-t", "commit", "-w", "--stdin"])
+            .stdin(commit::encode(new)?)
+            .ok()?;
+        let id = ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "hash-object".to_owned(),
+            message: "it printed no object id".to_owned(),
+        })?;
+        if self.durable {
+            let hex = id.to_string();
+            let objects = self.common_dir.join("objects");
+            sync(&objects.join(&hex[..2]))?;
+            sync(&objects)?;
+        }
+        Ok(id)
+    }
+}

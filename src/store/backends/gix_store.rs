@@ -1,0 +1,316 @@
+//! The store in process: gix reads and writes objects, [`crate::store::refs::files`] reads and swaps refs.
+//!
+//! Refuses to open what gix would silently misread: reftable and unknown extensions (gix sees no refs
+//! there and would write stray files). Partial clones are for [`super::binary`] too, by
+//! [`backend_for`]. `refs/replace` is ignored: what was hashed counts.
+//!
+//! A written commit is on disk before a ref names it, where durable: object file, its folder, and the
+//! lock's content wait for the disk together. A torn object that a crash left under the same id is replaced; gix would keep it.
+//! Single-threaded on purpose: two threads that meet a cold object database can be told that an
+//! object is missing. Implements K37, K42 (objects).
+
+use super::binary::GitStore;
+use super::bulk;
+use super::gix_report::{gix_error, gix_write_error};
+use crate::protocol::id::ObjectId;
+use crate::store::git::command::Git;
+use crate::store::refs::files::{FilesRefs, Policy, Shared};
+use crate::store::refs::reflog::LogRefs;
+use crate::store::{
+    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Visit, commit, io_error,
+};
+use gix::objs::{Kind, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Delta bases kept while many commits are read; the default of 64 slots misses on most.
+const DELTA_BASE_CACHE: &str = "core.deltaBaseCacheLimit=96m";
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Sync before reporting (`aynig.fsync`).
+    pub durable: bool,
+    /// How long a held ref lock is waited for.
+    pub lock_wait: Duration,
+    /// Read the repository's own configuration only, as tests do.
+    pub isolated: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durable: true, lock_wait: Duration::from_secs(1), isolated: false }
+    }
+}
+
+/// Which store a repository's configuration asks for (K37).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backend {
+    /// [`GixStore`].
+    Gix,
+    /// [`super::binary::GitStore`], and why.
+    Git(String),
+}
+
+/// Decides by configuration alone, never after an error.
+///
+/// # Errors
+/// [`StoreError::Unsupported`] for an extension that neither Git nor this tool knows.
+pub fn backend_for(repo: &gix::Repository) -> Result<Backend, StoreError> {
+    let config = repo.config_snapshot();
+    let mut backend = Backend::Gix;
+    for section in config.plumbing().sections_by_name("extensions").into_iter().flatten() {
+        for key in section.value_names() {
+            let value = section.value(&key).map(|v| v.to_string()).unwrap_or_default();
+            match key.to_ascii_lowercase().as_str() {
+                "objectformat" | "worktreeconfig" | "preciousobjects" | "noop" | "noop-v1"
+                | "relativeworktrees" | "compatobjectformat" => {}
+                "refstorage" if value.eq_ignore_ascii_case("files") => {}
+                "refstorage" => backend = Backend::Git(format!("extensions.refStorage is {value}")),
+                "partialclone" => backend = Backend::Git("it is a partial clone".to_owned()),
+                unknown => {
+                    let cause = format!("unknown repository extension '{unknown}'");
+                    return Err(StoreError::Unsupported { path: repo.common_dir().to_owned(), cause });
+                }
+            }
+        }
+    }
+    for section in config.plumbing().sections_by_name("remote").into_iter().flatten() {
+        let promisor = section.value("promisor").map(|v| v.to_string().to_ascii_lowercase());
+        // `promisor` alone, without `= true`, is true too.
+        let named = section.value_names().any(|k| k.eq_ignore_ascii_case("promisor"));
+        if named && !matches!(promisor.as_deref(), Some("false" | "no" | "off" | "0")) {
+            backend = Backend::Git("it has a promisor remote".to_owned());
+        }
+    }
+    Ok(backend)
+}
+
+/// Opens the store that the repository of this Git directory asks for.
+pub fn open_store(git_dir: &Path, git: Git, options: &Options) -> Result<Box<dyn Store>, StoreError> {
+    let repo = open_repo(git_dir, options)?;
+    Ok(match backend_for(&repo)? {
+        Backend::Gix => Box::new(GixStore::from_repo(repo, git, options)?),
+        Backend::Git(_) => Box::new(git_store(&repo, git, git_dir, options)?),
+    })
+}
+
+/// The store of a repository whose objects gix can't serve.
+pub(crate) fn git_store(
+    repo: &gix::Repository,
+    git: Git,
+    git_dir: &Path,
+    options: &Options,
+) -> Result<GitStore, StoreError> {
+    Ok(GitStore::open(git, git_dir, options.durable)?.with_files(policy(repo, options)))
+}
+
+/// Opens with gix, refusing a repository of another owner as Git does.
+pub(crate) fn open_repo(git_dir: &Path, options: &Options) -> Result<gix::Repository, StoreError> {
+    let base = if options.isolated { gix::open::Options::isolated() } else { gix::open::Options::default() };
+    let with = base.bail_if_untrusted(true).config_overrides([DELTA_BASE_CACHE]);
+    gix::open_opts(git_dir, with).map_err(gix_error("open the repository"))
+}
+
+/// A repository with the files backend, served in process.
+pub struct GixStore {
+    repo: gix::Repository,
+    objects_dir: PathBuf,
+    loose: gix::odb::loose::Store,
+    refs: FilesRefs,
+    durable: bool,
+}
+
+impl GixStore {
+    /// Opens the repository of this Git directory or worktree.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where [`backend_for`] asks for `git`.
+    pub fn open(path: &Path, git: Git, options: &Options) -> Result<Self, StoreError> {
+        Self::from_repo(open_repo(path, options)?, git, options)
+    }
+
+    /// Serves an opened repository.
+    pub fn from_repo(mut repo: gix::Repository, git: Git, options: &Options) -> Result<Self, StoreError> {
+        if let Backend::Git(cause) = backend_for(&repo)? {
+            return Err(StoreError::Unsupported { path: repo.common_dir().to_owned(), cause });
+        }
+        repo.make_paths_absolute().map_err(gix_error("find the repository's folder"))?;
+        repo.objects.ignore_replacements = true;
+        let hash = repo.object_hash();
+        let objects_dir = repo.objects.store_ref().path().to_owned();
+        let policy = policy(&repo, options);
+        let refs = FilesRefs::new(repo.common_dir(), hash.len_in_hex(), policy, git);
+        let loose = gix::odb::loose::Store::at(objects_dir.clone(), hash);
+        Ok(Self { repo, objects_dir, loose, refs, durable: options.durable })
+    }
+
+    /// The gix repository, for the store room only.
+    #[allow(dead_code, reason = "worktrees and configuration of this room build on it")]
+    pub(crate) fn repo(&self) -> &gix::Repository {
+        &self.repo
+    }
+
+    /// The refs by themselves.
+    pub fn refs(&self) -> &FilesRefs {
+        &self.refs
+    }
+
+    fn read_raw(&self, id: ObjectId, want: Kind) -> Result<Vec<u8>, StoreError> {
+        let gix_id = to_gix(id)?;
+        let mut buffer = Vec::new();
+        // Asked twice: a first miss may only mean that a pack was exchanged just then.
+        for _ in 0..2 {
+            let found = gix::objs::Find::try_find(&self.repo.objects, &gix_id, &mut buffer)
+                .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
+            match found.map(|data| data.kind) {
+                Some(kind) if kind == want => return Ok(buffer),
+                Some(kind) => return Err(StoreError::Object { id, cause: format!("it is a {kind}") }),
+                None => {}
+            }
+        }
+        Err(StoreError::Object { id, cause: "it is missing".to_owned() })
+    }
+
+    /// Writes a loose object, replacing a torn one. Where durable it is synced before the next ref moves:
+    /// what no ref names need not survive.
+    fn write_object(&self, kind: Kind, data: &[u8]) -> Result<ObjectId, StoreError> {
+        let id = gix::objs::compute_hash(self.repo.object_hash(), kind, data)
+            .map_err(gix_error("hash the object"))?;
+        let path = self.loose.object_path(&id);
+        let folder = path.parent().unwrap_or(&self.objects_dir).to_owned();
+        if path.exists() && !self.reads_back(&id, kind, data) {
+            std::fs::remove_file(&path).map_err(io_error("remove the torn object", &path))?;
+        }
+        if !path.exists() {
+            self.refs.make_dirs_unsynced(&folder)?;
+            self.loose
+                .write_buf(kind, data)
+                .map_err(gix_write_error("write the object to", &self.objects_dir))?;
+            self.refs.adjust_mode(&path)?;
+        }
+        if self.durable {
+            self.refs.unsynced.add([path, folder, self.objects_dir.clone()]);
+        }
+        from_gix(&id)
+    }
+
+    fn reads_back(&self, id: &gix::hash::oid, kind: Kind, data: &[u8]) -> bool {
+        let mut buffer = Vec::new();
+        match self.loose.try_find(id, &mut buffer) {
+            Ok(Some(found)) => found.kind == kind && found.data == data,
+            Ok(None) | Err(_) => false,
+        }
+    }
+}
+
+fn policy(repo: &gix::Repository, options: &Options) -> Policy {
+    let config = repo.config_snapshot();
+    let value = |key: &str| config.string(key).map(|v| v.to_vec());
+    // A key without `=` has no string value, and means true.
+    let log = value("core.logAllRefUpdates")
+        .or_else(|| config.boolean("core.logAllRefUpdates").map(|on| on.to_string().into_bytes()));
+    Policy {
+        durable: options.durable,
+        log_refs: LogRefs::from_config(log.as_deref(), repo.is_bare()),
+        shared: Shared::of(repo),
+        lock_wait: options.lock_wait,
+    }
+}
+
+impl Store for GixStore {
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.refs.tip(name)
+    }
+
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        self.refs.scan(prefix)
+    }
+
+    fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        let scan = self.scan_all(prefix)?;
+        let mut heads = Heads::from_unreadable(scan.unreadable);
+        let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
+        let mut read: Vec<Option<Result<Commit, StoreError>>> = ids.iter().map(|_| None).collect();
+        for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
+            read[at] = Some(self.read_commit(ids[at]));
+        }
+        for ((name, id), read) in scan.refs.into_iter().zip(read) {
+            heads.push(name, read.unwrap_or_else(|| self.read_commit(id)));
+        }
+        Ok(heads)
+    }
+
+    fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let scan = self.scan_all(prefix)?;
+        for (name, cause) in scan.unreadable {
+            visit(name.clone(), Err(StoreError::UnreadableRef { name, cause }));
+        }
+        let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
+        let mut names: Vec<Option<RefName>> = scan.refs.into_iter().map(|(name, _)| Some(name)).collect();
+        for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
+            if let Some(name) = names[at].take() {
+                visit(name, self.read_commit(ids[at]));
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.refs.unsynced.sync().map_err(io_error("sync", &self.objects_dir))
+    }
+
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {
+        let ends = self.repo.shallow_commits().map_err(gix_error("read the shallow boundary"))?;
+        Ok(ends.is_some_and(|ends| ends.iter().any(|end| end.as_slice() == id.as_bytes())))
+    }
+
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        // As Git refuses a branch that would point at nothing, or at something that is no commit.
+        if let Some(new) = new {
+            self.read_raw(new, Kind::Commit)?;
+        }
+        self.refs.try_swap(name, expected, new, by, log)
+    }
+
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        let raw = self.read_raw(id, Kind::Commit)?;
+        commit::parse(id, &raw).map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
+    }
+
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<crate::store::TreeEntry>, StoreError> {
+        crate::store::parse_tree(id, &self.read_raw(id, Kind::Tree)?)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.read_raw(id, Kind::Blob)
+    }
+
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        let found = gix::objs::FindHeader::try_header(&self.repo.objects, &to_gix(id)?)
+            .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
+        let missing = || StoreError::Object { id, cause: "it is missing".to_owned() };
+        found.map(|header| header.size).ok_or_else(missing)
+    }
+
+    fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+        self.write_object(Kind::Commit, &commit::encode(new)?)
+    }
+}
+
+pub(crate) fn to_gix(id: ObjectId) -> Result<gix::ObjectId, StoreError> {
+    gix::ObjectId::try_from(id.as_bytes())
+        .map_err(|_| StoreError::Object { id, cause: "its hash is unknown".to_owned() })
+}
+
+pub(crate) fn from_gix(id: &gix::hash::oid) -> Result<ObjectId, StoreError> {
+    ObjectId::from_bytes(id.as_bytes())
+        .map_err(|e| StoreError::Gix { what: "use the object id", message: e.to_string() })
+}

@@ -1,0 +1,221 @@
+//! A checkout that did not come to its end: what it had written already, and would be taken for the user's own.
+//!
+//! Only a path that the outcome changes, whose index entry is still the old one, and whose file is the new
+//! content, a part of it from its start, or gone, is taken on: nothing is in it that will not be there. From there
+//! the checkout goes on, or what it did is put back. Implements K28.
+
+use super::in_the_way::first_in_the_way;
+use super::index_lock::IndexLock;
+use crate::protocol::id::ObjectId;
+use crate::store::git::calls::{RepoGit, with_value};
+use crate::store::git::command::GitCommand;
+use crate::store::{StoreError, io_error};
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Mode and blob of a path.
+type Entry = (String, String);
+
+/// One path that an outcome adds, changes or removes.
+struct Change {
+    /// What it was before; `None` where it is new.
+    old: Option<Entry>,
+    /// What it is then; `None` where it is removed.
+    new: Option<Entry>,
+    path: Vec<u8>,
+}
+
+/// What was found of an earlier checkout.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// The copy of the index has some of it, now or before.
+    some: bool,
+    /// Files that were gone, or begun and are gone now; the copy of the index has what they held before.
+    begun: Vec<Vec<u8>>,
+}
+
+impl Taken {
+    /// True where there was anything.
+    pub(crate) fn is_any(&self) -> bool {
+        self.some || !self.begun.is_empty()
+    }
+}
+
+impl RepoGit {
+    /// Takes on, in a copy of the index, what an earlier checkout from `old` to `new` had written already.
+    pub(crate) fn take_on(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
+    ) -> Result<Taken, StoreError> {
+        let here = || {
+            let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+            command.env("GIT_INDEX_FILE", index)
+        };
+        let staged = staged(here())?;
+        let (mut taken, mut gone, mut arrived, mut files) =
+            (Taken::default(), Vec::new(), Vec::new(), Vec::new());
+        for change in self.changes(old, new)? {
+            let now = staged.get(&change.path);
+            if now == change.new.as_ref() {
+                taken.some = true;
+            }
+            if now != change.old.as_ref() {
+                continue;
+            }
+            let stands = first_in_the_way(dir, &change.path);
+            let is_there = stands.as_deref() == Some(OsStr::from_bytes(&change.path));
+            match &change.new {
+                None if !is_there => gone.push(change),
+                None => {}
+                Some(_) if is_there => files.push(change),
+                Some(_) if stands.is_none() && change.old.is_some() => taken.begun.push(change.path),
+                Some(_) => {}
+            }
+        }
+        for (change, hash) in hashed(&here, dir, files)? {
+            let Some((mode, blob)) = &change.new else { continue };
+            let file = dir.join(OsStr::from_bytes(&change.path));
+            if hash == *blob && has_mode(&file, mode) {
+                arrived.push(change);
+            } else if mode.starts_with("100") && change.old.as_ref().is_none_or(|(_, old)| *old != hash) {
+                let mut name = OsString::from(format!("{new}:"));
+                name.push(OsStr::from_bytes(&change.path));
+                let whole = here().verb("cat-file").args([OsStr::new("--filters"), &name]).ok()?;
+                let part = std::fs::read(&file).map_err(io_error("read", &file))?;
+                if whole.starts_with(&part) {
+                    std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
+                    taken.begun.push(change.path);
+                }
+            }
+        }
+        if !gone.is_empty() || !arrived.is_empty() {
+            taken.some = true;
+            let info: Vec<u8> = gone.iter().chain(&arrived).flat_map(Change::info).collect();
+            here().verb("update-index").args(["-z", "--index-info"]).stdin(info).ok()?;
+            self.refresh_index(git_dir, dir, index)?;
+        }
+        Ok(taken)
+    }
+
+    /// Puts back, in a working tree and a copy of its index, what a checkout from `old` to `new` did, to what `to`
+    /// holds. Says Git's words where something of the user's is in the way; `false`: there was nothing.
+    pub(crate) fn put_back(
+        &self,
+        (git_dir, dir, index): (&Path, &Path, &Path),
+        (old, new): (ObjectId, ObjectId),
+        to: ObjectId,
+        lock: &IndexLock,
+    ) -> Result<Result<bool, String>, StoreError> {
+        self.refresh_index(git_dir, dir, index)?;
+        let taken = self.take_on(git_dir, dir, index, (old, new))?;
+        if !taken.is_any() {
+            return Ok(Ok(false));
+        }
+        if let Some(words) = self.two_tree_merge(git_dir, dir, index, (new, to), Some(lock))? {
+            return Ok(Err(words));
+        }
+        if !taken.begun.is_empty() {
+            let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+            let command = command.verb("checkout-index").args(["-f", "-q", "-u", "-z", "--stdin"]);
+            let paths = taken.begun.iter().flat_map(|path| [path, &b"\0"[..]].concat()).collect::<Vec<u8>>();
+            // What `to` does not have any more stays away.
+            command.env("GIT_INDEX_FILE", index).stdin(paths).output()?;
+        }
+        Ok(Ok(true))
+    }
+
+    fn changes(&self, old: ObjectId, new: ObjectId) -> Result<Vec<Change>, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let args = ["-r", "-z", "--no-renames", "--raw", "--no-abbrev", &old, &new];
+        let printed = self.here().verb("diff-tree").args(args).ok()?;
+        let mut fields = printed.split(|b| *b == 0);
+        let mut changes = Vec::new();
+        while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+            let head = String::from_utf8_lossy(head).into_owned();
+            let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+            if let [old_mode, mode, old_blob, blob, _] = words[..]
+                && mode != "160000"
+            {
+                let entry =
+                    |mode: &str, blob: &str| (mode != "000000").then(|| (mode.to_owned(), blob.to_owned()));
+                changes.push(Change {
+                    old: entry(old_mode, old_blob),
+                    new: entry(mode, blob),
+                    path: path.to_vec(),
+                });
+            }
+        }
+        Ok(changes)
+    }
+}
+
+impl Change {
+    /// A line for `update-index --index-info`.
+    fn info(&self) -> Vec<u8> {
+        let blank = self.old.as_ref().map_or(40, |(_, blob)| blob.len());
+        let head = match &self.new {
+            Some((mode, blob)) => format!("{mode} {blob}\t"),
+            None => format!("0 {}\t", "0".repeat(blank)),
+        };
+        [head.as_bytes(), &self.path, b"\0"].concat()
+    }
+}
+
+/// Mode and blob of every path in the index that is merged.
+fn staged(git: GitCommand) -> Result<HashMap<Vec<u8>, Entry>, StoreError> {
+    let listed = git.verb("ls-files").args(["-s", "-z"]).ok()?;
+    let entries = listed.split(|b| *b == 0).filter_map(|line| {
+        let tab = line.iter().position(|b| *b == b'\t')?;
+        let head = std::str::from_utf8(&line[..tab]).ok()?;
+        let mut words = head.split(' ');
+        let entry = (words.next()?.to_owned(), words.next()?.to_owned());
+        (words.next() == Some("0")).then(|| (line[tab + 1..].to_vec(), entry))
+    });
+    Ok(entries.collect())
+}
+
+/// Each change with the blob that its file or link in the working tree would be; what is neither is left out.
+fn hashed(
+    here: &dyn Fn() -> GitCommand,
+    dir: &Path,
+    changes: Vec<Change>,
+) -> Result<Vec<(Change, String)>, StoreError> {
+    let (mut many, mut found) = (Vec::new(), Vec::new());
+    let text = |printed: Vec<u8>| String::from_utf8_lossy(&printed).trim_end().to_owned();
+    for change in changes {
+        let path = OsStr::from_bytes(&change.path);
+        let file = dir.join(path);
+        let Ok(meta) = file.symlink_metadata() else { continue };
+        if meta.is_symlink() {
+            let target = std::fs::read_link(&file).map_err(io_error("read", &file))?;
+            let hash = here().verb("hash-object").args(["--stdin"]).stdin(target.as_os_str().as_bytes());
+            found.push((change, text(hash.ok()?)));
+        } else if meta.is_file() && change.path.contains(&b'\n') {
+            let hash = here().verb("hash-object").args([OsStr::new("--"), path]).ok()?;
+            found.push((change, text(hash)));
+        } else if meta.is_file() {
+            many.push(change);
+        }
+    }
+    if !many.is_empty() {
+        let paths: Vec<u8> = many.iter().flat_map(|c| [&c.path, &b"\n"[..]].concat()).collect();
+        let printed = here().verb("hash-object").args(["--stdin-paths"]).stdin(paths).ok()?;
+        found.extend(many.into_iter().zip(text(printed).lines().map(str::to_owned)));
+    }
+    Ok(found)
+}
+
+/// True where a file's kind, and whether it may be executed, is what the mode says.
+fn has_mode(file: &Path, mode: &str) -> bool {
+    file.symlink_metadata().is_ok_and(|meta| match mode {
+        "120000" => meta.is_symlink(),
+        "100755" => meta.is_file() && meta.permissions().mode() & 0o100 != 0,
+        _ => meta.is_file() && meta.permissions().mode() & 0o100 == 0,
+    })
+}

@@ -1,0 +1,186 @@
+//! The lock of a working tree's index, and the copy that is worked on meanwhile.
+//!
+//! An outcome is brought into a working tree under the index's own lock, taken before the first file changes and
+//! held until the branch has moved: whoever commits there has committed before, or waits and sees all of it. Git can't hold a lock
+//! over two of its children, so the lock is ours, told from others' as those of refs are (see `locks`), and the
+//! children work on a copy that becomes the index at the end. Implements K28, K43.
+
+use crate::store::refs::locks::{self, Owner, Twin};
+use crate::store::repository::Repository;
+use crate::store::{StoreError, copy_index, io_error};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a lock that somebody holds is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A copy of an index, and which index it is a copy of.
+#[derive(Debug)]
+pub struct Copy {
+    path: PathBuf,
+    index: PathBuf,
+    of: Option<(u64, u64, i64, i64)>,
+}
+
+/// A held lock of a file that Git locks too.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    lock: PathBuf,
+    /// Goes after the lock itself.
+    twin: Option<Twin>,
+    left: bool,
+}
+
+/// The held lock of an index.
+#[derive(Debug)]
+pub struct IndexLock(FileLock);
+
+/// What tells one content of an index from another: Git renames a new file into its place.
+pub(crate) fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(index).ok().map(|m| (m.ino(), m.size(), m.mtime(), m.mtime_nsec()))
+}
+
+impl Copy {
+    /// Copies the index of a working tree whose Git directory this is.
+    pub fn of(repo: &Repository, git_dir: &Path) -> Result<Self, StoreError> {
+        let index = git_dir.join("index");
+        let path = repo.aynig_dir().join(format!("merge-{}.index", uuid::Uuid::new_v4()));
+        let copy = Self { path, of: identity(&index), index };
+        fs::create_dir_all(repo.aynig_dir()).map_err(io_error("create", &repo.aynig_dir()))?;
+        match fs::File::open(&copy.index).and_then(|index| copy_index(&index, &copy.path)) {
+            Ok(()) => Ok(copy),
+            // An index that was never written is an empty one.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(copy),
+            Err(error) => Err(io_error("copy", &copy.index)(error)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True while the index is still what was copied.
+    pub fn is_current(&self) -> bool {
+        identity(&self.index) == self.of
+    }
+
+    /// Makes the copy the index; the lock of it is held.
+    pub fn put(self, _held: &IndexLock) -> Result<(), StoreError> {
+        fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        // Of a git that was killed while it wrote there.
+        let _ = fs::remove_file(self.path.with_extension("index.lock"));
+    }
+}
+
+impl FileLock {
+    /// Takes a lock; `None` where somebody held it all the time.
+    pub(crate) fn take(
+        common_dir: &Path,
+        lock: PathBuf,
+        patience: Duration,
+    ) -> Result<Option<Self>, StoreError> {
+        let mut twin = Some(Twin::plain(common_dir)?);
+        let until = Instant::now() + patience;
+        loop {
+            let taken = match &twin {
+                Some(twin) => fs::hard_link(twin.path(), &lock),
+                None => fs::OpenOptions::new().write(true).create_new(true).open(&lock).map(drop),
+            };
+            match taken.map_err(|error| (error.kind(), error)) {
+                Ok(()) => return Ok(Some(Self { lock, twin, left: false })),
+                Err((ErrorKind::AlreadyExists, _)) => {
+                    if locks::owner_of(common_dir, &lock)? == Owner::Gone {
+                        continue;
+                    }
+                }
+                // A file system without hard links.
+                Err((
+                    ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices,
+                    _,
+                )) if twin.is_some() => {
+                    twin = None;
+                    continue;
+                }
+                Err((_, error)) => return Err(io_error("create", &lock)(error)),
+            }
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            std::thread::sleep(locks::jittered(LOOK_EVERY));
+        }
+    }
+
+    fn leave(mut self) {
+        if let Some(twin) = &mut self.twin {
+            twin.stay();
+            self.left = true;
+        }
+    }
+}
+
+impl IndexLock {
+    /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
+    pub fn take(repo: &Repository, git_dir: &Path, patience: Duration) -> Result<Option<Self>, StoreError> {
+        Ok(FileLock::take(&repo.common_dir, Self::path(git_dir), patience)?.map(Self))
+    }
+
+    /// Leaves the lock where it is: it goes with the next sweep, which knows it by its twin.
+    pub(crate) fn leave(self) {
+        self.0.leave();
+    }
+
+    /// Where the lock of a working tree's index is, whoever holds it.
+    pub fn path(git_dir: &Path) -> PathBuf {
+        git_dir.join("index.lock")
+    }
+
+    /// What tells that the owner lives; `None` where the file system has no hard links.
+    pub(crate) fn file(&self) -> Option<&fs::File> {
+        self.0.twin.as_ref().map(Twin::file)
+    }
+
+    /// True while a process of this tool, or a child of one, holds the lock of a working tree's index.
+    pub fn is_ours(repo: &Repository, git_dir: &Path) -> Result<bool, StoreError> {
+        Ok(locks::owner_of(&repo.common_dir, &Self::path(git_dir))? == Owner::Ours)
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        if !self.left {
+            locks::give_back(&self.lock, self.twin.as_mut());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_could_not_be_removed_goes_with_the_next_sweep() {
+        let dir = tempfile::tempdir().unwrap();
+        gix::init_bare(dir.path()).unwrap();
+        let repo = Repository::discover(dir.path(), None).unwrap();
+        let held = IndexLock::take(&repo, dir.path(), Duration::ZERO).unwrap().unwrap();
+        // No file can be removed where a folder is.
+        let (lock, away) = (IndexLock::path(dir.path()), dir.path().join("away"));
+        fs::rename(&lock, &away).unwrap();
+        fs::create_dir(&lock).unwrap();
+        drop(held);
+        fs::remove_dir(&lock).unwrap();
+        fs::rename(&away, &lock).unwrap();
+        assert_eq!(locks::sweep_stale_locks(&repo.common_dir).unwrap(), [lock.as_path()]);
+        assert!(!lock.exists() && !IndexLock::is_ours(&repo, dir.path()).unwrap());
+    }
+}

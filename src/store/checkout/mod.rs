@@ -1,0 +1,442 @@
+//! Brings an outcome into a working tree that has the branch checked out.
+//!
+//! Tried first, noted, done, and only then swapped by the caller, as `git merge` does it: at no moment is there an
+//! outcome on the branch that the next commit there would take back. Where nobody came to the swap, or it was lost,
+//! what was done is put back, at once or by the next verb. Local changes that the outcome does not touch stay; where
+//! one would be clobbered nothing of the user's moves. All of it is done on a copy of the index; the index itself is
+//! locked from before the first file changes until the branch has moved, so that nobody commits half of it.
+//! Calling sequence: [`fit`], [`note`], [`Noted::bring`], swap, [`Noted::arrived`] or [`Noted::put_back`].
+//! Implements K28.
+
+pub(crate) mod half_done;
+pub(crate) mod in_the_way;
+pub(crate) mod index_lock;
+pub mod sparse;
+pub mod workspace;
+pub mod worktrees;
+
+use crate::protocol::id::ObjectId;
+use crate::protocol::obstacle::Obstacle;
+use crate::store::repository::Repository;
+use crate::store::{RefName, StoreError, io_error};
+use index_lock::{Copy, IndexLock};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use worktrees::Worktree;
+
+/// Longest wait for somebody who is at work in the index.
+const HELD_MAX: Duration = Duration::from_secs(5);
+/// The same where nothing depends on it: the next tick tries again.
+const HELD_LATER: Duration = Duration::from_millis(500);
+
+/// What was tried so shortly before is believed.
+const JUST_NOW: Duration = Duration::from_millis(100);
+
+/// Whether an outcome can be brought into a working tree.
+#[derive(Debug)]
+pub enum Fit<T> {
+    /// It can.
+    Fits(Box<T>),
+    /// Something is in the way.
+    Blocked(Obstacle),
+}
+
+/// A working tree that an outcome was tried in.
+#[derive(Debug)]
+pub struct Fitted {
+    at: Worktree,
+    copy: Copy,
+    old: ObjectId,
+    new: ObjectId,
+    tried: Instant,
+}
+
+/// Tries a two-tree merge in a working tree without changing a file, nor the index.
+pub fn fit(
+    repo: &Repository,
+    at: &Worktree,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Fit<Fitted>, StoreError> {
+    if at.away {
+        // Its index would say what the branch held before, and the next commit there take the outcome back.
+        let git_dir = at.git_dir.display();
+        let why = format!("the working tree of '{git_dir}' has the branch checked out, and is not here");
+        return Ok(Fit::Blocked(Obstacle::Failed(why)));
+    }
+    try_on(repo, at, (old, new), false)
+}
+
+/// The same where an earlier process may have been killed on the way.
+fn fit_again(
+    repo: &Repository,
+    at: &Worktree,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Fit<Fitted>, StoreError> {
+    try_on(repo, at, (old, new), true)
+}
+
+fn try_on(
+    repo: &Repository,
+    at: &Worktree,
+    (old, new): (ObjectId, ObjectId),
+    again: bool,
+) -> Result<Fit<Fitted>, StoreError> {
+    repo.git.with_plain_files(&at.git_dir)?;
+    let copy = Copy::of(repo, &at.git_dir)?;
+    repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
+    let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
+    let mut refusal = merge()?;
+    if again && refusal.is_some() && repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new))?.is_any()
+    {
+        refusal = merge()?;
+    }
+    Ok(match refusal {
+        None => Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new, tried: Instant::now() })),
+        Some(words) => Fit::Blocked(Obstacle::Changes(words)),
+    })
+}
+
+impl Fitted {
+    /// Locks the index; what changed meanwhile is tried again.
+    fn hold(self, repo: &Repository, patience: Duration) -> Result<Fit<(Self, IndexLock)>, StoreError> {
+        let Some(lock) = IndexLock::take(repo, &self.at.git_dir, patience)? else {
+            return Ok(Fit::Blocked(Obstacle::Lock(IndexLock::path(&self.at.git_dir))));
+        };
+        if self.copy.is_current() {
+            return Ok(Fit::Fits(Box::new((self, lock))));
+        }
+        match fit(repo, &self.at, self.old, self.new)? {
+            Fit::Fits(fitted) => Ok(Fit::Fits(Box::new((*fitted, lock)))),
+            Fit::Blocked(by) => Ok(Fit::Blocked(by)),
+        }
+    }
+
+    /// Changes the files, and then the index, whose lock is held.
+    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Result<(), Obstacle>, StoreError> {
+        let Self { at, copy, old, new, tried } = self;
+        let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
+        // As little as can be is done under the lock: what was looked at just now is not looked at again.
+        let refusal = match tried.elapsed() < JUST_NOW {
+            true => repo.git.merge_tracked(git_dir, dir, index, (old, new), Some(lock))?,
+            false => repo.git.two_tree_merge(git_dir, dir, index, (old, new), Some(lock))?,
+        };
+        if let Some(words) = refusal {
+            // It was tried before: only what was edited since is a local change.
+            let edited = ["not uptodate", "would be overwritten", "would be removed"];
+            return Ok(Err(match edited.iter().any(|said| words.contains(said)) {
+                true => Obstacle::Changes(words),
+                false => Obstacle::Failed(words),
+            }));
+        }
+        copy.put(lock)?;
+        Ok(Ok(()))
+    }
+}
+
+/// A working tree that is about to follow its branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Note {
+    dir: Vec<u8>,
+    git_dir: Vec<u8>,
+    branch: Vec<u8>,
+    old: String,
+    new: String,
+}
+
+/// A note on disk, held for as long as its writer lives.
+struct Held {
+    path: PathBuf,
+    /// `None`: the file system knows no locks.
+    _alive: Option<Flock<File>>,
+}
+
+/// A working tree that is noted, and follows its branch now.
+pub struct Noted {
+    held: Held,
+    at: Worktree,
+    old: ObjectId,
+    new: ObjectId,
+    fitted: Option<Fitted>,
+    lock: Option<IndexLock>,
+}
+
+/// What became of a working tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finished {
+    /// It has the outcome now.
+    Arrived(PathBuf),
+    /// There is nothing to bring, or it was put back.
+    Moot(PathBuf),
+    /// Something is in the way there.
+    Blocked(PathBuf, Obstacle),
+}
+
+impl Finished {
+    /// What is in the way.
+    pub fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
+        match self {
+            Finished::Blocked(dir, by) => Some((dir, by)),
+            Finished::Arrived(_) | Finished::Moot(_) => None,
+        }
+    }
+}
+
+/// The words of an error, as an obstacle.
+fn failed(error: &StoreError) -> Obstacle {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}"));
+    Obstacle::Failed(format!("{error}{}", source.unwrap_or_default()))
+}
+
+/// Notes that a working tree is to follow its branch.
+pub fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<Noted, StoreError> {
+    let (at, old, new) = (fitted.at.clone(), fitted.old, fitted.new);
+    let folder = repo.aynig_dir().join("checkouts");
+    std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+    let note = Note {
+        dir: at.dir.as_os_str().as_bytes().to_vec(),
+        git_dir: at.git_dir.as_os_str().as_bytes().to_vec(),
+        branch: branch.as_bytes().to_vec(),
+        old: old.to_string(),
+        new: new.to_string(),
+    };
+    let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
+    let aside = path.with_extension(format!("json.{}", std::process::id()));
+    let write = || {
+        let file = File::options().write(true).create_new(true).open(&aside)?;
+        let mut alive = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, _)| file);
+        let file = match &mut alive {
+            Ok(locked) => &mut **locked,
+            Err(file) => file,
+        };
+        file.write_all(&serde_json::to_vec(&note).unwrap_or_default())?;
+        std::fs::rename(&aside, &path)?;
+        Ok(alive.ok())
+    };
+    let alive = write().map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        io_error("write", &path)(error)
+    })?;
+    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: Some(*fitted), lock: None })
+}
+
+/// Has a working tree follow its branch, which has moved already. Where it can't, its index stays locked until the
+/// next verb has seen to it: an ordinary commit there would take the outcome back.
+pub fn follow(
+    repo: &Repository,
+    at: &Worktree,
+    branch: &RefName,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Finished, StoreError> {
+    match fit(repo, at, old, new)? {
+        Fit::Blocked(by) => Ok(Finished::Blocked(at.dir.clone(), by)),
+        Fit::Fits(fitted) => {
+            let mut noted = note(repo, fitted, branch)?;
+            match noted.bring(repo) {
+                Ok(()) => Ok(noted.arrived()),
+                Err(by) => {
+                    noted.lock.take().into_iter().for_each(IndexLock::leave);
+                    Ok(Finished::Blocked(noted.at.dir, by))
+                }
+            }
+        }
+    }
+}
+
+impl Noted {
+    /// The working tree as it was found.
+    pub fn at(&self) -> &Worktree {
+        &self.at
+    }
+
+    /// Locks the index and brings the outcome into the working tree. Where that fails, [`Noted::put_back`] is next.
+    pub fn bring(&mut self, repo: &Repository) -> Result<(), Obstacle> {
+        let Some(fitted) = self.fitted.take() else { return Ok(()) };
+        let (fitted, lock) = match fitted.hold(repo, HELD_MAX).map_err(|error| failed(&error))? {
+            Fit::Fits(held) => *held,
+            Fit::Blocked(by) => return Err(by),
+        };
+        let lock = self.lock.insert(lock);
+        fitted.bring(repo, lock).map_err(|error| failed(&error))?
+    }
+
+    /// The branch has moved: the note is done with.
+    pub fn arrived(self) -> Finished {
+        let _ = std::fs::remove_file(self.held.path);
+        Finished::Arrived(self.at.dir)
+    }
+
+    /// The branch did not move, and holds `tip`: so does the working tree again. What can't be put back now stays
+    /// noted.
+    pub fn put_back(self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
+        let dir = self.at.dir;
+        if let Some(lock) = &self.lock {
+            match put_back(repo, &self.at.git_dir, &dir, (self.old, self.new), tip, lock) {
+                Ok(None) => {}
+                Ok(Some(words)) => return Finished::Blocked(dir, Obstacle::Changes(words)),
+                Err(error) => return Finished::Blocked(dir, failed(&error)),
+            }
+        }
+        let _ = std::fs::remove_file(self.held.path);
+        Finished::Moot(dir)
+    }
+}
+
+/// Puts back what a checkout did that came to nothing; Git's words where something is in the way.
+fn put_back(
+    repo: &Repository,
+    git_dir: &Path,
+    dir: &Path,
+    (old, new): (ObjectId, ObjectId),
+    tip: Option<ObjectId>,
+    lock: &IndexLock,
+) -> Result<Option<String>, StoreError> {
+    let copy = Copy::of(repo, git_dir)?;
+    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), tip.unwrap_or(old), lock)? {
+        Err(words) => Ok(Some(words)),
+        Ok(false) => Ok(None),
+        Ok(true) => copy.put(lock).map(|()| None),
+    }
+}
+
+/// What an earlier process noted and did not come to the end of.
+struct Left {
+    held: Held,
+    note: Note,
+}
+
+impl Left {
+    /// The note in a file, unless its writer lives.
+    fn read(path: PathBuf) -> Option<Self> {
+        let alive = match Flock::lock(File::open(&path).ok()?, FlockArg::LockExclusiveNonblock) {
+            Ok(alive) => Some(alive),
+            Err((_, Errno::EWOULDBLOCK)) => return None,
+            Err(_) => None,
+        };
+        let note = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+        Some(Self { held: Held { path, _alive: alive }, note })
+    }
+
+    fn branch(&self) -> RefName {
+        RefName::new(self.note.branch.clone())
+    }
+
+    fn dir(&self) -> PathBuf {
+        folder(&self.note.dir)
+    }
+
+    /// Brings the working tree to what its branch holds. Safe to repeat.
+    fn finish(self, repo: &Repository, tip: Option<ObjectId>) -> Result<Finished, StoreError> {
+        let finished = match (self.note.old.parse(), self.note.new.parse()) {
+            (Ok(old), Ok(new)) => self.go_on(repo, (old, new), tip)?,
+            (Err(_), _) | (_, Err(_)) => Finished::Moot(self.dir()),
+        };
+        if !matches!(finished, Finished::Blocked(..)) {
+            let _ = std::fs::remove_file(self.held.path);
+        }
+        Ok(finished)
+    }
+
+    fn go_on(
+        &self,
+        repo: &Repository,
+        (old, new): (ObjectId, ObjectId),
+        tip: Option<ObjectId>,
+    ) -> Result<Finished, StoreError> {
+        let (dir, git_dir) = (self.dir(), folder(&self.note.git_dir));
+        let branch = Some(self.branch());
+        let here = |w: &Worktree| w.git_dir == git_dir && w.branch == branch;
+        let tree = |id: ObjectId| repo.git.rev_parse(&repo.git_dir, &format!("{id}^{{tree}}"));
+        // Of an outcome that nobody holds any more there is nothing to know.
+        let Ok(wanted) = tree(new) else { return Ok(Finished::Moot(dir)) };
+        if !worktrees::list(repo)?.iter().any(here) {
+            return Ok(Finished::Moot(dir));
+        }
+        let moved = match tip {
+            Some(tip) => tree(tip)? == wanted,
+            None => false,
+        };
+        if !moved && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))? {
+            // It had arrived, and somebody went on from there.
+            return Ok(Finished::Moot(dir));
+        }
+        // What is half done is left to whoever still does it: a `git` may outlive its runner.
+        let held = || Finished::Blocked(dir.clone(), Obstacle::Lock(IndexLock::path(&git_dir)));
+        if IndexLock::is_ours(repo, &git_dir)? {
+            return Ok(held());
+        }
+        if !moved {
+            let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
+            return Ok(match put_back(repo, &git_dir, &dir, (old, new), tip, &lock)? {
+                Some(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
+                None => Finished::Moot(dir),
+            });
+        }
+        let at =
+            Worktree { dir: dir.clone(), git_dir: git_dir.clone(), branch: None, busy: None, away: false };
+        let fitted = match fit_again(repo, &at, old, new)? {
+            Fit::Blocked(by) => return Ok(Finished::Blocked(dir, by)),
+            Fit::Fits(fitted) => fitted,
+        };
+        match fitted.hold(repo, HELD_LATER)? {
+            Fit::Blocked(by) => Ok(Finished::Blocked(dir, by)),
+            Fit::Fits(held) => Ok(match held.0.bring(repo, &held.1)? {
+                Ok(()) => Finished::Arrived(dir),
+                Err(by) => Finished::Blocked(dir, by),
+            }),
+        }
+    }
+}
+
+fn folder(raw: &[u8]) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(raw.to_vec()))
+}
+
+/// What earlier processes noted and did not come to the end of. One that is being written now is none.
+fn left(repo: &Repository) -> impl Iterator<Item = Left> {
+    let entries = std::fs::read_dir(repo.aynig_dir().join("checkouts")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            return Left::read(path);
+        }
+        if is_old(&entry) {
+            // What somebody was writing who was killed there: nothing had begun.
+            let _ = std::fs::remove_file(path);
+        }
+        None
+    })
+}
+
+/// Finishes what earlier processes noted and did not do. `tip` reads a branch.
+pub fn finish_all(
+    repo: &Repository,
+    tip: &dyn Fn(&RefName) -> Result<Option<ObjectId>, StoreError>,
+) -> Vec<Finished> {
+    let finish = |left: Left| {
+        let dir = left.dir();
+        let finished = tip(&left.branch()).and_then(|tip| left.finish(repo, tip));
+        // One that fails keeps nobody from the others.
+        finished.unwrap_or_else(|error| Finished::Blocked(dir, failed(&error)))
+    };
+    left(repo).map(finish).collect()
+}
+
+/// Working trees that do not yet have what their branch holds, and the branch.
+pub fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
+    left(repo).map(|left| (left.dir(), left.branch())).collect()
+}
+
+/// What is younger than this may be of somebody who writes it now.
+fn is_old(entry: &std::fs::DirEntry) -> bool {
+    let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+    age.is_some_and(|age| age > Duration::from_secs(2))
+}

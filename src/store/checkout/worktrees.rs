@@ -1,0 +1,131 @@
+//! The working trees of a repository: what each has checked out, and what it is in the middle of.
+//!
+//! Reads only. Implements K28 (who has the branch), K45.
+
+use crate::store::repository::Repository;
+use crate::store::{RefName, StoreError, read_plain};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Most that is believed of a file that holds one name.
+const LINE_MAX: u64 = 64 << 10;
+
+/// One working tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its own Git directory.
+    pub git_dir: PathBuf,
+    /// The branch that its HEAD names; `None` where it is detached.
+    pub branch: Option<RefName>,
+    /// What it is in the middle of, and with which branch.
+    pub busy: Option<(Busy, RefName)>,
+    /// It has a branch, and its folder is away for a while, or nobody here knows where it is.
+    pub away: bool,
+}
+
+/// Something that a working tree is in the middle of, with its branch not at HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Busy {
+    /// A rebase.
+    Rebase,
+    /// A bisection.
+    Bisect,
+}
+
+impl std::fmt::Display for Busy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Busy::Rebase => "rebased",
+            Busy::Bisect => "bisected",
+        })
+    }
+}
+
+/// All working trees, our slots left out.
+pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
+    let mut found = Vec::new();
+    match &repo.main_dir {
+        Some(main) => found.push(inspect(repo, main.clone(), repo.common_dir.clone())?),
+        None if repo.bare => {}
+        // With a Git directory elsewhere only a process that stands in it knows where the working tree is.
+        None => {
+            let main = inspect(repo, repo.common_dir.clone(), repo.common_dir.clone())?;
+            found.push(Worktree { away: true, ..main });
+        }
+    }
+    let Ok(entries) = std::fs::read_dir(repo.common_dir.join("worktrees")) else {
+        return Ok(found);
+    };
+    for entry in entries.flatten() {
+        let git_dir = entry.path();
+        if crate::store::slots::is_slot(&git_dir) {
+            continue;
+        }
+        let Ok(dot_git) = read_plain(&git_dir.join("gitdir"), LINE_MAX) else { continue };
+        let dot_git = git_dir.join(OsStr::from_bytes(dot_git.trim_ascii_end()));
+        let away = !dot_git.exists();
+        // Its folder says so too: a registration alone, which a command may write, makes no folder a working tree.
+        if !away && !leads_to(&dot_git, &git_dir) {
+            continue;
+        }
+        // One that is not locked was removed, and Git prunes it.
+        let Some(dir) = dot_git.parent().filter(|_| !away || git_dir.join("locked").exists()) else {
+            continue;
+        };
+        let worktree = inspect(repo, dir.to_owned(), git_dir)?;
+        found.push(Worktree { away, ..worktree });
+    }
+    Ok(found)
+}
+
+/// True where the `.git` of a working tree names this Git directory.
+fn leads_to(dot_git: &Path, git_dir: &Path) -> bool {
+    let link = read_plain(dot_git, LINE_MAX).unwrap_or_default();
+    let Some(to) = link.strip_prefix(b"gitdir: ") else { return false };
+    let to = dot_git.with_file_name(OsStr::from_bytes(to.trim_ascii_end()));
+    std::fs::canonicalize(to).is_ok_and(|to| std::fs::canonicalize(git_dir).is_ok_and(|dir| dir == to))
+}
+
+fn inspect(repo: &Repository, dir: PathBuf, git_dir: PathBuf) -> Result<Worktree, StoreError> {
+    let branch =
+        if repo.reftable { repo.git.symbolic_head(&git_dir)? } else { head(&git_dir, &repo.common_dir) };
+    let busy = busy(&git_dir);
+    Ok(Worktree { dir, git_dir, branch, busy, away: false })
+}
+
+/// The branch that a HEAD leads to, by way of other symbolic refs too; Git follows five.
+fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
+    let mut name = target(&git_dir.join("HEAD"))?;
+    for _ in 0..5 {
+        let path = common_dir.join(OsStr::from_bytes(name.as_bytes()));
+        let Some(next) = target(&path).filter(|_| name.is_valid()) else { break };
+        name = next;
+    }
+    Some(name)
+}
+
+/// What a symbolic ref names: a line in a file, or a link as the oldest Gits made them.
+fn target(path: &Path) -> Option<RefName> {
+    if let Ok(link) = std::fs::read_link(path) {
+        let name = link.as_os_str().as_bytes();
+        return name.starts_with(b"refs/").then(|| RefName::new(name));
+    }
+    let raw = read_plain(path, LINE_MAX).ok()?;
+    Some(RefName::new(raw.strip_prefix(b"ref:")?.trim_ascii()))
+}
+
+fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {
+    for folder in ["rebase-merge/head-name", "rebase-apply/head-name"] {
+        if let Ok(name) = read_plain(&git_dir.join(folder), LINE_MAX) {
+            return Some((Busy::Rebase, RefName::new(name.trim_ascii_end().to_vec())));
+        }
+    }
+    let start = read_plain(&git_dir.join("BISECT_START"), LINE_MAX).ok()?;
+    let start = start.trim_ascii_end();
+    let name =
+        if start.starts_with(b"refs/") { RefName::new(start.to_vec()) } else { RefName::branch(start) };
+    Some((Busy::Bisect, name))
+}

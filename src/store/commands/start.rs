@@ -1,0 +1,260 @@
+//! Whether a command's file can be started: what its first line asks the system for, and whether that is here.
+//!
+//! Says what `exec` would do with these bytes, and no more: where the answer depends on what can't be known
+//! before (a handler of the system's, an option of `env`), nothing is said, and the start itself decides.
+//! The bytes are a commit's, so somebody else's: few are looked at, and names are escaped where they are shown.
+//! Implements K13 (what can't be started is known before the claim).
+
+use crate::protocol::id::ObjectId;
+use crate::protocol::text::escape;
+use crate::store::Store;
+use nix::unistd::{AccessFlags, access};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// As much of a file as the system looks at.
+const HEAD: usize = 256;
+/// A file above this is no script that anybody wrote: its first line is not looked at.
+const SIZE_MAX: u64 = 4 << 20;
+/// As much of a name is shown.
+const SHOWN: usize = 80;
+
+/// Why a command's file can't be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its mode says that it is no program.
+    NotExecutable,
+    /// A symbolic link out of `.aynig/`.
+    Leaves,
+    /// Symbolic links without an end.
+    Links,
+    /// A symbolic link to nothing.
+    Nowhere,
+    /// It has no bytes.
+    Empty,
+    /// Text without `#!`, which only a shell would take for a script.
+    NoInterpreter,
+    /// `#!` and nothing that could be started.
+    BadLine,
+    /// The first line ends in a carriage return, which is a part of the last word. True where the command
+    /// can't be started for it, and not only be confused by it.
+    CarriageReturn(bool),
+    /// The program that `#!` names is not here, or can't be started.
+    Interpreter(Vec<u8>),
+    /// The program that `env` is to find is not on `PATH`.
+    Program(Vec<u8>),
+    /// `env` is given several words, and takes them for one name.
+    Words(Vec<u8>),
+    /// The program that `#!` names is looked for in the worktree.
+    Relative(Vec<u8>),
+}
+
+impl Unfit {
+    /// True where it can't be started whatever the worktree holds.
+    pub fn is_certain(&self) -> bool {
+        !matches!(self, Unfit::CarriageReturn(false) | Unfit::Relative(_))
+    }
+
+    /// True where it is the machine that lacks something, not the file.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self, Unfit::Interpreter(_) | Unfit::Program(_))
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |raw: &[u8]| escape(&raw[..raw.len().min(SHOWN)]);
+        match self {
+            Unfit::NotExecutable => f.write_str("not executable"),
+            Unfit::Leaves => f.write_str("a symbolic link that leaves .aynig/"),
+            Unfit::Links => f.write_str("too many symbolic links"),
+            Unfit::Nowhere => f.write_str("it leads nowhere"),
+            Unfit::Empty => f.write_str("it is empty"),
+            Unfit::NoInterpreter => f.write_str("its first line does not begin with #!"),
+            Unfit::BadLine => f.write_str("its first line names no program after #!"),
+            Unfit::CarriageReturn(_) => f.write_str("its first line ends in a carriage return (CRLF)"),
+            Unfit::Interpreter(raw) => write!(f, "its interpreter '{}' is not here", name(raw)),
+            Unfit::Program(raw) => write!(f, "env does not find '{}' on PATH", name(raw)),
+            Unfit::Words(raw) => write!(f, "env takes '{}' for one name", name(raw)),
+            Unfit::Relative(raw) => {
+                write!(f, "its interpreter '{}' is looked for in the worktree: no absolute path", name(raw))
+            }
+        }
+    }
+}
+
+/// Judges the file of a command that is called `name`; `path` is the `PATH` that it will have. What can't be
+/// read is not judged.
+pub fn judge(store: &dyn Store, file: ObjectId, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
+    if store.blob_size(file).ok()? > SIZE_MAX {
+        return None;
+    }
+    let content = store.read_blob(file).ok()?;
+    judge_head(&content[..content.len().min(HEAD)], name, path)
+}
+
+fn judge_head(head: &[u8], name: &str, path: Option<&OsStr>) -> Option<Unfit> {
+    let Some(line) = head.strip_prefix(b"#!") else {
+        let is_text = !head.contains(&0);
+        return match head.is_empty() {
+            true => Some(Unfit::Empty),
+            false => (is_text && !has_handler(name)).then_some(Unfit::NoInterpreter),
+        };
+    };
+    let ended = line.iter().position(|b| matches!(b, b'\n' | b'\0'));
+    let line = trimmed(&line[..ended.unwrap_or(line.len())]);
+    let blank = |b: &u8| matches!(b, b' ' | b'\t');
+    let split = line.iter().position(blank);
+    // A name that fills all that the system reads is cut off, and refused.
+    if line.is_empty() || (ended.is_none() && split.is_none() && head.len() == HEAD) {
+        return Some(Unfit::BadLine);
+    }
+    let (interpreter, argument) = line.split_at(split.unwrap_or(line.len()));
+    let argument = trimmed(argument);
+    let at = Path::new(OsStr::from_bytes(interpreter));
+    if at.is_relative() {
+        return Some(match interpreter.last() {
+            Some(b'\r') => Unfit::CarriageReturn(false),
+            _ => Unfit::Relative(interpreter.to_owned()),
+        });
+    }
+    if !is_program(at) {
+        return Some(match interpreter.last() {
+            Some(b'\r') => Unfit::CarriageReturn(true),
+            _ => Unfit::Interpreter(interpreter.to_owned()),
+        });
+    }
+    let of_env =
+        at.file_name().is_some_and(|name| name == "env").then(|| judge_env(argument, path)).flatten();
+    of_env.or_else(|| argument.ends_with(b"\r").then_some(Unfit::CarriageReturn(false)))
+}
+
+/// Without blanks at either end: the system leaves a carriage return where it is.
+fn trimmed(text: &[u8]) -> &[u8] {
+    let ink = |b: &u8| !matches!(b, b' ' | b'\t');
+    match (text.iter().position(ink), text.iter().rposition(ink)) {
+        (Some(first), Some(last)) => &text[first..=last],
+        _ => &[],
+    }
+}
+
+/// What `env` makes of the one argument that the system gives it.
+fn judge_env(argument: &[u8], path: Option<&OsStr>) -> Option<Unfit> {
+    let options = [&b"-S"[..], b"--split-string=", b"--split-string "];
+    let several = options.iter().find_map(|option| argument.strip_prefix(*option));
+    // Not all systems hand several words on as one.
+    let split = several.is_some() || !cfg!(target_os = "linux");
+    let words = trimmed(several.unwrap_or(argument));
+    let end = words.iter().position(u8::is_ascii_whitespace).filter(|_| split).unwrap_or(words.len());
+    let program = &words[..end];
+    // A variable, an option or a quote: what `env` does with that is its own affair.
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"._+-/ \t\r".contains(b);
+    if program.is_empty()
+        || program.starts_with(b"-")
+        || !program.iter().all(plain)
+        || is_found(program, path)?
+    {
+        return None;
+    }
+    Some(match program {
+        _ if program.ends_with(b"\r") => Unfit::CarriageReturn(true),
+        _ if program.iter().any(u8::is_ascii_whitespace) => Unfit::Words(program.to_owned()),
+        _ => Unfit::Program(program.to_owned()),
+    })
+}
+
+/// True where a program of this name is on `path`; `None` where that depends on the worktree, or on defaults.
+fn is_found(program: &[u8], path: Option<&OsStr>) -> Option<bool> {
+    let name = Path::new(OsStr::from_bytes(program));
+    if program.contains(&b'/') {
+        return name.is_absolute().then(|| is_program(name));
+    }
+    let folders: Vec<_> = std::env::split_paths(path?).collect();
+    let found = folders.iter().any(|folder| folder.is_absolute() && is_program(&folder.join(name)));
+    let knows_all = folders.iter().all(|folder| folder.is_absolute());
+    (found || knows_all).then_some(found)
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file()) && access(path, AccessFlags::X_OK).is_ok()
+}
+
+/// True where the system was told of a program for files that are called like this (Linux's `binfmt_misc`).
+fn has_handler(name: &str) -> bool {
+    let Some((_, extension)) = name.rsplit('/').next().and_then(|name| name.rsplit_once('.')) else {
+        return false;
+    };
+    let wanted = format!("extension .{extension}");
+    let handlers = std::fs::read_dir("/proc/sys/fs/binfmt_misc").into_iter().flatten().flatten();
+    handlers.take(1000).any(|handler| {
+        let said = std::fs::read_to_string(handler.path()).unwrap_or_default();
+        said.starts_with("enabled") && said.lines().any(|line| line == wanted)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(head: &str) -> Option<Unfit> {
+        let head = &head.as_bytes()[..head.len().min(HEAD)];
+        judge_head(head, "command/build", Some(OsStr::new("/usr/bin:/bin")))
+    }
+
+    /// K13
+    #[test]
+    fn what_the_system_would_start_is_not_judged() {
+        let fine = [
+            "#!/bin/sh\n",
+            "#! /bin/sh -eu \nx",
+            "#!/bin/sh",
+            "#!/usr/bin/env sh\n",
+            "#!/usr/bin/env -S sh -eu\n",
+            // What these come to is for env to say.
+            "#!/usr/bin/env -S A=1 nothing-here\n",
+            "#!/usr/bin/env -i nothing-here\n",
+            "#!/usr/bin/env -S \"nothing here\"\n",
+            "#!/usr/bin/env ./nothing-here\n",
+            "\u{7f}ELF\0",
+        ];
+        for head in fine {
+            assert_eq!(judged(head), None, "{head:?}");
+        }
+        let long = format!("#!/bin/sh {}\n", "x".repeat(300));
+        assert_eq!(judged(&long), None);
+        // With another PATH, or none, the worktree or a default decides.
+        for path in [None, Some(""), Some(".:/nowhere")] {
+            assert_eq!(judge_head(b"#!/usr/bin/env nothing-here\n", "x", path.map(OsStr::new)), None);
+        }
+    }
+
+    /// K13
+    #[test]
+    fn what_the_system_would_refuse_is_named() {
+        let is = |head: &str, words: &str| {
+            let unfit = judged(head).unwrap_or_else(|| panic!("{head:?} is said to start"));
+            assert_eq!(unfit.to_string(), words, "{head:?}");
+        };
+        is("", "it is empty");
+        is("echo hi\n", "its first line does not begin with #!");
+        is(" #!/bin/sh\n", "its first line does not begin with #!");
+        is("\u{feff}#!/bin/sh\n", "its first line does not begin with #!");
+        is("#!\n/bin/sh", "its first line names no program after #!");
+        is(&format!("#!/{}", "x".repeat(300)), "its first line names no program after #!");
+        is("#!/bin/sh\r\necho", "its first line ends in a carriage return (CRLF)");
+        is("#!/bin/sh -e\r\necho", "its first line ends in a carriage return (CRLF)");
+        is("#!/usr/bin/env sh\r\n", "its first line ends in a carriage return (CRLF)");
+        is("#!/no/such\u{1b}x -a\n", "its interpreter '/no/such\\x1bx' is not here");
+        is("#!/bin\n", "its interpreter '/bin' is not here");
+        is("#!/usr/bin/env nothing-here\n", "env does not find 'nothing-here' on PATH");
+        is("#!/usr/bin/env -S nothing-here -x\n", "env does not find 'nothing-here' on PATH");
+        is("#!sh\n", "its interpreter 'sh' is looked for in the worktree: no absolute path");
+        if cfg!(target_os = "linux") {
+            is("#!/usr/bin/env sh -e\n", "env takes 'sh -e' for one name");
+        }
+        assert!(!judged("#!/bin/sh -e\r\n").unwrap().is_certain() && !judged("#!sh\n").unwrap().is_certain());
+        assert!(judged("#!/bin/sh\r\n").unwrap().is_certain());
+    }
+}

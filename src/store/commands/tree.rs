@@ -1,0 +1,260 @@
+//! The `.aynig/` tree of a commit: which command answers a state, and its files on disk.
+//!
+//! Commands are looked up in the tree, never in a checkout, and started from a copy of it
+//! ([`super::copy`]): what a branch's own files hold is never executed by accident. Symbolic links
+//! count only where they stay inside the tree. Implements K13.
+
+use super::start::Unfit;
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::{BadName, RoleName, StateName};
+use crate::store::{Store, StoreError, TreeEntry};
+use std::collections::BTreeSet;
+
+/// The folder that holds everything of ours in a tree.
+pub const FOLDER: &str = ".aynig";
+const LINKS_MAX: usize = 8;
+pub(crate) const DEPTH_MAX: usize = 64;
+pub(crate) const TREE: u32 = 0o040000;
+pub(crate) const EXECUTABLE: u32 = 0o100755;
+pub(crate) const SYMLINK: u32 = 0o120000;
+
+/// A command that answers a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The `.aynig` tree.
+    pub tree: ObjectId,
+    /// Its path below `.aynig/`.
+    pub path: String,
+    /// The file that this leads to.
+    pub file: ObjectId,
+}
+
+/// What a lookup found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// This.
+    Found(Command),
+    /// Nothing of that name.
+    Missing,
+    /// Something that can't be started: its path below `.aynig/`, and why.
+    Unusable {
+        /// Below `.aynig/`.
+        path: String,
+        /// What is wrong.
+        why: Unfit,
+    },
+}
+
+/// The `.aynig` tree of a commit's tree; `None` where there is none.
+pub fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
+    let entries = store.read_tree(tree)?;
+    Ok(entries.into_iter().find(|e| e.name == FOLDER.as_bytes() && e.mode == TREE).map(|e| e.id))
+}
+
+/// Which commands a runner with a role takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleUse {
+    /// The role's first, then everybody's.
+    First,
+    /// The role's and no others: other machines have other roles.
+    Only,
+}
+
+/// Looks a state up: the role's own command first.
+pub fn lookup(
+    store: &dyn Store,
+    tree: ObjectId,
+    role: Option<(&RoleName, RoleUse)>,
+    state: &StateName,
+) -> Result<Lookup, StoreError> {
+    let mut paths = Vec::new();
+    if let Some((role, _)) = role {
+        paths.push(format!("roles/{role}/command/{state}"));
+    }
+    if !matches!(role, Some((_, RoleUse::Only))) {
+        paths.push(format!("command/{state}"));
+    }
+    for path in paths {
+        let found = resolve(store, tree, &path)?;
+        if found != Lookup::Missing {
+            return Ok(found);
+        }
+    }
+    Ok(Lookup::Missing)
+}
+
+fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, StoreError> {
+    let unusable = |why| Ok(Lookup::Unusable { path: path.to_owned(), why });
+    let mut at: Vec<Vec<u8>> = path.split('/').map(|s| s.as_bytes().to_vec()).collect();
+    for _ in 0..LINKS_MAX {
+        let (entry, depth) = match walk(store, tree, &at)? {
+            Some(found) => found,
+            None => return Ok(Lookup::Missing),
+        };
+        match entry.mode {
+            EXECUTABLE if depth == at.len() => {
+                return Ok(Lookup::Found(Command { tree, path: path.to_owned(), file: entry.id }));
+            }
+            SYMLINK => {
+                let target = store.read_blob(entry.id)?;
+                match follow(&at, depth, &target) {
+                    Some(next) => at = next,
+                    None => return unusable(Unfit::Leaves),
+                }
+            }
+            TREE if depth == at.len() => return Ok(Lookup::Missing),
+            mode if mode & 0o170000 == 0o100000 && depth == at.len() => {
+                return unusable(Unfit::NotExecutable);
+            }
+            _ => return Ok(Lookup::Missing),
+        }
+    }
+    unusable(Unfit::Links)
+}
+
+/// Goes down a path as far as it is made of trees; says how many segments were used.
+fn walk(
+    store: &dyn Store,
+    tree: ObjectId,
+    path: &[Vec<u8>],
+) -> Result<Option<(TreeEntry, usize)>, StoreError> {
+    let mut tree = tree;
+    for (i, name) in path.iter().enumerate() {
+        let Some(entry) = store.read_tree(tree)?.into_iter().find(|e| e.name == *name) else {
+            return Ok(None);
+        };
+        if entry.mode != TREE || i + 1 == path.len() {
+            return Ok(Some((entry, i + 1)));
+        }
+        tree = entry.id;
+    }
+    Ok(None)
+}
+
+/// The path that a link at `path[..depth]` leads to, `None` where it leaves the tree.
+pub(crate) fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
+    if target.starts_with(b"/") {
+        return None;
+    }
+    let mut next = path[..depth - 1].to_vec();
+    for part in target.split(|b| *b == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                next.pop()?;
+            }
+            name => next.push(name.to_vec()),
+        }
+    }
+    next.extend_from_slice(&path[depth..]);
+    Some(next)
+}
+
+/// The states that have a command, with the role where it is a role's own: `("build", None)`.
+pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<String>)>, StoreError> {
+    let mut found = BTreeSet::new();
+    let top = store.read_tree(tree)?;
+    let folder = |entries: &[TreeEntry], name: &str| {
+        entries.iter().find(|e| e.name == name.as_bytes() && e.mode == TREE).map(|e| e.id)
+    };
+    if let Some(command) = folder(&top, "command") {
+        names(store, command, "", 0, &mut |state| {
+            found.insert((state, None));
+        })?;
+    }
+    if let Some(roles) = folder(&top, "roles") {
+        for role in store.read_tree(roles)?.iter().filter(|e| e.mode == TREE) {
+            // No runner has another role.
+            let Ok(name) = RoleName::new(&role.name) else { continue };
+            let role_name = name.as_str().to_owned();
+            if let Some(command) = folder(&store.read_tree(role.id)?, "command") {
+                names(store, command, "", 0, &mut |state| {
+                    found.insert((state, Some(role_name.clone())));
+                })?;
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// What a file of a command folder is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A program, and the file that its name leads to.
+    Usable(ObjectId),
+    /// It can't be, and why.
+    Unusable(Unfit),
+    /// Its name is no state.
+    BadName(BadName),
+}
+
+/// Every file below the command folders, with its path below `.aynig/`.
+pub fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
+    let mut folders = vec![(vec![b"command".to_vec()], None)];
+    if let Some((roles, _)) = walk(store, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
+        let of = |role: TreeEntry| {
+            let bad = RoleName::new(&role.name).err();
+            (vec![b"roles".to_vec(), role.name, b"command".to_vec()], bad)
+        };
+        folders.extend(store.read_tree(roles.id)?.into_iter().map(of));
+    }
+    let mut found = Vec::new();
+    for (at, bad_role) in folders {
+        let Some((entry, depth)) = walk(store, tree, &at)? else { continue };
+        if entry.mode == TREE && depth == at.len() {
+            let folder = String::from_utf8_lossy(&at.join(&b'/')).into_owned();
+            let mut files = Vec::new();
+            all_names(store, entry.id, "", 0, &mut files)?;
+            for name in files {
+                let path = format!("{folder}/{name}");
+                let bad = bad_role.or_else(|| StateName::new(&name).err());
+                let entry = match (bad, resolve(store, tree, &path)?) {
+                    (Some(why), _) => Entry::BadName(why),
+                    (None, Lookup::Found(command)) => Entry::Usable(command.file),
+                    (None, Lookup::Missing) => Entry::Unusable(Unfit::Nowhere),
+                    (None, Lookup::Unusable { why, .. }) => Entry::Unusable(why),
+                };
+                found.push((path, entry));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn all_names(
+    store: &dyn Store,
+    tree: ObjectId,
+    prefix: &str,
+    depth: usize,
+    found: &mut Vec<String>,
+) -> Result<(), StoreError> {
+    for entry in store.read_tree(tree)? {
+        let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
+        if entry.mode != TREE {
+            found.push(name);
+        } else if depth < DEPTH_MAX {
+            all_names(store, entry.id, &format!("{name}/"), depth + 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn names(
+    store: &dyn Store,
+    tree: ObjectId,
+    prefix: &str,
+    depth: usize,
+    found: &mut dyn FnMut(String),
+) -> Result<(), StoreError> {
+    for entry in store.read_tree(tree)? {
+        // No state is called so.
+        let Ok(name) = std::str::from_utf8(&entry.name) else { continue };
+        let name = format!("{prefix}{name}");
+        match entry.mode {
+            EXECUTABLE | SYMLINK => found(name),
+            TREE if depth < DEPTH_MAX => names(store, entry.id, &format!("{name}/"), depth + 1, found)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Configuration as Git sees it, each value with the scope it came from.
+//!
+//! gix reads the files in process. Where Git would see more than gix does (`git -c`, a system file
+//! below another prefix), or what the repository says decides which files of the account's are read (`includeIf` of
+//! its branch or its remotes), Git itself is asked. What is no UTF-8 is refused by name where it would count: what
+//! was dropped, or read as something else, could be what keeps commands in. Implements K33 (scopes).
+
+pub(crate) mod edit;
+pub mod protected;
+
+use crate::protocol::text::escape;
+use crate::store::StoreError;
+use crate::store::repository::Repository;
+use gix::config::source::Kind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// One value of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Section and key in lower case, the subsection between them as written: `aynig./srv/x.git.commandsfrom`.
+    pub key: String,
+    /// The value; `None` for a key without `=`.
+    pub value: Option<String>,
+    /// True where the repository itself can't have set it: system, global, command line.
+    pub protected: bool,
+    /// True where it stands in a file that such a scope includes only where the repository is on some branch or has
+    /// some remote: the repository decides then whether it holds.
+    pub conditional: bool,
+}
+
+/// Sections that are ever asked for.
+const SECTIONS: &[&str] = &["aynig", "user"];
+
+/// All values of our sections, in Git's order: the last one of a key wins.
+pub fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
+    if std::env::var_os("GIT_CONFIG_PARAMETERS").is_some() || other_system_file(repo).is_some() {
+        return read_by_git(repo);
+    }
+    let gix = repo.gix();
+    let snapshot = gix.config_snapshot();
+    let mut entries = Vec::new();
+    for section in snapshot.plumbing().sections() {
+        let name = section.header().name().to_string().to_ascii_lowercase();
+        // Named one by one: what is not known to be the account's is the repository's.
+        let protected = match section.meta().source.kind() {
+            Kind::GitInstallation | Kind::System | Kind::Global | Kind::Override => true,
+            Kind::Repository => false,
+        };
+        let place = section.header().subsection_name();
+        if protected && name == "includeif" && place.is_some_and(|condition| is_repositorys(condition)) {
+            return read_by_git(repo);
+        }
+        if !SECTIONS.contains(&name.as_str()) {
+            continue;
+        }
+        let prefix = match place {
+            Some(place) => [name.as_bytes(), place].join(&b'.'),
+            None => name.into_bytes(),
+        };
+        let mut seen = std::collections::HashMap::<String, usize>::new();
+        for key in section.value_names() {
+            let key = key.to_string().to_ascii_lowercase();
+            let nth = seen.entry(key.clone()).or_default();
+            let value = section.values(&key).get(*nth).map(|v| v.to_vec());
+            let value = if section.value_implicit(&key).is_some_and(|v| v.is_none()) { None } else { value };
+            *nth += 1;
+            let key = [&*prefix, key.as_bytes()].join(&b'.');
+            entries.extend(entry(repo, &key, value.as_deref(), protected, false)?);
+        }
+    }
+    Ok(entries)
+}
+
+/// True for the condition of an `includeIf` that is not about where the Git directory is.
+fn is_repositorys(condition: &[u8]) -> bool {
+    ![&b"gitdir:"[..], b"gitdir/i:"].iter().any(|about| condition.starts_with(about))
+}
+
+/// A value as text. What is none is left out where it is another repository's, or nothing that is asked for.
+fn entry(
+    repo: &Repository,
+    key: &[u8],
+    value: Option<&[u8]>,
+    protected: bool,
+    conditional: bool,
+) -> Result<Option<Entry>, StoreError> {
+    let text = std::str::from_utf8(key).ok().map(str::to_owned);
+    let said = value.map(|value| std::str::from_utf8(value).map(str::to_owned)).transpose().ok();
+    if let (Some(key), Some(value)) = (text, said) {
+        return Ok(Some(Entry { key, value, protected, conditional }));
+    }
+    let counts = match key.strip_prefix(b"aynig.") {
+        Some(rest) => rest.rsplitn(2, |b| *b == b'.').nth(1).is_none_or(|place| repo.site.is_meant_by(place)),
+        None => [&b"user.name"[..], b"user.email"].contains(&key),
+    };
+    if counts { Err(StoreError::NotText { key: escape(key) }) } else { Ok(None) }
+}
+
+/// The key of ours that is for this repository and no other: what is special in a glob is taken literally, and
+/// what a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
+pub fn key_of(common_dir: &Path, key: &str) -> String {
+    let mut place = String::new();
+    for chunk in common_dir.as_os_str().as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => place.push('?'),
+                '*' | '?' | '[' | '\\' => place.extend(['\\', c]),
+                c => place.push(c),
+            }
+        }
+        place.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    format!("aynig.{place}.{key}")
+}
+
+/// The system-wide file of a Git that lives below another prefix than `/usr`, which gix does not read.
+fn other_system_file(repo: &Repository) -> Option<PathBuf> {
+    if std::env::var_os("GIT_CONFIG_NOSYSTEM").is_some() || std::env::var_os("GIT_CONFIG_SYSTEM").is_some() {
+        return None;
+    }
+    let bin = std::fs::canonicalize(repo.git.git().program()).ok()?;
+    let prefix = bin
+        .ancestors()
+        .find(|dir| matches!(dir.file_name().and_then(|n| n.to_str()), Some("bin" | "libexec" | "lib")))?;
+    let prefix = prefix.parent()?;
+    let file = prefix.join("etc/gitconfig");
+    (prefix != Path::new("/usr") && prefix != Path::new("/") && file.exists()).then_some(file)
+}
+
+fn read_by_git(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
+    let output = repo.git.config_list(&repo.git_dir)?;
+    let (mut entries, mut files) = (Vec::new(), Files::default());
+    for line in lines(&output) {
+        let conditional = files.is_conditional(&line);
+        let section = line.key.split(|b| *b == b'.').next().unwrap_or_default();
+        if SECTIONS.iter().any(|ours| ours.as_bytes() == section) {
+            entries.extend(entry(repo, line.key, line.value, line.is_protected(), conditional)?);
+        }
+    }
+    Ok(entries)
+}
+
+/// One line of Git's list.
+struct Line<'a> {
+    scope: &'a [u8],
+    origin: &'a [u8],
+    key: &'a [u8],
+    value: Option<&'a [u8]>,
+}
+
+impl Line<'_> {
+    fn is_protected(&self) -> bool {
+        matches!(self.scope, b"system" | b"global" | b"command")
+    }
+}
+
+fn lines(output: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    let mut fields = output.split(|b| *b == 0);
+    std::iter::from_fn(move || {
+        let (scope, origin, pair) = (fields.next()?, fields.next()?, fields.next()?);
+        let mut pair = pair.splitn(2, |b| *b == b'\n');
+        Some(Line { scope, origin, key: pair.next().unwrap_or_default(), value: pair.next() })
+    })
+}
+
+/// The files that are read one inside of the other, followed through Git's list, where what is included stands right
+/// behind what includes it.
+#[derive(Default)]
+struct Files<'a> {
+    scope: &'a [u8],
+    /// Those that are not yet at their end, and whether the repository decides that they are read.
+    open: Vec<(&'a [u8], bool)>,
+    /// What the line before included something, and whether the repository decides about that.
+    included: Option<bool>,
+}
+
+impl<'a> Files<'a> {
+    /// True for a line of the account's that the repository decides about.
+    fn is_conditional(&mut self, line: &Line<'a>) -> bool {
+        if self.scope != line.scope {
+            *self = Self { scope: line.scope, ..Self::default() };
+        }
+        match self.open.iter().rposition(|(origin, _)| *origin == line.origin) {
+            Some(at) => self.open.truncate(at + 1),
+            None => {
+                let conditional = match self.included {
+                    // The second file of its scope, which is read whatever the first one ends with.
+                    Some(_) if is_home(line.origin) => false,
+                    Some(conditional) => conditional,
+                    None => {
+                        self.open.clear();
+                        false
+                    }
+                };
+                self.open.push((line.origin, conditional));
+            }
+        }
+        let conditional = self.open.last().is_some_and(|(_, conditional)| *conditional);
+        let condition = line.key.strip_prefix(b"includeif.").and_then(|key| key.strip_suffix(b".path"));
+        self.included = match condition {
+            Some(condition) => Some(conditional || is_repositorys(condition)),
+            None => (line.key == b"include.path").then_some(conditional),
+        };
+        conditional && line.is_protected()
+    }
+}
+
+fn is_home(origin: &[u8]) -> bool {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".gitconfig"));
+    home.is_some_and(|home| origin.strip_prefix(b"file:") == Some(home.as_os_str().as_bytes()))
+}
+
+/// What of a `trailer.<token>.*` has Git see trailers by that token.
+const OF_TOKENS: &[&[u8]] = &[b"key", b"where", b"ifexists", b"ifmissing", b"command", b"cmd"];
+
+/// Keys of the whole configuration under which Git itself sees other trailers than we do (K1), as written; only
+/// what is in force of those that replace each other.
+pub fn other_trailers(repo: &Repository) -> Result<Vec<Vec<u8>>, StoreError> {
+    let output = repo.git.config_list(&repo.git_dir)?;
+    let (mut separators, mut sign, mut tokens) = (None, None, Vec::new());
+    for line in lines(&output) {
+        let (key, value) = (line.key, line.value.unwrap_or_default());
+        match key {
+            b"trailer.separators" => separators = (value != b":").then(|| key.to_vec()),
+            b"core.commentchar" | b"core.commentstring" => {
+                sign = (!matches!(value, b"#" | b"auto")).then(|| key.to_vec());
+            }
+            _ => {
+                let token =
+                    key.strip_prefix(b"trailer.").and_then(|rest| rest.rsplitn(2, |b| *b == b'.').next());
+                // Without a token in between it is a default for all.
+                let named = key.iter().filter(|b| **b == b'.').count() > 1;
+                if named
+                    && token.is_some_and(|what| OF_TOKENS.contains(&what))
+                    && !tokens.contains(&key.to_vec())
+                {
+                    tokens.push(key.to_vec());
+                }
+            }
+        }
+    }
+    Ok([separators, sign].into_iter().flatten().chain(tokens).collect())
+}

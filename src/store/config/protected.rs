@@ -1,0 +1,165 @@
+//! Which values of the configuration count here: decided from the scope that each came from and from where the
+//! repository lies, and from nothing else.
+//!
+//! Nothing that the repository's own configuration says reaches this: not `core.worktree`, not `core.bare`, no
+//! include; nor which of the account's files its branch or its remotes have Git read. A repository is named by its Git directory, as the file system has it, and by the working tree whose
+//! `.git` leads there. `Site::find(..)` once, then [`Site::narrow`] on every reading. Implements K33.
+
+use crate::store::config::Entry;
+use crate::store::{pattern, read_plain};
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Keys that count only where the repository can't have set them.
+const PROTECTED: &[&str] =
+    &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"];
+/// True for a key, without its section, that only the account can set.
+pub fn is_protected(short: &str) -> bool {
+    PROTECTED.contains(&short)
+}
+
+/// Most bytes of a `.git` file: a path and a few more.
+const DOT_GIT_MAX: u64 = 16 << 10;
+
+/// Where a repository lies, by the file system alone.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The Git directory that all worktrees share, with no link in its path.
+    common_dir: PathBuf,
+    /// Every path that names the repository.
+    names: Vec<PathBuf>,
+}
+
+/// What counts of a configuration, and what does not.
+#[derive(Debug, Default)]
+pub struct Narrowed {
+    /// Our keys for this repository, without their section: `jobs`.
+    pub counts: Vec<(String, Option<String>)>,
+    /// Whole keys of the repository's own configuration that do not count.
+    pub ignored: Vec<String>,
+    /// Whole keys that count only where the repository is on some branch or has some remote. What may run can't hang
+    /// on that, whichever way: where there is one, nothing may.
+    pub conditional: Vec<String>,
+}
+
+impl Site {
+    /// Where the repository lies that was found from this folder.
+    pub fn find(from: &Path, git_dir: &Path, common_dir: &Path) -> Self {
+        // Any Git directory may name another as the one that it shares. Worktrees lie inside that.
+        let inside = git_dir.parent() == Some(&common_dir.join("worktrees"));
+        if git_dir != common_dir && !inside {
+            return Self { common_dir: git_dir.to_owned(), names: vec![git_dir.to_owned()] };
+        }
+        let mut names = vec![common_dir.to_owned()];
+        if common_dir.ends_with(".git") {
+            names.extend(common_dir.parent().map(Path::to_owned));
+        }
+        let stood = std::fs::canonicalize(from).ok().and_then(|from| standing_in(&from, common_dir));
+        names.extend(stood);
+        Self { common_dir: common_dir.to_owned(), names }
+    }
+
+    /// The Git directory that stands for the repository: what a key of its own names.
+    pub fn dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// True where a key for this place (a path or a glob) is for this repository.
+    pub fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
+        let place = place.as_ref();
+        let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
+        let place = &place[..cut.min(place.len())];
+        self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes())) || {
+            // A working tree that nobody stands in.
+            let dir = Path::new(OsStr::from_bytes(place));
+            let is_whole = || std::fs::canonicalize(dir).is_ok_and(|whole| whole == *dir);
+            dir.is_absolute() && leads_to(dir, &self.common_dir) && is_whole()
+        }
+    }
+
+    /// What counts of a whole configuration.
+    pub fn narrow(&self, all: &[Entry]) -> Narrowed {
+        let mut narrowed = Narrowed::default();
+        for entry in all {
+            let Some(rest) = entry.key.strip_prefix("aynig.") else { continue };
+            let (place, short) = match rest.rsplit_once('.') {
+                Some((place, short)) => (Some(place), short),
+                None => (None, rest),
+            };
+            let short = short.to_ascii_lowercase();
+            if !place.is_none_or(|place| self.is_meant_by(place)) {
+                continue;
+            }
+            if is_protected(&short) && !entry.protected {
+                narrowed.ignored.push(entry.key.clone());
+            } else if is_protected(&short) && entry.conditional {
+                narrowed.conditional.push(entry.key.clone());
+            } else {
+                narrowed.counts.push((short, entry.value.clone()));
+            }
+        }
+        if !narrowed.conditional.is_empty() {
+            narrowed.counts.push(("commandsfrom".to_owned(), Some("none".to_owned())));
+        }
+        narrowed
+    }
+}
+
+/// True where the account's own configuration takes commands from somewhere in the repository at this path, which
+/// is not opened for that. `plainly`: what it says of all repositories counts too.
+pub fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
+    if !std::fs::canonicalize(git_dir).is_ok_and(|whole| whole == git_dir) {
+        return false;
+    }
+    let site = Site::find(git_dir, git_dir, git_dir);
+    let mut said = all.iter().filter(|entry| entry.protected && !entry.conditional).filter(|entry| {
+        let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
+        match rest.rsplit_once('.') {
+            Some((place, short)) => short == "commandsfrom" && site.is_meant_by(place),
+            None => plainly && rest == "commandsfrom",
+        }
+    });
+    said.next_back()
+        .and_then(|entry| entry.value.as_deref())
+        .is_some_and(|value| !matches!(value, "" | "none"))
+}
+
+/// The folder from here upwards whose `.git` leads to this Git directory.
+pub fn standing_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
+    from.ancestors().find(|dir| leads_to(dir, git_dir)).map(Path::to_owned)
+}
+
+/// True where the `.git` of a folder is this Git directory, or a file that leads there.
+pub fn leads_to(dir: &Path, git_dir: &Path) -> bool {
+    let dot_git = dir.join(".git");
+    let named = read_plain(&dot_git, DOT_GIT_MAX).ok().and_then(|file| {
+        let path = file.strip_prefix(b"gitdir: ")?.trim_ascii_end().to_vec();
+        Some(dir.join(std::ffi::OsString::from_vec(path)))
+    });
+    std::fs::canonicalize(named.unwrap_or(dot_git)).is_ok_and(|there| there == git_dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K33, S25: who is named by a key, without any configuration
+    #[test]
+    fn a_git_directory_speaks_for_itself_and_not_for_the_one_that_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let (good, evil) = (root.join("good/.git"), root.join("evil/.git"));
+        std::fs::create_dir_all(good.join("worktrees/one")).unwrap();
+        std::fs::create_dir_all(evil.join("worktrees/one")).unwrap();
+        let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap());
+        let site = Site::find(&root, &good.join("worktrees/one"), &good);
+        assert!(named(&site, &good) && named(&site, &root.join("good")) && !named(&site, &evil));
+        // A file `commondir` says anything.
+        for git_dir in [&evil, &evil.join("worktrees/one"), &good.join("worktrees/one/deeper")] {
+            let site = Site::find(&root, git_dir, &good);
+            assert!(!named(&site, &good) && !named(&site, &root.join("good")), "{git_dir:?}");
+            assert!(named(&site, git_dir));
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! What is asked of the `git` binary beyond refs and commits: working trees, ancestry, signatures.
+//!
+//! Every call names its Git directory and index; none depends on the folder that the process stands in.
+//! Answers are exit statuses and machine formats, never wording.
+
+use super::command::{Git, GitCommand, GitOutput};
+use super::confined::of_signatures;
+use crate::protocol::id::ObjectId;
+use crate::store::{NewCommit, RefName, StoreError, commit};
+use crate::supervisor::interrupt::ForceStop;
+use gix::bstr::BString;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long a child may look at a repository that a command made: Git waits for a fifo for ever.
+const ON_A_SUBMODULE: Duration = Duration::from_secs(10);
+
+/// The `git` binary for one repository.
+#[derive(Debug, Clone)]
+pub struct RepoGit {
+    pub(crate) git: Git,
+    pub(crate) common_dir: PathBuf,
+    pub(crate) durable: bool,
+    /// Keys of all filter drivers that are configured, once they were asked for.
+    drivers: Arc<OnceLock<Vec<Vec<u8>>>>,
+}
+
+pub(crate) fn with_value(flag: &str, value: &Path) -> OsString {
+    let mut arg = OsString::from(flag);
+    arg.push(value);
+    arg
+}
+
+impl RepoGit {
+    pub(crate) fn new(git: Git, common_dir: PathBuf, durable: bool) -> Self {
+        Self { git, common_dir, durable, drivers: Arc::default() }
+    }
+
+    /// The program and environment of children.
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) fn ended_by(&mut self, force_stop: ForceStop) {
+        self.git.ended_by(force_stop);
+    }
+
+    pub(crate) fn confine(&mut self) {
+        self.git.confine();
+    }
+
+    /// Refuses to push to a path, whose hooks would run, where nobody trusts who named it.
+    pub(crate) fn may_push_to_paths(&self) -> Result<(), StoreError> {
+        match self.git.kept_from(&self.common_dir)? {
+            Some(found) if !found.pushes_to_paths => {
+                Err(StoreError::Untrusted { what: "the hooks of a repository at a path" })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Refuses where files would be read or written by filter drivers that nobody trusts: without them they would
+    /// be other files.
+    pub(crate) fn with_plain_files(&self, git_dir: &Path) -> Result<(), StoreError> {
+        match self.git.kept_from(git_dir)? {
+            Some(found) if found.filters => Err(StoreError::Untrusted { what: "its filter drivers" }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(crate) fn set_durable(&mut self, durable: bool) {
+        self.durable = durable;
+    }
+
+    pub(crate) fn here(&self) -> GitCommand {
+        self.git.command(&self.common_dir)
+    }
+
+    /// A child that works on a working tree, whatever its configuration says about sparseness.
+    pub(crate) fn tree_command(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        no_filters: bool,
+    ) -> Result<GitCommand, StoreError> {
+        let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
+        // An index of ours is copied: it has to be whole.
+        command = command.config("core.splitIndex=false");
+        if no_filters {
+            // On a server nothing runs that a pushed attribute names. An empty `--attr-source` would also hide
+            // attributes that run nothing (eol, encodings), and Git before 2.41 has none.
+            command = command.settings(self.drivers()?.iter().map(|key| {
+                let value = if key.ends_with(b".required") { "false" } else { "" };
+                (OsString::from_vec(key.clone()), value.into())
+            }));
+        }
+        Ok(command.global([with_value("--work-tree=", dir)]))
+    }
+
+    /// The keys that give filter drivers a program, or demand one.
+    fn drivers(&self) -> Result<&[Vec<u8>], StoreError> {
+        if let Some(known) = self.drivers.get() {
+            return Ok(known);
+        }
+        let command = self.here().verb("config").args(["-z", "--name-only", "--get-regexp", "^filter\\."]);
+        let output = command.output()?;
+        // 1: there is none.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(StoreError::Git { verb: "config".into(), message: output.message });
+        }
+        let keys = output.stdout.split(|b| *b == 0).filter(|key| !key.is_empty()).map(<[u8]>::to_vec);
+        Ok(self.drivers.get_or_init(|| keys.collect()))
+    }
+
+    /// `git config --list` with scopes and files, NUL-separated.
+    pub(crate) fn config_list(&self, git_dir: &Path) -> Result<Vec<u8>, StoreError> {
+        // What `git -c` was told is the point of this call.
+        let command = self.git.at_liberty().plain(Some(git_dir)).said_by_caller();
+        command.verb("config").args(["--list", "--show-scope", "--show-origin", "-z"]).ok()
+    }
+
+    /// Writes one key of the account's own configuration; `None` removes it.
+    pub fn set_global(&self, key: &str, value: Option<&str>) -> Result<GitOutput, StoreError> {
+        let command = self.git.plain(None).verb("config").args(["--global"]);
+        match value {
+            Some(value) => command.args([key, value]).output(),
+            None => command.args(["--unset-all", key]).output(),
+        }
+    }
+
+    /// Deletes refs where they still hold what they held, all or none: those that only an uninstallation names.
+    pub fn delete_refs(&self, git_dir: &Path, refs: &[(RefName, ObjectId)]) -> Result<(), StoreError> {
+        let lines = refs.iter().map(|(name, at)| {
+            [b"delete ", name.as_bytes(), b"\0", at.to_string().as_bytes(), b"\0"].concat()
+        });
+        let input = lines.collect::<Vec<_>>().concat();
+        let command = self.git.command(git_dir).verb("update-ref").args(["--no-deref", "-z", "--stdin"]);
+        command.stdin(input).ok().map(drop)
+    }
+
+    /// Removes one key of the repository's own configuration.
+    pub fn unset_own(&self, git_dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
+        self.git.plain(Some(git_dir)).verb("config").args(["--local", "--unset-all", key]).output()
+    }
+
+    /// The branch that HEAD names; `None` where it is detached.
+    pub fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
+        self.symbolic_ref(git_dir, "HEAD")
+    }
+
+    /// The ref that this one is another name for; `None` where it is none.
+    pub(crate) fn symbolic_ref(&self, git_dir: &Path, name: &str) -> Result<Option<RefName>, StoreError> {
+        let output = self.git.command(git_dir).verb("symbolic-ref").args(["-q", name]).output()?;
+        Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
+    }
+
+    pub(crate) fn set_detached_head(
+        &self,
+        git_dir: &Path,
+        id: ObjectId,
+        hold: Option<&File>,
+    ) -> Result<(), StoreError> {
+        let id = id.to_string();
+        let command = self.git.command(git_dir).holding(hold)?.verb("update-ref");
+        command.args(["--no-deref", "HEAD", &id]).ok().map(drop)
+    }
+
+    /// Branches that are only another name for a ref, with that ref.
+    pub fn symbolic_branches(&self) -> Result<Vec<(RefName, RefName)>, StoreError> {
+        let args = ["--format=%(refname)%00%(symref)", "refs/heads/"];
+        let printed = self.here().verb("for-each-ref").args(args).ok()?;
+        let pairs = printed.split(|b| *b == b'\n').filter_map(|line| {
+            let nul = line.iter().position(|b| *b == 0)?;
+            Some((&line[..nul], &line[nul + 1..]))
+        });
+        let symbolic = pairs.filter(|(_, target)| !target.is_empty());
+        Ok(symbolic.map(|(name, target)| (RefName::new(name), RefName::new(target))).collect())
+    }
+
+    /// What a ref's log says, oldest first: what the ref held since, and what was done. Empty where there is none.
+    pub fn reflog(&self, name: &RefName) -> Result<Vec<(ObjectId, Vec<u8>)>, StoreError> {
+        let args = ["--walk-reflogs", "--no-show-signature", "--format=%H %gs"].map(OsStr::new);
+        let name = [OsStr::from_bytes(name.as_bytes()), OsStr::new("--")];
+        let printed = self.here().verb("log").args(args.into_iter().chain(name)).ok()?;
+        let newest_first = printed.split(|b| *b == b'\n').filter_map(|line| {
+            let space = line.iter().position(|b| *b == b' ')?;
+            Some((ObjectId::from_hex(&line[..space]).ok()?, line[space + 1..].to_vec()))
+        });
+        let mut lines: Vec<_> = newest_first.collect();
+        lines.reverse();
+        Ok(lines)
+    }
+
+    /// The remote that `git push` would take for a branch; `None` where the configuration names none.
+    pub fn push_remote(&self, branch: &RefName) -> Result<Option<String>, StoreError> {
+        let name = OsStr::from_bytes(branch.as_bytes());
+        let args = [OsStr::new("--format=%(push:remotename)"), name];
+        let printed = self.here().verb("for-each-ref").args(args).ok()?;
+        let line = String::from_utf8_lossy(&printed);
+        Ok(line.lines().next().filter(|name| !name.is_empty()).map(str::to_owned))
+    }
+
+    /// The object that a name stands for.
+    pub fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
+        let args = ["--verify", "--quiet", "--end-of-options", name];
+        let printed = self.git.command(git_dir).verb("rev-parse").args(args).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "rev-parse".into(),
+            message: format!("'{name}' is no object"),
+        })
+    }
+
+    /// True where `old` is reachable from `new`.
+    pub fn is_ancestor(&self, old: ObjectId, new: ObjectId) -> Result<bool, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let output = self.here().verb("merge-base").args(["--is-ancestor", &old, &new]).output()?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(StoreError::Git { verb: "merge-base".into(), message: output.message }),
+        }
+    }
+
+    /// True where a submodule's repository has commits that neither these stand on nor a branch of its remotes, as
+    /// last fetched or pushed.
+    pub fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {
+        let command = self.of_a_command(git_dir).verb("rev-list");
+        let all =
+            ["--max-count=1", "--ignore-missing", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
+        let known = known.iter().map(ObjectId::to_string);
+        Ok(!command.args(all).args(known).within(ON_A_SUBMODULE).ok()?.is_empty())
+    }
+
+    /// The commit that is checked out in a submodule, which is all that its repository is asked.
+    pub(crate) fn head_of_submodule(&self, git_dir: &Path) -> Result<ObjectId, StoreError> {
+        let command = self.of_a_command(git_dir).verb("rev-parse");
+        let printed = command.args(["--verify", "--quiet", "HEAD^{commit}"]).within(ON_A_SUBMODULE).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "rev-parse".into(),
+            message: "HEAD of a submodule is no commit".into(),
+        })
+    }
+
+    /// A child that reads a repository which a command made: its working tree, which may be gone, is not looked
+    /// for, and what it lacks is not asked for by a program that it names.
+    fn of_a_command(&self, git_dir: &Path) -> GitCommand {
+        let command =
+            self.git.command(git_dir).env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
+        command.global([with_value("--work-tree=", git_dir)])
+    }
+
+    /// Points submodules of an index file at commits.
+    pub(crate) fn set_links(
+        &self,
+        git_dir: &Path,
+        index: &Path,
+        links: &[(BString, Option<ObjectId>)],
+    ) -> Result<(), StoreError> {
+        let mut input = Vec::new();
+        for (path, head) in links {
+            if let Some(head) = head {
+                input.extend_from_slice(format!("160000 {head}\t").as_bytes());
+                input.extend_from_slice(path);
+                input.push(0);
+            }
+        }
+        let command = self.git.command(git_dir).env("GIT_INDEX_FILE", index);
+        let command = command.config("core.splitIndex=false").verb("update-index");
+        command.args(["-z", "--index-info"]).stdin(input).ok().map(drop)
+    }
+
+    /// What a configuration file says, without what it includes, for one that a command wrote.
+    pub(crate) fn config_file(&self, file: &Path) -> Result<Vec<u8>, StoreError> {
+        let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
+        command.args(["--no-includes", "--list", "-z"]).within(ON_A_SUBMODULE).ok()
+    }
+
+    /// What a working tree's index holds below this path, from its top on.
+    pub fn tracked(&self, git_dir: &Path, dir: &Path, below: &str) -> Result<HashSet<Vec<u8>>, StoreError> {
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+        let pathspec = format!(":(top,literal){below}");
+        let listed = command.verb("ls-files").args(["-z", "--", &pathspec]).ok()?;
+        Ok(listed.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
+    }
+
+    /// True where `git verify-commit` accepts the commit.
+    pub fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
+        let id = id.to_string();
+        // Who believes a signature is not the repository's to say.
+        let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
+        Ok(command.verb("verify-commit").args([&id]).output()?.status.success())
+    }
+
+    /// Writes a signed commit, as the user's configuration signs.
+    pub fn commit_signed(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+        commit::encode(new)?;
+        let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
+        let mut command = command.durable(self.durable).identity(&new.signature).verb("commit-tree");
+        command = command.args(["-S".to_owned(), new.tree.to_string()]);
+        for parent in &new.parents {
+            command = command.args(["-p".to_owned(), parent.to_string()]);
+        }
+        let printed = command.args(["-F", "-"]).stdin(new.message.clone()).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "commit-tree".into(),
+            message: "it printed no object id".into(),
+        })
+    }
+
+    /// Brings index and files of a slot to a tree.
+    pub(crate) fn read_tree(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        tree: ObjectId,
+        no_filters: bool,
+        (hold, stop): (Option<&File>, &Arc<AtomicBool>),
+    ) -> Result<(), StoreError> {
+        let command =
+            self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?.stopped_by(stop);
+        command.verb("read-tree").args(["--reset", "-u", &tree.to_string()]).ok().map(drop)
+    }
+
+    /// Removes what the index does not know, ignored or not.
+    pub(crate) fn clean(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        no_filters: bool,
+        (hold, stop): (Option<&File>, &Arc<AtomicBool>),
+    ) -> Result<(), StoreError> {
+        let command =
+            self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?.stopped_by(stop);
+        command.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
+    }
+
+    /// Stages every file that is not ignored into the index file `index`, `nested` left out.
+    pub(crate) fn add_all(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        nested: &[BString],
+        no_filters: bool,
+    ) -> Result<(), StoreError> {
+        self.with_plain_files(git_dir)?;
+        let mut paths = b".\0".to_vec();
+        for path in nested {
+            paths.extend_from_slice(b":(exclude,top,literal)");
+            paths.extend_from_slice(path);
+            paths.push(0);
+        }
+        let mut command = self.tree_command(git_dir, dir, no_filters)?.config("advice.addEmbeddedRepo=false");
+        if self.durable {
+            // One sync of the whole file system follows; one for each file would cost more.
+            command = command.config("core.fsync=none");
+        }
+        let args = ["-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths).ok().map(drop)
+    }
+
+    /// Has an index file hide no change: no entry is believed to be unchanged, and none to be out of a
+    /// sparse checkout whose file is there. An absent one keeps its content.
+    pub(crate) fn unhide(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        no_filters: bool,
+    ) -> Result<(), StoreError> {
+        let command = || {
+            let command = self.tree_command(git_dir, dir, no_filters)?.env("GIT_INDEX_FILE", index);
+            Ok::<_, StoreError>(command.in_dir(dir))
+        };
+        let listed = command()?.verb("ls-files").args(["-v", "-z"]).ok()?;
+        let (mut unlooked, mut sparse) = (Vec::new(), Vec::new());
+        for line in listed.split_inclusive(|b| *b == 0) {
+            let Some((tag, path)) =
+                line.split_first().and_then(|(t, rest)| Some((t, rest.strip_prefix(b" ")?)))
+            else {
+                continue;
+            };
+            if matches!(tag, b'h' | b's') {
+                unlooked.extend_from_slice(path);
+            }
+            let there = || {
+                dir.join(OsStr::from_bytes(path.strip_suffix(b"\0").unwrap_or(path)))
+                    .symlink_metadata()
+                    .is_ok()
+            };
+            if tag.eq_ignore_ascii_case(&b'S') && there() {
+                sparse.extend_from_slice(path);
+            }
+        }
+        for (flag, paths) in [("--no-assume-unchanged", unlooked), ("--no-skip-worktree", sparse)] {
+            if !paths.is_empty() {
+                let command = command()?.verb("update-index").args([flag, "-z", "--stdin"]);
+                command.stdin(paths).ok()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of these paths that are ignored.
+    pub(crate) fn ignored(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        paths: &[BString],
+    ) -> Result<Vec<BString>, StoreError> {
+        let mut input = Vec::new();
+        for path in paths {
+            input.extend_from_slice(path);
+            input.push(0);
+        }
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let output =
+            command.verb("check-ignore").args(["--stdin", "-z"]).in_dir(dir).stdin(input).output()?;
+        match output.status.code() {
+            // 1: none is.
+            Some(0 | 1) => {
+                let found = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty());
+                Ok(found.map(BString::from).collect())
+            }
+            _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
+        }
+    }
+
+    /// Writes files as blobs, as they are; their names have no line breaks.
+    pub(crate) fn hash_files(&self, files: &[PathBuf]) -> Result<Vec<ObjectId>, StoreError> {
+        let names: Vec<&[u8]> = files.iter().map(|file| file.as_os_str().as_bytes()).collect();
+        let command = self.here().durable(self.durable).verb("hash-object");
+        let printed = command.args(["-w", "--no-filters", "--stdin-paths"]).stdin(names.join(&b'\n')).ok()?;
+        let ids = printed.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(ObjectId::from_hex);
+        let ids: Vec<ObjectId> = ids.filter_map(Result::ok).collect();
+        if ids.len() == files.len() {
+            return Ok(ids);
+        }
+        Err(StoreError::Git { verb: "hash-object".into(), message: "it printed no object id".into() })
+    }
+
+    /// A tree with nothing at these paths but these files, by way of an index file of the caller's.
+    pub(crate) fn tree_with(
+        &self,
+        index: &Path,
+        base: ObjectId,
+        paths: &[String],
+        put: &[(&Path, &str, ObjectId)],
+    ) -> Result<ObjectId, StoreError> {
+        let on = |verb: &str| self.here().verb(verb).env("GIT_INDEX_FILE", index);
+        on("read-tree").args([&base.to_string()]).ok()?;
+        let literal = paths.iter().map(|path| format!(":(top,literal){path}"));
+        let listed = on("ls-files").args(["-z", "--"]).args(literal).ok()?;
+        let nothing = base.to_string().replace(|_: char| true, "0");
+        let mut lines = Vec::new();
+        // What goes, first: a folder may stand where a file was.
+        for path in listed.split(|b| *b == 0).filter(|path| !path.is_empty()) {
+            lines.extend_from_slice(&[format!("0 {nothing}\t").as_bytes(), path, b"\0"].concat());
+        }
+        for (path, mode, id) in put {
+            let path = path.as_os_str().as_bytes();
+            lines.extend_from_slice(&[format!("{mode} {id}\t").as_bytes(), path, b"\0"].concat());
+        }
+        on("update-index").args(["-z", "--replace", "--index-info"]).stdin(lines).ok()?;
+        self.write_tree(&self.common_dir, index)
+    }
+
+    /// Writes an index file's tree.
+    pub(crate) fn write_tree(&self, git_dir: &Path, index: &Path) -> Result<ObjectId, StoreError> {
+        let printed = self.git.command(git_dir).verb("write-tree").env("GIT_INDEX_FILE", index).ok()?;
+        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
+            verb: "write-tree".into(),
+            message: "it printed no object id".into(),
+        })
+    }
+
+    /// Brings the stat data of an index, or of a copy of it, up to date with a working tree.
+    pub(crate) fn refresh_index(&self, git_dir: &Path, dir: &Path, index: &Path) -> Result<(), StoreError> {
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let command = command.verb("update-index").args(["-q", "--refresh"]).env("GIT_INDEX_FILE", index);
+        let output = command.in_dir(dir).output()?;
+        match output.status.code() {
+            // 1: something is not merged, which is for whoever uses it to say.
+            Some(0 | 1) => Ok(()),
+            _ => Err(StoreError::Git { verb: "update-index".into(), message: output.message }),
+        }
+    }
+
+    /// Where a remote of this name is; `None` where there is none.
+    pub fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let output = self.here().verb("remote").args(["get-url", name]).output()?;
+        let line = output.stdout.split(|b| *b == b'\n').next().unwrap_or_default();
+        Ok(output.status.success().then(|| line.to_vec()))
+    }
+
+    /// What the configuration that counts in a folder says of a key: exit status 1 where it says nothing.
+    pub fn setting_at(&self, dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
+        self.git.plain(None).in_dir(dir).verb("config").args(["--get", key]).output()
+    }
+
+    /// Asks a remote for its HEAD, without a question to anybody.
+    pub fn ask_remote(&self, name: &str, home: &Path, patience: Duration) -> Result<GitOutput, StoreError> {
+        let args = ["--end-of-options", name, "HEAD"];
+        // Relative addresses begin at home.
+        self.here().verb("ls-remote").args(args).in_dir(home).within(patience).output()
+    }
+
+    /// Where Git looks for the commands of a repository's hooks.
+    pub fn version(&self) -> Result<String, StoreError> {
+        let printed = self.git.plain(None).verb("version").ok()?;
+        Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
+    }
+
+    /// The path below which a work tree's own Git directory is, as Git finds it from a folder.
+    pub fn runs_in(&self, dir: &Path) -> Result<PathBuf, StoreError> {
+        let printed = self.git.plain(None).verb("rev-parse").args(["--absolute-git-dir"]).in_dir(dir).ok()?;
+        Ok(PathBuf::from(OsString::from_vec(printed.trim_ascii_end().to_vec())))
+    }
+}
+
+/// A branch name that Git would accept (`git check-ref-format --branch`), as a full ref name.
+pub fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
+    let raw = arg.as_bytes();
+    let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };
+    (name.is_valid() && !raw.starts_with(b"-") && name.short() != b"HEAD").then_some(name)
+}

@@ -1,0 +1,440 @@
+//! The one builder of `git` children.
+//!
+//! `git` is found once ([`Git::find`]), from an environment that is passed in: `$GIT_EXEC_PATH/git`
+//! where that is set (the git that runs `git aynig`), else along `PATH`. A child gets that environment
+//! without any `GIT_*` variable beyond a short list, the Git directory by flag, and configuration
+//! pinned so that it runs no hook, starts no maintenance and prints the same text everywhere.
+//! An exit status is the answer; what a child says is only quoted.
+//!
+//! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
+//! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
+
+use super::children::{self, MayLock};
+use super::confined::{Confined, Found, Settings};
+use super::pins::{PINNED, is_passed_on};
+use crate::protocol::id::ObjectId;
+use crate::store::{RefName, Signature, StoreError, commit, disk, io_error};
+use crate::supervisor::SupervisorError;
+use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
+use crate::supervisor::interrupt::ForceStop;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The `git` program and the environment of its children.
+#[derive(Debug, Clone)]
+pub struct Git {
+    program: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    force_stop: ForceStop,
+    /// Nobody trusts the repository: what its configuration names is not started.
+    confined: Option<Arc<Confined>>,
+}
+
+/// Most of what a child says that is kept, in bytes.
+const SAID_MAX: usize = 64 << 10;
+
+/// How a child ended and what it printed.
+#[derive(Debug)]
+pub struct GitOutput {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// What it said, as one line of at most 500 characters, for reports.
+    pub message: String,
+    /// All that it said, for telling one failure from another where only the report depends on it.
+    pub said: Vec<u8>,
+    /// It was ended at its deadline.
+    pub late: bool,
+}
+
+impl Git {
+    /// Finds `git` in this environment, usually `std::env::vars_os()`.
+    pub fn find(env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, StoreError> {
+        let all: Vec<(OsString, OsString)> = env.into_iter().collect();
+        let value = |name: &str| all.iter().find(|(k, _)| k == name).map(|(_, v)| v.as_os_str());
+        let exec_path = value("GIT_EXEC_PATH").map(PathBuf::from).filter(|p| p.join("git").is_file());
+        let program = match &exec_path {
+            Some(folder) => folder.join("git"),
+            None => which::which_in("git", value("PATH"), "/").map_err(|error| StoreError::Git {
+                verb: "--version".to_owned(),
+                message: format!("git was not found on PATH: {error}"),
+            })?,
+        };
+        let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
+        // A git that was found there may need it to find its own parts.
+        env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
+        Ok(Self { program, env, force_stop: ForceStop::default(), confined: None })
+    }
+
+    /// Finds `git` in the environment of this process.
+    pub fn find_here() -> Result<Self, StoreError> {
+        Self::find(std::env::vars_os())
+    }
+
+    /// Has children end when somebody insists.
+    pub fn ended_by(&mut self, force_stop: ForceStop) {
+        self.force_stop = force_stop;
+    }
+
+    /// True once a signal asked this process to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.force_stop.stopped()
+    }
+
+    /// Has children start nothing that the repository's own configuration names, and fetch no missing object of a
+    /// partial clone by themselves (Git 2.45 and later know this).
+    pub(crate) fn confine(&mut self) {
+        self.confined = Some(Arc::default());
+    }
+
+    /// The same for what does not work on that repository.
+    pub(crate) fn at_liberty(&self) -> Self {
+        Self { confined: None, ..self.clone() }
+    }
+
+    /// What children on this Git directory are kept from; `None` where the repository is trusted.
+    pub(crate) fn kept_from(&self, git_dir: &Path) -> Result<Option<Arc<Found>>, StoreError> {
+        let found = |confined: &Arc<Confined>| confined.found(&self.at_liberty(), git_dir);
+        self.confined.as_ref().map(found).transpose()
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// A child that works on this Git directory.
+    pub fn command(&self, git_dir: &Path) -> GitCommand {
+        let mut inner = Command::new(&self.program);
+        inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
+        // Messages in one language; no prompt may hang; `status` takes no lock for its own comfort.
+        inner.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+        // What was hashed counts, not what `refs/replace` and grafts show instead. Git has a word to say about each file
+        // of grafts that it can open.
+        inner.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
+        inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
+        let git_dir = Some(git_dir.to_owned());
+        let mut command = self.child(inner, git_dir);
+        for pin in PINNED {
+            command = command.config(pin);
+        }
+        command
+    }
+
+    /// A child that finds its repository itself, or uses this one, and sees configuration as the user does.
+    pub fn plain(&self, git_dir: Option<&Path>) -> GitCommand {
+        let mut inner = Command::new(&self.program);
+        inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).env("LC_ALL", "C");
+        inner.arg("--no-pager");
+        if let Some(git_dir) = git_dir {
+            inner.arg(joined("--git-dir=", git_dir.as_os_str()));
+        }
+        self.child(inner, git_dir.map(Path::to_owned))
+    }
+
+    fn child(&self, inner: Command, git_dir: Option<PathBuf>) -> GitCommand {
+        let force_stop = self.force_stop.clone();
+        let confined = self.confined.as_ref().map(|_| self.clone());
+        // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
+        GitCommand {
+            inner,
+            git_dir,
+            confined,
+            settings: Settings::new(),
+            verb: String::new(),
+            stdin: Input::Null,
+            own_group: true,
+            alone: false,
+            force_stop,
+            deadline: None,
+            only_asks: false,
+            may_lock: None,
+            stop: None,
+        }
+    }
+
+    /// Deletes a ref that may be packed too, if it holds `old`.
+    pub(crate) fn delete_ref(
+        &self,
+        git_dir: &Path,
+        name: &RefName,
+        old: ObjectId,
+        durable: bool,
+    ) -> Result<(), StoreError> {
+        let (name, old) = (OsStr::from_bytes(name.as_bytes()), old.to_string());
+        self.command(git_dir)
+            .durable(durable)
+            .may_lock(MayLock::one_ref(git_dir, name))
+            .verb("update-ref")
+            .args([OsStr::new("--no-deref"), OsStr::new("-d"), name, OsStr::new(&old)])
+            .ok()
+            .map(drop)
+    }
+}
+
+/// One `git` child to be.
+#[derive(Debug)]
+pub struct GitCommand {
+    inner: Command,
+    git_dir: Option<PathBuf>,
+    confined: Option<Git>,
+    settings: Settings,
+    verb: String,
+    stdin: Input,
+    own_group: bool,
+    alone: bool,
+    force_stop: ForceStop,
+    deadline: Option<Instant>,
+    only_asks: bool,
+    may_lock: Option<MayLock>,
+    stop: Option<Arc<AtomicBool>>,
+}
+
+impl GitCommand {
+    /// Adds `-c key=value`; only before [`GitCommand::verb`].
+    pub fn config(mut self, setting: &str) -> Self {
+        self.inner.arg("-c").arg(setting);
+        self
+    }
+
+    /// Adds options of `git` itself; only before [`GitCommand::verb`].
+    pub fn global<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.inner.args(args);
+        self
+    }
+
+    /// Starts the child in this folder.
+    pub fn in_dir(mut self, dir: &Path) -> Self {
+        self.inner.current_dir(dir);
+        self
+    }
+
+    /// Has Git sync objects and refs; only before [`GitCommand::verb`]. Folders are left to the caller.
+    pub fn durable(self, durable: bool) -> Self {
+        if durable { self.config("core.fsync=committed") } else { self }
+    }
+
+    /// The subcommand.
+    pub fn verb(mut self, verb: &str) -> Self {
+        self.inner.arg(verb);
+        self.verb = verb.to_owned();
+        // Of several values of these keys Git takes the first: only a flag stands over it.
+        match verb {
+            "fetch" | "ls-remote" if self.confined.is_some() => self.args(["--upload-pack=git-upload-pack"]),
+            "push" if self.confined.is_some() => self.args(["--receive-pack=git-receive-pack"]),
+            _ => self,
+        }
+    }
+
+    /// Adds arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.inner.args(args);
+        self
+    }
+
+    /// Sets a variable of the child.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Sets configuration whose keys may hold any byte, `=` included.
+    pub fn settings(mut self, all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        self.settings.extend(all);
+        self
+    }
+
+    /// Gives the child what the caller of this process said by `git -c`.
+    pub(crate) fn said_by_caller(mut self) -> Self {
+        self.inner.envs(std::env::vars_os().filter(|(name, _)| is_said(name)));
+        self
+    }
+
+    /// The child as it is started: with what keeps it from starting others.
+    fn ready(mut self) -> Result<Self, StoreError> {
+        if let (Some(git), Some(git_dir)) = (self.confined.take(), self.git_dir.as_deref())
+            && let Some(found) = git.kept_from(git_dir)?
+        {
+            self.inner.env("GIT_NO_LAZY_FETCH", "1");
+            // Whose address it is that is asked: the repository's.
+            self.inner.env("GIT_PROTOCOL_FROM_USER", "0");
+            self.inner.envs(found.env.iter().map(|(k, v)| (k, v)));
+            self.settings = [&found.settings[..], &self.settings].concat();
+            if matches!(self.verb.as_str(), "fetch" | "ls-remote") {
+                // A path is read without running anything of it; who pushes to one runs its hooks.
+                self.settings.extend(found.reading.iter().cloned());
+            }
+        }
+        for (n, (key, value)) in self.settings.iter().enumerate() {
+            self.inner.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+        if !self.settings.is_empty() {
+            self.inner.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
+        }
+        Ok(self)
+    }
+
+    /// Sets author and committer, and their moment.
+    pub fn identity(mut self, by: &Signature) -> Self {
+        let (name, email) = commit::clean(by);
+        let date = format!("@{} +0000", by.seconds);
+        for role in ["AUTHOR", "COMMITTER"] {
+            self.inner.env(format!("GIT_{role}_NAME"), &name);
+            self.inner.env(format!("GIT_{role}_EMAIL"), &email);
+            self.inner.env(format!("GIT_{role}_DATE"), &date);
+        }
+        self
+    }
+
+    /// Gives the child this input; without it the input is empty.
+    pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Input::Bytes(input.into());
+        self
+    }
+
+    /// Has the child keep the lock on this file, so that it lasts as long as the child where we die before; its
+    /// input is that file.
+    pub(crate) fn holding(mut self, lock: Option<&File>) -> Result<Self, StoreError> {
+        if let Some(lock) = lock {
+            let program = Path::new(self.inner.get_program());
+            self.stdin = Input::File(lock.try_clone().map_err(io_error("keep a lock for", program))?);
+        }
+        Ok(self)
+    }
+
+    /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a
+    /// terminal there is nobody to ask, and what the child started (a transport that hangs) ends with it.
+    pub fn foreground(mut self) -> Self {
+        if File::open("/dev/tty").is_ok() {
+            self.inner.env_remove("GIT_TERMINAL_PROMPT");
+            self.own_group = false;
+        }
+        self
+    }
+
+    /// Ends it after this long, with SIGTERM first.
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.deadline = Some(Instant::now() + patience);
+        self
+    }
+
+    /// Ends it at the first signal, whichever: it only asks, and nothing depends on the answer yet.
+    pub fn only_asks(mut self, only_asks: bool) -> Self {
+        self.only_asks = only_asks;
+        self
+    }
+
+    /// Ends it once this is set: nothing hangs on what it has not done yet.
+    pub(crate) fn stopped_by(mut self, stop: &Arc<AtomicBool>) -> Self {
+        self.stop = Some(Arc::clone(stop));
+        self
+    }
+
+    /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
+    pub fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
+        self
+    }
+
+    /// Says which of Git's locks it may take, so that what it leaves when it is killed is known for ours.
+    pub fn may_lock(mut self, locks: MayLock) -> Self {
+        self.may_lock = Some(locks);
+        self
+    }
+
+    /// Runs it to its end, whatever its exit status.
+    pub fn output(self) -> Result<GitOutput, StoreError> {
+        run(self)
+    }
+
+    /// Runs it and returns what it printed; any exit status but 0 is an error.
+    pub fn ok(self) -> Result<Vec<u8>, StoreError> {
+        let (verb, places) = (self.verb.clone(), self.places());
+        let output = run(self)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let message = if output.message.is_empty() { output.status.to_string() } else { output.message };
+        let full = |place: &PathBuf| disk::full("write to", place, &format!("git {verb}: {message}"));
+        Err(places.iter().find_map(full).unwrap_or(StoreError::Git { verb, message }))
+    }
+
+    /// The folders that it may write to.
+    fn places(&self) -> Vec<PathBuf> {
+        let dir = self.inner.get_current_dir().map(Path::to_owned);
+        self.git_dir.iter().cloned().chain(dir).collect()
+    }
+
+    /// Starts it with both pipes open, to be talked to; its error output goes nowhere.
+    pub fn spawn(self) -> Result<Child, StoreError> {
+        let mut this = self.ready()?;
+        this.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let program = PathBuf::from(this.inner.get_program());
+        if this.own_group {
+            this.inner.process_group(0);
+        }
+        this.inner.spawn().map_err(io_error("start", &program))
+    }
+}
+
+/// The one place where a child is run to its end. It feels no first Ctrl-C: what it does is the end of a
+/// run, or the start of one that is then given up in order. A second one ends it.
+fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
+    let command = command.ready()?;
+    let program = PathBuf::from(command.inner.get_program());
+    let stopped = || command.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let asked =
+        || command.force_stop.asked() || command.only_asks && command.force_stop.stopped() || stopped();
+    let mut child = Bounded::new(command.inner);
+    child.own_group = command.own_group;
+    child.stdout = Output::Capture(usize::MAX);
+    child.stderr = Output::Capture(SAID_MAX);
+    child.interrupt = Some(&asked);
+    child.deadline = command.deadline;
+    child.alone = command.alone;
+    child.input = command.stdin;
+    let ended = children::noted(command.may_lock.as_ref(), child);
+    let ended = ended.map_err(|error| match error {
+        SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),
+        other => io_error("wait for", &program)(std::io::Error::other(other)),
+    })?;
+    let message = match ended.verdict {
+        Verdict::Interrupted { .. } => "it was interrupted".to_owned(),
+        Verdict::Deadline { .. } => "it took too long".to_owned(),
+        Verdict::Ended => one_line(&ended.stderr.bytes),
+    };
+    let late = matches!(ended.verdict, Verdict::Deadline { .. });
+    Ok(GitOutput {
+        status: ended.status,
+        stdout: ended.stdout.bytes,
+        message,
+        said: ended.stderr.bytes,
+        late,
+    })
+}
+
+/// Variables that `git -c` and its like reach us by.
+fn is_said(name: &OsStr) -> bool {
+    let said = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+    said.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
+}
+
+fn one_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).take(500).collect()
+}
+
+fn joined(flag: &str, value: &OsStr) -> OsString {
+    let mut whole = OsString::from(flag);
+    whole.push(value);
+    whole
+}

@@ -1,0 +1,294 @@
+//! What `git` may start in a repository that nobody trusts: no program that its own configuration names.
+//!
+//! Git itself is asked what its configuration holds and where each value is from; every key that starts a
+//! program, and that the repository set, is then given to the child once more: as the account has it, else as
+//! nothing. That is done for each Git directory by itself, because each may have a `config.worktree`. What is not
+//! known here but sounds like a program counts as one. Transports that are not Git's own are off, and so is
+//! fetching what an object lacks. Implements K34 (S29), and K35 (who says that a signature is good).
+
+use super::command::Git;
+use crate::store::StoreError;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Configuration that is given to a child on top of what it reads.
+pub(crate) type Settings = Vec<(OsString, OsString)>;
+
+/// What was found out of each Git directory.
+#[derive(Debug, Default)]
+pub(crate) struct Confined {
+    known: Mutex<HashMap<PathBuf, Arc<Found>>>,
+}
+
+/// Of one Git directory.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// What its children are given.
+    pub(crate) settings: Settings,
+    /// What those are given too that read from a remote, and write nothing there.
+    pub(crate) reading: Settings,
+    /// Variables, where configuration does not do: of several values of a key the first counts.
+    pub(crate) env: Settings,
+    /// The account lets paths be pushed to, whose hooks run then.
+    pub(crate) pushes_to_paths: bool,
+    /// It has filter drivers of its own: without them its files are not what they should be.
+    pub(crate) filters: bool,
+}
+
+impl Confined {
+    /// What a child on this Git directory is given.
+    pub(crate) fn found(&self, git: &Git, git_dir: &Path) -> Result<Arc<Found>, StoreError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(git_dir) {
+            return Ok(found.clone());
+        }
+        let all = list(git, git_dir)?;
+        let filters = all.iter().any(|value| !value.protected && value.key.section == b"filter");
+        let said = |sub: Option<&[u8]>, value: &Value| {
+            value.protected && value.key.section == b"protocol" && value.key.sub.as_deref() == sub
+        };
+        let narrowed = all.iter().any(|value| said(Some(b"file"), value) || said(None, value));
+        let reading = (!narrowed).then(|| setting(b"protocol.file.allow", b"always"));
+        let file = all.iter().rev().find(|value| said(Some(b"file"), value));
+        let file = file.or_else(|| all.iter().rev().find(|value| said(None, value)));
+        let pushes_to_paths = file.is_some_and(|value| value.value == b"always");
+        let proxies = |value: &&Value| value.key.section == b"core" && value.key.name == b"gitproxy";
+        let proxied = all.iter().filter(proxies).any(|value| !value.protected);
+        let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
+        let env = proxied.then(|| (OsString::from("GIT_PROXY_COMMAND"), OsString::new()));
+        let found = Arc::new(Found {
+            settings: overrides(&all, is_program),
+            reading: reading.into_iter().collect(),
+            env: env.into_iter().collect(),
+            pushes_to_paths,
+            filters,
+        });
+        known.insert(git_dir.to_owned(), found.clone());
+        Ok(found)
+    }
+}
+
+/// What a child is given that judges or makes signatures: whom to believe is the account's to say.
+pub(crate) fn of_signatures(git: &Git, git_dir: &Path) -> Result<Settings, StoreError> {
+    let judges = ["program", "defaultkeycommand", "allowedsignersfile", "revocationfile", "mintrustlevel"];
+    let is_judge = |key: &Key| key.section == b"gpg" && judges.iter().any(|name| key.name == name.as_bytes());
+    Ok(overrides(&list(&git.at_liberty(), git_dir)?, is_judge))
+}
+
+/// A key in its parts; section and name in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    section: Vec<u8>,
+    sub: Option<Vec<u8>>,
+    name: Vec<u8>,
+}
+
+impl Key {
+    fn parse(key: &[u8]) -> Option<Self> {
+        let first = key.iter().position(|b| *b == b'.')?;
+        let last = key.iter().rposition(|b| *b == b'.')?;
+        let sub = (first < last).then(|| key[first + 1..last].to_vec());
+        let (section, name) = (key[..first].to_ascii_lowercase(), key[last + 1..].to_ascii_lowercase());
+        Some(Self { section, sub, name })
+    }
+
+    fn whole(&self) -> Vec<u8> {
+        match &self.sub {
+            Some(sub) => [&self.section[..], sub, &self.name].join(&b'.'),
+            None => [&self.section[..], &self.name].join(&b'.'),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Value {
+    key: Key,
+    value: Vec<u8>,
+    protected: bool,
+}
+
+/// Everything that Git reads for this Git directory, in its order.
+fn list(git: &Git, git_dir: &Path) -> Result<Vec<Value>, StoreError> {
+    let listed = git
+        .plain(Some(git_dir))
+        .said_by_caller()
+        .verb("config")
+        .args(["--list", "--show-scope", "-z"])
+        .ok()?;
+    let (mut values, mut fields) = (Vec::new(), listed.split(|b| *b == 0));
+    while let (Some(scope), Some(pair)) = (fields.next(), fields.next()) {
+        let end = pair.iter().position(|b| *b == b'\n');
+        let (key, value) = match end {
+            Some(end) => (&pair[..end], &pair[end + 1..]),
+            None => (pair, &b"true"[..]),
+        };
+        let Some(key) = Key::parse(key) else { continue };
+        let protected = matches!(scope, b"system" | b"global" | b"command");
+        values.push(Value { key, value: value.to_vec(), protected });
+    }
+    Ok(values)
+}
+
+/// What takes the repository's own values of these keys back: nothing first, then what the account has.
+fn overrides(all: &[Value], wanted: impl Fn(&Key) -> bool) -> Settings {
+    let mut settings = Settings::new();
+    let (mut sections, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for own in all.iter().filter(|value| !value.protected && wanted(&value.key)) {
+        sections.insert(&own.key.section);
+        if seen.insert(&own.key) {
+            settings.push(setting(&own.key.whole(), &nothing(&own.key)));
+        }
+        if own.key.section == b"hook" {
+            // A hook without a command is fatal to Git: it is switched off instead.
+            let off = Key { name: b"enabled".to_vec(), ..own.key.clone() };
+            settings.push(setting(&off.whole(), b"false"));
+        }
+    }
+    if sections.contains(&b"protocol".to_vec()) {
+        settings.push(setting(b"protocol.ext.allow", b"never"));
+    }
+    let theirs = all.iter().filter(|value| value.protected && sections.contains(&value.key.section));
+    settings.extend(
+        theirs.filter(|value| wanted(&value.key)).map(|value| setting(&value.key.whole(), &value.value)),
+    );
+    settings
+}
+
+fn setting(key: &[u8], value: &[u8]) -> (OsString, OsString) {
+    (OsString::from_vec(key.to_vec()), OsString::from_vec(value.to_vec()))
+}
+
+/// The value of a key that is as good as none.
+fn nothing(key: &Key) -> Vec<u8> {
+    let value = match (&*key.section, &*key.name) {
+        (b"core", b"sshcommand") => {
+            let named = std::env::var_os("GIT_SSH").and_then(|ssh| ssh.into_string().ok());
+            let named = named.as_deref().and_then(|ssh| shlex::try_quote(ssh).ok());
+            return named.unwrap_or("ssh".into()).into_owned().into_bytes();
+        }
+        // Run with a path: says that there are no refs.
+        (b"core", b"alternaterefscommand") => "true",
+        // An empty one would say that it has merged.
+        (b"merge", b"driver") => "false",
+        (b"gpg", b"program") => match key.sub.as_deref() {
+            Some(b"x509") => "gpgsm",
+            Some(b"ssh") => "ssh-keygen",
+            Some(_) | None => "gpg",
+        },
+        (b"gpg", b"mintrustlevel") => "undefined",
+        (b"gpg", b"defaultkeycommand") => "false",
+        (b"submodule", b"update") => "none",
+        (b"filter", b"required") => "false",
+        (b"hook", b"enabled") => "false",
+        // It has to be there, and does not count where the hook is off.
+        (b"hook", b"command") => "true",
+        (b"hook", b"event") => "none",
+        (b"protocol", b"allow") => match key.sub.as_deref() {
+            None => "user",
+            Some(b"http" | b"https" | b"git" | b"ssh") => "always",
+            Some(b"ext") => "never",
+            Some(_) => "user",
+        },
+        _ => "",
+    };
+    value.as_bytes().to_vec()
+}
+
+/// Sections of which every key may be, or lead to, a program.
+const SECTIONS: &[&str] = &[
+    "alias",
+    "browser",
+    "difftool",
+    "guitool",
+    "imap",
+    "instaweb",
+    "man",
+    "mergetool",
+    "pager",
+    "sendemail",
+    "web",
+];
+/// Keys that are, whatever they are called.
+const KEYS: &[(&str, &str)] = &[
+    ("core", "fsmonitor"),
+    ("core", "gitproxy"),
+    ("core", "hookspath"),
+    ("diff", "external"),
+    ("filter", "required"),
+    ("hook", "event"),
+    ("init", "templatedir"),
+    ("interactive", "difffilter"),
+    ("lfs", "args"),
+    ("lfs", "path"),
+    ("lfs", "standalonetransferagent"),
+    ("protocol", "allow"),
+    ("remote", "vcs"),
+    ("submodule", "update"),
+];
+/// How what is a program is called.
+const ENDS: &[&str] = &[
+    "askpass", "browser", "clean", "cmd", "command", "driver", "editor", "helper", "hook", "pager",
+    "process", "program", "smudge", "textconv",
+];
+
+fn is_program(key: &Key) -> bool {
+    let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
+    SECTIONS.iter().any(|section| is(section, &key.section))
+        || KEYS.iter().any(|(section, name)| is(section, &key.section) && is(name, &key.name))
+        || ENDS.iter().any(|end| key.name.ends_with(end.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    fn value(key: &str, value: &str, protected: bool) -> Value {
+        Value { key: Key::parse(key.as_bytes()).unwrap(), value: value.into(), protected }
+    }
+
+    fn given(all: &[Value]) -> Vec<String> {
+        let text = |s: &OsStr| String::from_utf8_lossy(s.as_bytes()).into_owned();
+        overrides(all, is_program).iter().map(|(k, v)| format!("{}={}", text(k), text(v))).collect()
+    }
+
+    /// K34, S29
+    #[test]
+    fn what_the_repository_says_is_taken_back_to_what_the_account_says() {
+        let all = [
+            value("filter.lfs.clean", "git-lfs clean", true),
+            value("credential.helper", "store", true),
+            value("user.name", "Ada", true),
+            value("filter.lfs.clean", "evil", false),
+            value("filter.a.b.smudge", "evil", false),
+            value("credential.https://x.helper", "evil", false),
+            value("user.name", "Eve", false),
+        ];
+        let want = [
+            "filter.lfs.clean=",
+            "filter.a.b.smudge=",
+            "credential.https://x.helper=",
+            "filter.lfs.clean=git-lfs clean",
+            "credential.helper=store",
+        ];
+        assert_eq!(given(&all), want);
+        assert!(given(&all[..3]).is_empty());
+    }
+
+    /// K34, S29: a key that nobody here has heard of
+    #[test]
+    fn what_sounds_like_a_program_counts_as_one() {
+        for key in
+            ["new.thingCommand", "new.x.helper", "core.newEditor", "hook.x.event", "lfs.extension.x.clean"]
+        {
+            assert!(is_program(&Key::parse(key.as_bytes()).unwrap()), "{key}");
+        }
+        for key in ["core.bare", "core.worktree", "remote.origin.url", "branch.main.merge", "user.email"] {
+            assert!(!is_program(&Key::parse(key.as_bytes()).unwrap()), "{key}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Merges that are asked of the `git` binary: into a working tree, and of trees alone.
+//!
+//! Nothing of the user's is written over: what stands in the way is said in Git's words. Implements K28.
+
+use super::calls::{RepoGit, with_value};
+use crate::protocol::id::ObjectId;
+use crate::store::StoreError;
+use crate::store::checkout::index_lock::IndexLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What came of a merge of trees.
+#[derive(Debug)]
+pub enum Merged {
+    /// One tree, and where the second side's version was taken.
+    Tree(ObjectId, Vec<Overruled>),
+    /// These are files on one side and folders on the other, and neither is gone.
+    Apart(Vec<String>),
+}
+
+/// A path whose second version was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overruled {
+    /// The path.
+    pub path: String,
+    /// What the two sides had done to it.
+    pub why: Why,
+}
+
+/// What two sides did that does not go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Both changed the same lines; the others were merged.
+    Lines,
+    /// Both changed it, and it has no lines to merge.
+    Whole,
+    /// The first changed what the second removed.
+    Removed,
+    /// The first removed what the second changed.
+    BackAgain,
+}
+
+/// One side's version of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Side {
+    mode: String,
+    id: String,
+}
+
+impl Side {
+    fn is_file(&self) -> bool {
+        self.mode.starts_with("100")
+    }
+}
+
+impl RepoGit {
+    /// Moves a working tree from one commit to another, keeping local changes that are not in the way. Says Git's
+    /// words where something is in the way. The child keeps the lock of the index: it may outlive us. `None`: only
+    /// tried, nothing is changed.
+    pub(crate) fn two_tree_merge(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
+        lock: Option<&IndexLock>,
+    ) -> Result<Option<String>, StoreError> {
+        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (old, new))? {
+            return Ok(Some(words));
+        }
+        self.merge_tracked(git_dir, dir, index, (old, new), lock)
+    }
+
+    /// The same where nothing that Git would not ask about stands in the way.
+    pub(crate) fn merge_tracked(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        index: &Path,
+        (old, new): (ObjectId, ObjectId),
+        lock: Option<&IndexLock>,
+    ) -> Result<Option<String>, StoreError> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let mut args = vec!["-m", "-u"];
+        if lock.is_none() {
+            args.push("-n");
+        }
+        args.extend([&*old, &*new]);
+        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
+        let command = command.holding(lock.and_then(IndexLock::file))?.env("GIT_INDEX_FILE", index);
+        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
+        Ok((!output.status.success()).then_some(output.message))
+    }
+
+    /// Merges two trees by Git's own merge, path by path; the second side's version where both changed one in
+    /// ways that don't go together.
+    pub fn merge_trees(
+        &self,
+        base: ObjectId,
+        ours: ObjectId,
+        theirs: ObjectId,
+    ) -> Result<Merged, StoreError> {
+        let (base, ours_hex, theirs_hex) = (base.to_string(), ours.to_string(), theirs.to_string());
+        let scratch = self.common_dir.join("aynig").join(format!("merge-{}.index", uuid::Uuid::new_v4()));
+        let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", &scratch);
+        let outcome = read
+            .args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex])
+            .ok()
+            .and_then(|_| self.resolve_unmerged(&scratch))
+            .and_then(|resolved| {
+                Ok(match resolved {
+                    Ok(overruled) => Merged::Tree(self.write_tree(&self.common_dir, &scratch)?, overruled),
+                    Err(apart) => Merged::Apart(apart),
+                })
+            });
+        let _ = std::fs::remove_file(&scratch);
+        outcome
+    }
+
+    /// Resolves what a three-way `read-tree` left unmerged, or names the files that stand where a folder is.
+    fn resolve_unmerged(&self, index: &Path) -> Result<Result<Vec<Overruled>, Vec<String>>, StoreError> {
+        let listed = self.here().verb("ls-files").args(["-s", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
+        let mut unmerged: BTreeMap<&[u8], [Option<Side>; 3]> = BTreeMap::new();
+        let mut paths: BTreeSet<&[u8]> = BTreeSet::new();
+        for entry in listed.split(|b| *b == 0).filter(|e| !e.is_empty()) {
+            let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
+            let (head, path) = (String::from_utf8_lossy(&entry[..tab]), &entry[tab + 1..]);
+            let mut words = head.split(' ');
+            if let (Some(mode), Some(id), Some(stage)) = (words.next(), words.next(), words.next()) {
+                match stage.parse::<usize>() {
+                    Ok(stage @ 1..=3) => {
+                        let side = Side { mode: mode.into(), id: id.into() };
+                        unmerged.entry(path).or_default()[stage - 1] = Some(side);
+                    }
+                    _ => drop(paths.insert(path)),
+                }
+            }
+        }
+        let (mut overruled, mut gone, mut info) = (Vec::new(), Vec::new(), Vec::new());
+        for (path, stages) in unmerged {
+            let blank = stages.iter().flatten().next().map_or(0, |side| side.id.len());
+            let (side, why) = self.resolve_path(stages)?;
+            if let Some(why) = why {
+                overruled.push(Overruled { path: String::from_utf8_lossy(path).into_owned(), why });
+            }
+            gone.extend_from_slice(&[format!("0 {}\t", "0".repeat(blank)).as_bytes(), path, b"\0"].concat());
+            if let Some(Side { mode, id }) = side {
+                info.extend_from_slice(&[format!("{mode} {id} 0\t").as_bytes(), path, b"\0"].concat());
+                paths.insert(path);
+            }
+        }
+        let apart = files_with_something_below(&paths);
+        if !apart.is_empty() {
+            return Ok(Err(apart));
+        }
+        let command = self.here().verb("update-index").args(["-z", "--index-info"]);
+        command.env("GIT_INDEX_FILE", index).stdin([gone, info].concat()).ok()?;
+        Ok(Ok(overruled))
+    }
+
+    /// What one unmerged path holds in the end, and why the second side was chosen, where it had to be.
+    fn resolve_path(
+        &self,
+        [base, ours, theirs]: [Option<Side>; 3],
+    ) -> Result<(Option<Side>, Option<Why>), StoreError> {
+        // Beside a folder of the same name Git leaves unmerged what only one side touched.
+        if theirs == base || ours == theirs {
+            return Ok((ours, None));
+        }
+        if ours == base {
+            return Ok((theirs, None));
+        }
+        Ok(match (ours, theirs) {
+            (Some(ours), Some(theirs)) if ours.is_file() && theirs.is_file() => {
+                let (side, why) = self.merge_files(base.filter(Side::is_file), ours, theirs)?;
+                (Some(side), why)
+            }
+            (Some(_), Some(theirs)) => (Some(theirs), Some(Why::Whole)),
+            (None, Some(theirs)) => (Some(theirs), Some(Why::BackAgain)),
+            (Some(_), None) => (None, Some(Why::Removed)),
+            (None, None) => (None, None),
+        })
+    }
+
+    /// Merges mode and content of a file each by itself.
+    fn merge_files(
+        &self,
+        base: Option<Side>,
+        ours: Side,
+        theirs: Side,
+    ) -> Result<(Side, Option<Why>), StoreError> {
+        let of_base = |what: fn(&Side) -> &String| base.as_ref().map(what);
+        let (mode, unlike) = if of_base(|s| &s.mode) == Some(&theirs.mode) {
+            (ours.mode, None)
+        } else {
+            let unlike = base.is_none() && ours.mode != theirs.mode;
+            (theirs.mode, unlike.then_some(Why::Whole))
+        };
+        if ours.id == theirs.id || of_base(|s| &s.id) == Some(&theirs.id) {
+            return Ok((Side { mode, id: ours.id }, unlike));
+        }
+        if of_base(|s| &s.id) == Some(&ours.id) {
+            return Ok((Side { mode, id: theirs.id }, unlike));
+        }
+        let base = match base {
+            Some(side) => side.id,
+            None => self.empty_blob()?,
+        };
+        if let Some(id) = self.merge_blobs(&ours.id, &base, &theirs.id, None)? {
+            return Ok((Side { mode, id }, unlike));
+        }
+        Ok(match self.merge_blobs(&ours.id, &base, &theirs.id, Some("--theirs"))? {
+            Some(id) => (Side { mode, id }, Some(Why::Lines)),
+            None => (Side { mode, id: theirs.id }, Some(Why::Whole)),
+        })
+    }
+
+    fn empty_blob(&self) -> Result<String, StoreError> {
+        let printed = self.here().verb("hash-object").args(["-w", "--stdin"]).stdin(Vec::new()).ok()?;
+        Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
+    }
+
+    /// Merges three blobs by lines; `None` where lines conflict.
+    fn merge_blobs(
+        &self,
+        ours: &str,
+        base: &str,
+        theirs: &str,
+        favor: Option<&str>,
+    ) -> Result<Option<String>, StoreError> {
+        let folder = self.common_dir.join("aynig").join(format!("merge-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
+        let merged = (|| {
+            for (name, id) in [("ours", ours), ("base", base), ("theirs", theirs)] {
+                let content = self.here().verb("cat-file").args(["blob", id]).ok()?;
+                let path = folder.join(name);
+                std::fs::write(&path, content).map_err(crate::store::io_error("write", &path))?;
+            }
+            let mut args: Vec<OsString> = vec!["-p".into()];
+            args.extend(favor.map(OsString::from));
+            args.extend(["ours", "base", "theirs"].map(|name| folder.join(name).into_os_string()));
+            let output = self.here().verb("merge-file").args(args).output()?;
+            if !output.status.success() {
+                return Ok(None);
+            }
+            let written = self.here().durable(self.durable).verb("hash-object").args(["-w", "--stdin"]);
+            let printed = written.stdin(output.stdout).ok()?;
+            Ok(Some(String::from_utf8_lossy(printed.trim_ascii()).into_owned()))
+        })();
+        let _ = std::fs::remove_dir_all(&folder);
+        merged
+    }
+}
+
+/// The paths of a tree to be that are a file and a folder at once.
+fn files_with_something_below(paths: &BTreeSet<&[u8]>) -> Vec<String> {
+    let above = |path: &[u8]| {
+        let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        ends.map(|at| path[..at].to_owned()).find(|part| paths.contains(&**part))
+    };
+    let apart: BTreeSet<Vec<u8>> = paths.iter().filter_map(|path| above(path)).collect();
+    apart.into_iter().map(|path| String::from_utf8_lossy(&path).into_owned()).collect()
+}

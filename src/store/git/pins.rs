@@ -1,0 +1,84 @@
+//! What every `git` child is pinned to: its configuration, and the variables that reach it.
+//!
+//! A child of ours runs no hook and no monitor, starts no maintenance, prints the same text everywhere, and
+//! is steered by none of the `GIT_*` variables of whoever started us. Implements K15 (end), K37.
+
+use std::ffi::OsStr;
+
+/// Configuration of every child, each with its reason.
+pub(crate) const PINNED: &[&str] = &[
+    // What the runner does fires no hook: not reference-transaction, not post-checkout.
+    "core.hooksPath=/dev/null",
+    // Nor one that the configuration names, which Git 2.55 and later can be told by event.
+    "hook.reference-transaction.enabled=false",
+    "hook.post-checkout.enabled=false",
+    "hook.post-index-change.enabled=false",
+    "hook.pre-push.enabled=false",
+    "hook.pre-auto-gc.enabled=false",
+    // A monitor is a daemon that the user's configuration names.
+    "core.fsmonitor=false",
+    // Whoever sets it tells Git of their own changes; nobody tells it of a command's.
+    "core.ignoreStat=false",
+    // Nor is a change missed for its times, a command's or the user's: what the user's Git may overlook is theirs.
+    "core.trustctime=true",
+    "core.checkStat=default",
+    // No background process that outlives the child and holds locks.
+    "gc.auto=0",
+    "maintenance.auto=false",
+    // Verification runs gpg and puts its text between ours.
+    "log.showSignature=false",
+    // Output is parsed.
+    "color.ui=false",
+    "core.quotePath=false",
+    "i18n.logOutputEncoding=UTF-8",
+    // A lock that another process holds for a moment is waited for, as our own swap does.
+    "core.filesRefLockTimeout=1000",
+    "reftable.lockTimeout=1000",
+    // Submodules are not ours to move.
+    "submodule.recurse=false",
+    "advice.detachedHead=false",
+];
+
+/// `GIT_*` variables that reach a child: how to talk to remotes, where configuration is, traces.
+const ALLOWED: &[&str] = &[
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "GIT_HTTP_PROXY_AUTHMETHOD",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    // Which transports somebody has narrowed Git to.
+    "GIT_ALLOW_PROTOCOL",
+    "GIT_PROTOCOL_FROM_USER",
+];
+const ALLOWED_PREFIXES: &[&str] = &["GIT_SSL_", "GIT_PROXY_SSL_", "GIT_TRACE"];
+
+/// True for a variable that a child of ours may inherit.
+pub fn is_passed_on(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return true };
+    !name.starts_with("GIT_")
+        || ALLOWED.contains(&name)
+        || ALLOWED_PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_git_variables_reach_a_child() {
+        for gone in
+            ["GIT_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_QUARANTINE_PATH"]
+        {
+            assert!(!is_passed_on(OsStr::new(gone)), "{gone}");
+        }
+        for kept in
+            ["HOME", "PATH", "GIT_SSH_COMMAND", "GIT_TRACE2_EVENT", "GIT_CONFIG_GLOBAL", "HTTPS_PROXY"]
+        {
+            assert!(is_passed_on(OsStr::new(kept)), "{kept}");
+        }
+    }
+}

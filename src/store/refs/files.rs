@@ -1,0 +1,374 @@
+//! The durable swap on Git's files backend: our own code, because gix syncs nothing and Git loses the
+//! last rename.
+//!
+//! Order: the new value is written and synced together with the objects it names, linked to `<ref>.lock` ([`RefLock::take`]), the old
+//! value checked under the lock (loose, then packed), the reflog appended, the lock renamed over the
+//! ref, the ref's folder synced. A process killed anywhere leaves the old value or the new one, and a
+//! lock that the next runner recognises. `packed-refs.lock` is never taken: a packed ref gets a loose
+//! file that overrides it. Symbolic refs are refused, never followed and never overwritten.
+//! `durable: false` switches all syncing off.
+//!
+//! Only the runner's own flat refs are deleted here; one that is packed too is deleted by `git`.
+//! Implements K42, K11 (the attempt), K44.
+
+use super::locks::{self, RefLock};
+use super::reading::{self, Packed, RefValue, is_absent, path_of};
+use super::reflog::{self, LogRefs};
+use super::unsynced::Unsynced;
+use crate::protocol::id::ObjectId;
+use crate::store::git::command::Git;
+use crate::store::{Expected, RefName, Scan, Signature, StoreError, io_error, sync};
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shared {
+    /// The umask alone.
+    Umask,
+    /// These bits are added.
+    Add(u32),
+    /// Exactly these bits.
+    Exactly(u32),
+}
+
+impl Shared {
+    /// The meaning of the setting.
+    pub fn from_config(value: Option<&[u8]>) -> Self {
+        let text = value.map(|v| String::from_utf8_lossy(v).to_ascii_lowercase());
+        match text.as_deref() {
+            None | Some("umask" | "false" | "no" | "off" | "0" | "") => Self::Umask,
+            Some("group" | "true" | "yes" | "on" | "1") => Self::Add(0o660),
+            Some("all" | "world" | "everybody" | "2") => Self::Add(0o664),
+            Some(octal) => u32::from_str_radix(octal, 8).map_or(Self::Umask, |m| Self::Exactly(m & 0o666)),
+        }
+    }
+
+    /// What a repository's configuration says.
+    pub(crate) fn of(repo: &gix::Repository) -> Self {
+        let config = repo.config_snapshot();
+        let value = config.string("core.sharedRepository").map(|v| v.to_vec());
+        // A key without `=` has no string value, and means true.
+        let value =
+            value.or_else(|| config.boolean("core.sharedRepository").map(|on| on.to_string().into_bytes()));
+        Self::from_config(value.as_deref())
+    }
+
+    /// Gives a file or folder of ours its mode; what is another account's has the mode that this one gave it.
+    pub(crate) fn give(self, path: &Path) {
+        if self == Self::Umask {
+            return;
+        }
+        let plain = path.symlink_metadata().ok().filter(|meta| meta.is_dir() || meta.is_file());
+        let Some(meta) = plain else { return };
+        let mode = meta.permissions().mode() & 0o7777;
+        let wanted = self.mode(mode, meta.is_dir());
+        if wanted != mode {
+            let _ = fs::set_permissions(path, Permissions::from_mode(wanted));
+        }
+    }
+
+    /// The mode that Git would give a file or folder that has `mode` now.
+    fn mode(self, mode: u32, is_dir: bool) -> u32 {
+        let fit = |mut bits: u32| {
+            if mode & 0o200 == 0 {
+                bits &= !0o222;
+            }
+            if mode & 0o100 != 0 {
+                bits |= (bits & 0o444) >> 2;
+            }
+            bits
+        };
+        let shared = match self {
+            Self::Umask => return mode,
+            Self::Add(bits) => mode | fit(bits),
+            Self::Exactly(bits) => mode & !0o777 | fit(bits),
+        };
+        // New files in the folder keep its group.
+        if is_dir && shared & 0o060 != 0 { shared | 0o2000 } else { shared }
+    }
+}
+
+/// How refs are written in one repository.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// Sync before reporting (`aynig.fsync`).
+    pub durable: bool,
+    /// Which refs get a log.
+    pub log_refs: LogRefs,
+    /// The mode of new files.
+    pub shared: Shared,
+    /// How long a held lock is waited for.
+    pub lock_wait: Duration,
+}
+
+/// The refs of one repository with the files backend.
+#[derive(Debug, Clone)]
+pub struct FilesRefs {
+    common_dir: PathBuf,
+    hex_len: usize,
+    policy: Policy,
+    git: Git,
+    /// What is synced together with the content of the next lock.
+    pub(crate) unsynced: Unsynced,
+}
+
+impl FilesRefs {
+    /// The refs below this common Git directory, whose ids have `hex_len` digits.
+    pub fn new(common_dir: impl Into<PathBuf>, hex_len: usize, policy: Policy, git: Git) -> Self {
+        Self { common_dir: common_dir.into(), hex_len, policy, git, unsynced: Unsynced::default() }
+    }
+
+    /// The Git directory that all worktrees share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    pub(crate) fn durable(&self) -> bool {
+        self.policy.durable
+    }
+
+    pub(crate) fn lock_wait(&self) -> Duration {
+        self.policy.lock_wait
+    }
+
+    pub(crate) fn log_refs(&self) -> LogRefs {
+        self.policy.log_refs
+    }
+
+    /// What the ref holds now; `None` where it does not exist.
+    pub fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.read(name).map(|(value, _)| value)
+    }
+
+    /// All refs below a prefix.
+    pub fn scan(&self, prefix: &str) -> Result<Scan, StoreError> {
+        reading::scan(&self.common_dir, prefix.as_bytes(), self.hex_len)
+    }
+
+    /// The value, and whether a loose file holds it.
+    fn read(&self, name: &RefName) -> Result<(Option<ObjectId>, bool), StoreError> {
+        let path = path_of(&self.common_dir, name)?;
+        let loose = reading::read_loose(&path, self.hex_len).map_err(io_error("read", &path))?;
+        let (value, is_loose) = match loose {
+            RefValue::Missing => (Packed::open(&self.common_dir, self.hex_len)?.find(name), false),
+            RefValue::Object(_) | RefValue::Symbolic(_) | RefValue::Unreadable(_) => (loose, true),
+        };
+        match value {
+            RefValue::Missing => Ok((None, false)),
+            RefValue::Object(id) => Ok((Some(id), is_loose)),
+            RefValue::Symbolic(target) => Err(StoreError::SymbolicRef { name: name.clone(), target }),
+            RefValue::Unreadable(cause) => Err(StoreError::UnreadableRef { name: name.clone(), cause }),
+        }
+    }
+
+    /// One attempt to move, create or delete a ref; see [`crate::store::Store::try_swap`].
+    pub fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        // A look without the lock first: a lost race then costs no lock and leaves no empty folders.
+        self.check(name, expected)?;
+        match new {
+            Some(new) => self.update(name, expected, new, by, log),
+            None => self.delete(name, expected),
+        }
+    }
+
+    fn check(&self, name: &RefName, expected: Expected) -> Result<(Option<ObjectId>, bool), StoreError> {
+        let (found, is_loose) = self.read(name)?;
+        let fits = match expected {
+            Expected::At(id) => found == Some(id),
+            Expected::Missing => found.is_none(),
+        };
+        if fits {
+            return Ok((found, is_loose));
+        }
+        Err(StoreError::Moved { name: name.clone(), expected, found })
+    }
+
+    fn update(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: ObjectId,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        let path = path_of(&self.common_dir, name)?;
+        let mut lock = RefLock::take(self, name, format!("{new}\n").as_bytes())?;
+        let (old, _) = self.check(name, expected)?;
+        if old.is_none() {
+            self.refuse_conflicts(name)?;
+        }
+        reflog::append(self, name, &reflog::line(old, Some(new), self.hex_len, by, log))?;
+        if path.is_dir() {
+            remove_empty_dirs(&path);
+        }
+        if let Err((held, error)) = lock.rename_over(&path) {
+            lock = held;
+            lock.release();
+            return Err(match self.ref_below(name) {
+                Some(other) => StoreError::NameConflict { name: name.clone(), other },
+                None => io_error("rename the lock over", &path)(error),
+            });
+        }
+        self.sync_folder_of(&path)
+    }
+
+    fn delete(&self, name: &RefName, expected: Expected) -> Result<(), StoreError> {
+        if !name.is_own() {
+            return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours to delete" });
+        }
+        let path = path_of(&self.common_dir, name)?;
+        let packed = |refs: &Self| -> Result<bool, StoreError> {
+            Ok(Packed::open(&refs.common_dir, refs.hex_len)?.find(name) != RefValue::Missing)
+        };
+        {
+            let lock = RefLock::take(self, name, b"")?;
+            let (_, is_loose) = self.check(name, expected)?;
+            if is_loose && !packed(self)? {
+                fs::remove_file(&path).map_err(io_error("remove", &path))?;
+                reflog::remove(&self.common_dir, name)?;
+                self.sync_folder_of(&path)?;
+                drop(lock);
+                self.wait_for_packer(name)?;
+                // A `git pack-refs` that had read the file before it went has brought it back.
+                if !packed(self)? {
+                    return Ok(());
+                }
+            }
+        }
+        let Expected::At(old) = expected else { return Ok(()) };
+        self.git.delete_ref(&self.common_dir, name, old, self.policy.durable)
+    }
+
+    /// Waits until whoever holds `packed-refs.lock` now has let go of it.
+    fn wait_for_packer(&self, name: &RefName) -> Result<(), StoreError> {
+        let path = self.common_dir.join("packed-refs.lock");
+        let Some(holder) = locks::identity(&path) else { return Ok(()) };
+        let started = Instant::now();
+        while locks::identity(&path) == Some(holder) {
+            if started.elapsed() > self.policy.lock_wait {
+                return Err(StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// A new ref must be no folder of another and have no other as a folder.
+    fn refuse_conflicts(&self, name: &RefName) -> Result<(), StoreError> {
+        let packed = Packed::open(&self.common_dir, self.hex_len)?;
+        let below = [name.as_bytes(), b"/"].concat();
+        let other = match packed.entries_from(&below).next() {
+            Some((other, _)) => Some(RefName::new(other)),
+            None => self.ref_above(name).or_else(|| self.ref_below(name)),
+        };
+        match other {
+            Some(other) => Err(StoreError::NameConflict { name: name.clone(), other }),
+            None => Ok(()),
+        }
+    }
+
+    /// The ref that is a folder of this name, if there is one.
+    pub(crate) fn ref_above(&self, name: &RefName) -> Option<RefName> {
+        let bytes = name.as_bytes();
+        let slashes = bytes.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        slashes.map(|at| RefName::new(&bytes[..at])).find(|above| {
+            above.as_bytes().iter().filter(|b| **b == b'/').count() > 1
+                && !matches!(self.read(above), Ok((None, _)))
+        })
+    }
+
+    fn ref_below(&self, name: &RefName) -> Option<RefName> {
+        let prefix = [name.as_bytes(), b"/"].concat();
+        let scan = reading::scan(&self.common_dir, &prefix, self.hex_len).ok()?;
+        scan.refs.into_iter().map(|(name, _)| name).chain(scan.unreadable.into_iter().map(|(n, _)| n)).next()
+    }
+
+    /// Creates the missing folders of a path, with the repository's modes, synced where durable.
+    pub(crate) fn make_dirs(&self, folder: &Path) -> Result<(), StoreError> {
+        self.create_dirs(folder, true)
+    }
+
+    /// The same, for folders whose parent is added to what is unsynced.
+    pub(crate) fn make_dirs_unsynced(&self, folder: &Path) -> Result<(), StoreError> {
+        self.create_dirs(folder, false)
+    }
+
+    fn create_dirs(&self, folder: &Path, sync: bool) -> Result<(), StoreError> {
+        if folder.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = folder.parent() {
+            self.create_dirs(parent, sync)?;
+        }
+        match fs::create_dir(folder) {
+            Ok(()) => {
+                self.adjust_mode(folder)?;
+                if sync { self.sync_folder_of(folder) } else { Ok(()) }
+            }
+            // Made, or removed as empty, by somebody else meanwhile: the caller's next step finds out.
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && is_dir_or_gone(folder) => Ok(()),
+            Err(e) => Err(io_error("create", folder)(e)),
+        }
+    }
+
+    /// Gives a new file or folder the mode of `core.sharedRepository`.
+    pub(crate) fn adjust_mode(&self, path: &Path) -> Result<(), StoreError> {
+        if self.policy.shared == Shared::Umask {
+            return Ok(());
+        }
+        let metadata = fs::metadata(path).map_err(io_error("read", path))?;
+        let mode = metadata.permissions().mode() & 0o7777;
+        let wanted = self.policy.shared.mode(mode, metadata.is_dir());
+        if wanted != mode {
+            fs::set_permissions(path, Permissions::from_mode(wanted))
+                .map_err(io_error("change the mode of", path))?;
+        }
+        Ok(())
+    }
+
+    /// Syncs the folder that holds this path, where durable.
+    pub(crate) fn sync_folder_of(&self, path: &Path) -> Result<(), StoreError> {
+        if !self.policy.durable {
+            return Ok(());
+        }
+        for folder in path.ancestors().skip(1) {
+            match sync(folder) {
+                // `git pack-refs` took the ref over and removed the folder: its parent tells so.
+                Err(StoreError::Io { source, .. }) if is_absent(&source) => {}
+                synced => return synced,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a folder that holds nothing but empty folders. What holds a file stays.
+pub(crate) fn remove_empty_dirs(folder: &Path) {
+    if let Ok(entries) = fs::read_dir(folder) {
+        for entry in entries.filter_map(Result::ok) {
+            if entry.file_type().is_ok_and(|t| t.is_dir()) {
+                remove_empty_dirs(&entry.path());
+            }
+        }
+    }
+    let _ = fs::remove_dir(folder);
+}
+
+fn is_dir_or_gone(path: &Path) -> bool {
+    path.is_dir() || path.symlink_metadata().is_err()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! One glance at the commit that was just made, without opening the repository.
+//!
+//! Hooks run at every commit, and most commits are no state event. A branch that was just moved is a loose
+//! ref, and its commit a loose object; wherever something is otherwise, `None` says that the repository has
+//! to be opened to know. Implements K38 (what a plain commit pays).
+
+use super::reading::{RefValue, path_of, read_loose};
+use crate::protocol::id::ObjectId;
+use crate::store::{Commit, RefName, commit};
+use std::path::Path;
+
+/// The newest commit of the branch that is checked out, where a glance at this Git directory shows it.
+pub fn newest_commit(git_dir: &Path) -> Option<Commit> {
+    let head = std::fs::read(git_dir.join("HEAD")).ok()?;
+    let name = RefName::new(head.strip_prefix(b"ref: ")?.trim_ascii_end());
+    let path = path_of(git_dir, &name).ok()?;
+    let id = [40, 64].into_iter().find_map(|hex_len| match read_loose(&path, hex_len).ok()? {
+        RefValue::Object(id) => Some(id),
+        RefValue::Missing | RefValue::Symbolic(_) | RefValue::Unreadable(_) => None,
+    })?;
+    let raw = read_object(git_dir, id)?;
+    commit::parse(id, &raw).ok()
+}
+
+fn read_object(git_dir: &Path, id: ObjectId) -> Option<Vec<u8>> {
+    let id = crate::store::backends::gix_store::to_gix(id).ok()?;
+    let loose = gix::odb::loose::Store::at(git_dir.join("objects"), id.kind());
+    let mut buffer = Vec::new();
+    let found = loose.try_find(&id, &mut buffer).ok()??;
+    (found.kind == gix::objs::Kind::Commit).then(|| found.data.to_vec())
+}

@@ -1,0 +1,9 @@
+//! Refs of the files backend: read fresh, locked so that a dead owner is seen, swapped durably.
+
+pub mod files;
+pub mod glance;
+pub mod locks;
+pub(crate) mod reading;
+pub(crate) mod reflog;
+pub mod swap;
+pub(crate) mod unsynced;

@@ -1,0 +1,82 @@
+//! What is written and not synced yet: one wait for the disk serves all of it.
+//!
+//! Calling sequence: [`Unsynced::add`] after each write; [`Unsynced::sync_with`] when a ref that names it is about
+//! to be moved, or [`Unsynced::sync`] where that ref is another machine's. Implements K42.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+/// Files and folders, in the order in which they are synced.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unsynced(RefCell<Vec<PathBuf>>);
+
+impl Unsynced {
+    /// Has these synced before the next ref is moved.
+    pub fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.0.borrow_mut().extend(paths);
+    }
+
+    /// Syncs what waits for it. What could not be synced waits on.
+    pub fn sync(&self) -> io::Result<()> {
+        self.all(sync)
+    }
+
+    /// Syncs what waits for it, and `lock` with it.
+    pub fn sync_with(&self, lock: &File) -> io::Result<()> {
+        self.all(|waiting| {
+            if waiting.is_empty() {
+                return lock.sync_all();
+            }
+            std::thread::scope(|scope| {
+                let others = std::thread::Builder::new().spawn_scoped(scope, || sync(waiting));
+                let own = lock.sync_all();
+                match others {
+                    Ok(others) => {
+                        others.join().unwrap_or_else(|_| Err(io::Error::other("a sync panicked"))).and(own)
+                    }
+                    // The system gives no thread: one after the other then.
+                    Err(_) => sync(waiting).and(own),
+                }
+            })
+        })
+    }
+
+    fn all(&self, sync: impl FnOnce(&[PathBuf]) -> io::Result<()>) -> io::Result<()> {
+        let waiting = std::mem::take(&mut *self.0.borrow_mut());
+        let result = sync(&waiting);
+        if result.is_err() {
+            self.add(waiting);
+        }
+        result
+    }
+}
+
+fn sync(paths: &[PathBuf]) -> io::Result<()> {
+    paths.iter().try_for_each(|path| match File::open(path) {
+        Ok(file) => file.sync_all(),
+        // A `git gc` has put it into a pack, which Git syncs.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_packed_meanwhile_holds_nobody_up_and_what_fails_waits_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (gone, kept) = (folder.path().join("gone"), folder.path().join("kept"));
+        std::fs::write(&kept, "").unwrap();
+        let unsynced = Unsynced::default();
+        unsynced.add([gone, kept.clone()]);
+        unsynced.sync().unwrap();
+        unsynced.add([kept.join("below a file")]);
+        unsynced.sync().unwrap_err();
+        unsynced.sync_with(&File::open(&kept).unwrap()).unwrap_err();
+        assert_eq!(unsynced.0.borrow().len(), 1);
+    }
+}

@@ -1,0 +1,357 @@
+//! A remote's branches as a store: the push is the swap.
+//!
+//! `refs/heads/` is the remote's, as it is now ([`Store::tip`] asks) or as it was when last heard of
+//! ([`Store::known_tip`]). Objects, and refs of the runner's own, are the local repository's; no local
+//! branch is read or moved. What this store was told by its own calls it knows without asking again.
+//! Implements K12, K30, and K11 and K31 (the attempt and the reading again).
+
+pub(crate) mod lfs;
+pub(crate) mod network;
+pub(crate) mod news;
+pub(crate) mod porcelain;
+pub(crate) mod single_flight;
+
+use crate::protocol::id::ObjectId;
+use crate::protocol::swap::{Patience, try_again};
+use crate::store::refs::locks;
+use crate::store::refs::swap::compare_and_swap;
+use crate::store::repository::Repository;
+use crate::store::{
+    Commit, Expected, Heads, NewCommit, RefName, RemoteFailure, Scan, Signature, Store, StoreError, Swap,
+    TreeEntry, Visit,
+};
+use network::{Pushed, Remote};
+use news::News;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longest network call where nobody said otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest push by hand: whoever waits for it can end it.
+const PUSH_MAX: Duration = Duration::from_secs(3600);
+/// How often a head is asked for that was moved away before its objects were here.
+const TRIES: usize = 4;
+
+/// A remote's branches over a local store.
+pub struct RemoteStore {
+    local: Box<dyn Store>,
+    remote: Remote,
+    known: RefCell<HashMap<RefName, Option<ObjectId>>>,
+    news: Arc<News>,
+    /// How long a call may take; `None` where nobody said so.
+    patience: Cell<Option<Duration>>,
+    /// Asks nobody: what was last heard counts.
+    offline: bool,
+}
+
+impl RemoteStore {
+    /// The branches of a configured remote; objects and own refs go to `local`.
+    ///
+    /// # Errors
+    /// [`RemoteFailure::Unknown`] where the repository's configuration has no such remote.
+    pub fn open(repo: &Repository, name: &str, local: Box<dyn Store>) -> Result<Self, StoreError> {
+        if !repo.has_remote(name) {
+            return Err(StoreError::Remote {
+                remote: name.to_owned(),
+                what: "use",
+                failure: RemoteFailure::Unknown,
+                message: "'git remote' does not list it".to_owned(),
+            });
+        }
+        let home = repo.work_dir.clone().unwrap_or_else(|| repo.common_dir.clone());
+        let remote = Remote {
+            git: repo.git.clone(),
+            name: name.to_owned(),
+            path: repo.push_path(name).map(|path| home.join(path)),
+            home,
+        };
+        let known = RefCell::default();
+        Ok(Self { local, remote, known, news: repo.news(name), patience: Cell::new(None), offline: false })
+    }
+
+    /// The same, asking nobody.
+    pub fn offline(self) -> Self {
+        Self { offline: true, ..self }
+    }
+
+    /// What our own ref says that a branch held at the last fetch.
+    fn tracked(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.local.tip(&self.tracking(name))
+    }
+
+    fn tracking(&self, name: &RefName) -> RefName {
+        RefName::new([self.remote.tracking().as_bytes(), name.short()].concat())
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience.get().unwrap_or(PATIENCE)
+    }
+
+    fn learn(&self, name: &RefName, tip: Option<ObjectId>) {
+        self.known.borrow_mut().insert(name.clone(), tip);
+    }
+
+    /// What a branch holds there now. The answer is about all of them.
+    fn ask(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        let asked = Instant::now();
+        let tips = self.remote.ask_all(self.patience())?;
+        self.news.hear(&tips, asked);
+        Ok(tips.get(name).copied())
+    }
+
+    /// What became of a new commit that the remote refused. That a branch can't be there is seen in what it has, and
+    /// where it is a path a lock is seen; all else looks like a no, and trying again finds out (K11).
+    fn refused(&self, name: &RefName, expected: Expected, said: String) -> StoreError {
+        let tips = match expected {
+            Expected::Missing => self.remote.ask_all(self.patience()).unwrap_or_default(),
+            Expected::At(_) => HashMap::new(),
+        };
+        let (failure, message) = match tips.into_keys().find(|other| name.conflicts_with(other)) {
+            Some(other) => {
+                let other = String::from_utf8_lossy(other.as_bytes()).into_owned();
+                (RemoteFailure::InTheWay, format!("'{other}' exists: {said}"))
+            }
+            None if self.is_locked(name) => (RemoteFailure::Busy, said),
+            None => (RemoteFailure::Declined, said),
+        };
+        StoreError::Remote { remote: self.remote.name.clone(), what: "push to", failure, message }
+    }
+
+    /// True where a lock in a remote that is a path keeps the branch from being moved.
+    fn is_locked(&self, name: &RefName) -> bool {
+        let at = self.remote.path.as_deref().and_then(locks::git_dir_at);
+        at.is_some_and(|git_dir| locks::is_ref_locked(&git_dir, name))
+    }
+
+    fn has(&self, id: ObjectId) -> bool {
+        self.local.read_commit(id).is_ok()
+    }
+
+    /// Back from our names of a remote's branches to its own.
+    fn branch_of(&self, tracking: &RefName) -> RefName {
+        let prefix = self.remote.tracking();
+        RefName::branch(tracking.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or_default())
+    }
+}
+
+/// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is
+/// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11).
+pub fn push_branch(
+    repo: &Repository,
+    remote: &str,
+    branch: &RefName,
+    new: ObjectId,
+    by: &Signature,
+) -> Result<Swap, StoreError> {
+    let store = RemoteStore::open(repo, remote, repo.open_store(repo.durable)?)?;
+    let tip = store.remote.ask(branch, PATIENCE)?;
+    let expected = match tip {
+        None => Expected::Missing,
+        Some(id) if store.has(id) && repo.git.is_ancestor(id, new)? => Expected::At(id),
+        Some(_) => return Ok(Swap::Lost { tip }),
+    };
+    store.set_patience(PUSH_MAX);
+    let mut verdict = compare_and_swap(&store, branch, expected, new, by, "");
+    let waits = (0..).map_while(|tries| try_again(Patience::Tries, tries, Duration::ZERO));
+    for wait in waits {
+        let Err(StoreError::Remote { failure: RemoteFailure::Declined | RemoteFailure::Busy, .. }) = verdict
+        else {
+            break;
+        };
+        std::thread::sleep(wait);
+        verdict = compare_and_swap(&store, branch, expected, new, by, "");
+    }
+    match verdict {
+        // It may have all of it, and move when nobody listens any more: that it did not move yet says nothing.
+        Err(StoreError::Remote { failure, message, .. })
+            if failure.may_pass() && failure != RemoteFailure::Busy =>
+        {
+            Ok(Swap::Unknown { cause: message })
+        }
+        verdict => verdict,
+    }
+}
+
+fn is_branch(name: &RefName) -> bool {
+    name.as_bytes().starts_with(b"refs/heads/")
+}
+
+impl Store for RemoteStore {
+    fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if !is_branch(name) {
+            return self.local.tip(name);
+        }
+        if self.offline {
+            return self.tracked(name);
+        }
+        for _ in 0..TRIES {
+            let mut tip = self.ask(name)?;
+            // A remote that can't read its refs for a moment lists none, and calls that success.
+            if tip.is_none() && self.known_tip(name)?.is_some() {
+                tip = self.ask(name)?;
+            }
+            let here = tip.is_none_or(|id| self.has(id));
+            if !here {
+                match self.remote.fetch_objects(name, self.patience.get()) {
+                    Ok(()) => {}
+                    // Deleted between the two calls: asking again says so.
+                    Err(_) if self.ask(name)? != tip => continue,
+                    Err(error) => return Err(error),
+                }
+            }
+            if here || tip.is_some_and(|id| self.has(id)) {
+                self.learn(name, tip);
+                return Ok(tip);
+            }
+        }
+        Err(StoreError::Remote {
+            remote: self.remote.name.clone(),
+            what: "ask",
+            failure: RemoteFailure::Busy,
+            message: format!("'{name}' moves faster than it can be fetched"),
+        })
+    }
+
+    fn known_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if !is_branch(name) {
+            return self.local.tip(name);
+        }
+        if let Some(tip) = self.known.borrow().get(name) {
+            return Ok(*tip);
+        }
+        self.tracked(name)
+    }
+
+    fn refresh(&self) -> Result<(), StoreError> {
+        if self.offline {
+            return Ok(());
+        }
+        self.remote.fetch_heads()?;
+        self.known.borrow_mut().clear();
+        self.news.forget();
+        Ok(())
+    }
+
+    fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
+        if self.offline || !is_branch(name) {
+            return false;
+        }
+        // Without an answer the push finds out.
+        if self.news.due() && self.ask(name).is_err() {
+            self.news.unanswered();
+        }
+        self.news.has_moved(name, from)
+    }
+
+    fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
+        self.remote.put(name, commit, self.patience())
+    }
+
+    fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        let here = self.local.tip(name)?;
+        if here.is_some() || self.offline {
+            return Ok(here);
+        }
+        if self.remote.ask(name, self.patience())?.is_some() {
+            self.remote.fetch_same(name)?;
+        }
+        self.local.tip(name)
+    }
+
+    fn set_patience(&self, patience: Duration) {
+        self.patience.set(Some(patience.clamp(Duration::from_millis(200), PUSH_MAX)));
+    }
+
+    fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        let Some(below) = prefix.strip_prefix("refs/heads/") else { return self.local.scan_all(prefix) };
+        let mut scan = self.local.scan_all(&format!("{}{below}", self.remote.tracking()))?;
+        scan.refs.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        scan.unreadable.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        Ok(scan)
+    }
+
+    fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        let Some(below) = prefix.strip_prefix("refs/heads/") else { return self.local.read_heads(prefix) };
+        let mut heads = self.local.read_heads(&format!("{}{below}", self.remote.tracking()))?;
+        heads.heads.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        heads.failed.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
+        Ok(heads)
+    }
+
+    fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let Some(below) = prefix.strip_prefix("refs/heads/") else {
+            return self.local.visit_heads(prefix, visit);
+        };
+        let tracking = format!("{}{below}", self.remote.tracking());
+        self.local.visit_heads(&tracking, &mut |name, read| visit(self.branch_of(&name), read))
+    }
+
+    fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError> {
+        self.local.history_ends_at(id)
+    }
+
+    fn try_swap(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: Option<ObjectId>,
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        if !is_branch(name) {
+            return self.local.try_swap(name, expected, new, by, log);
+        }
+        let refused = |cause| Err(StoreError::RefusedName { name: name.clone(), cause });
+        let Some(new) = new else { return refused("a remote's branch is never deleted") };
+        // The remote compares the old value; that the new one stands on it is ours to see to.
+        // A command's own commits may have others below them (K29).
+        if let Expected::At(old) = expected
+            && self.local.read_commit(new)?.parents.first() != Some(&old)
+            && !self.remote.git.is_ancestor(old, new)?
+        {
+            return Err(StoreError::RefusedCommit { cause: "it does not stand on what it replaces" });
+        }
+        // A fetch makes a ref here of it before anything else is synced.
+        self.local.sync()?;
+        match self.remote.push(name, expected, new, self.patience())? {
+            Pushed::Done => {
+                self.learn(name, Some(new));
+                self.news.moved(name, new);
+                Ok(())
+            }
+            Pushed::Stale => {
+                self.news.lost();
+                Err(StoreError::Moved { name: name.clone(), expected, found: None })
+            }
+            Pushed::Refused(said) => Err(self.refused(name, expected, said)),
+            Pushed::Failed(failure, message) => Err(StoreError::Remote {
+                remote: self.remote.name.clone(),
+                what: "push to",
+                failure,
+                message,
+            }),
+        }
+    }
+
+    fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        self.local.read_commit(id)
+    }
+
+    fn read_tree(&self, id: ObjectId) -> Result<Vec<TreeEntry>, StoreError> {
+        self.local.read_tree(id)
+    }
+
+    fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.local.read_blob(id)
+    }
+
+    fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
+        self.local.blob_size(id)
+    }
+
+    fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {
+        self.local.write_commit(commit)
+    }
+}

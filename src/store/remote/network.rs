@@ -1,0 +1,384 @@
+//! The network calls of remote mode, by the `git` binary: credentials, SSH and proxies are the user's own.
+//!
+//! Heads are fetched into a folder of refs of our own (a fetch of the user's moves other refs), and nothing
+//! else is written. A push names the old value; its porcelain line and exit status are the answer of one
+//! attempt. What a failure without such a word is called comes of its text, which a remote may choose: it is for
+//! people, and nothing hangs on it. Implements K12, K30.
+
+use super::porcelain::{Word, word};
+use super::single_flight::{Flight, SingleFlight};
+use crate::protocol::id::ObjectId;
+use crate::store::git::calls::RepoGit;
+use crate::store::git::children::{self, MayLock};
+use crate::store::git::command::{GitCommand, GitOutput};
+use crate::store::{Expected, RefName, RemoteFailure, StoreError};
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Longest fetch: the first one of a large repository.
+const FETCH_MAX: Duration = Duration::from_secs(1800);
+
+/// Between tries of a fetch that met another one.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
+
+/// The same while a lock stands that will soon be old enough to be removed, and for how long.
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(15);
+
+/// One remote of one repository.
+#[derive(Debug, Clone)]
+pub(crate) struct Remote {
+    pub git: RepoGit,
+    pub name: String,
+    /// Where relative addresses begin.
+    pub home: PathBuf,
+    /// Where it is a path: who receives a push runs on this machine, started by the push itself. It is no more ours
+    /// to end than a server's: a signal between the making of its lock and its knowing of it leaves that lock.
+    pub path: Option<PathBuf>,
+}
+
+/// What a push answered for its one ref.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// The remote said that it moved.
+    Done,
+    /// Git or the remote saw another value than the expected one.
+    Stale,
+    /// The remote heard us and did not take it; what was said. A lock, a full disk and a hook sound alike.
+    Refused(String),
+    /// No such word.
+    Failed(RemoteFailure, String),
+}
+
+/// The folder of refs that hold what was last heard of a remote's branches.
+pub fn tracking(remote: &str) -> String {
+    format!("refs/aynig/remote/{remote}/")
+}
+
+impl Remote {
+    /// [`tracking`] of this one.
+    pub fn tracking(&self) -> String {
+        tracking(&self.name)
+    }
+
+    /// What is heard of a remote may be lost again, but not half: a ref or an object that is empty after a
+    /// power loss would fail every fetch from then on.
+    pub(crate) fn command(&self) -> GitCommand {
+        self.git.here().durable(self.git.durable).foreground().in_dir(&self.home)
+    }
+
+    pub(crate) fn failed(&self, what: &'static str, output: &GitOutput) -> StoreError {
+        let failure = if output.late { RemoteFailure::TooLate } else { colour(&output.said) };
+        let message = match output.message.is_empty() {
+            true => output.status.to_string(),
+            false => output.message.clone(),
+        };
+        StoreError::Remote { remote: self.name.clone(), what, failure, message }
+    }
+
+    fn fetch(&self, refspecs: &[OsString], all: bool, patience: Option<Duration>) -> Result<(), StoreError> {
+        let mut command = self.command().verb("fetch").args([
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--no-recurse-submodules",
+            "--no-show-forced-updates",
+            // The user's own tracking refs are the user's to move.
+            "--refmap=",
+        ]);
+        if all {
+            // Of no branch anything is known yet that a stop would leave half done.
+            command = command.args(["--prune"]).only_asks(true);
+        }
+        let ours = MayLock::refs(&self.git.common_dir, [self.git.common_dir.join("refs/aynig")]);
+        command = command.may_lock(ours);
+        let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
+        let output = command.args(refspecs).within(patience.unwrap_or(FETCH_MAX)).output()?;
+        if !output.status.success() {
+            let mut error = self.failed("fetch from", &output);
+            if let StoreError::Remote { failure, .. } = &mut error
+                && !output.late
+            {
+                // What fails on the way there, or there, is fatal to Git (128). Refs of ours that could not be moved
+                // once all had arrived are not.
+                *failure = match output.status.code() {
+                    Some(1) => RemoteFailure::Busy,
+                    _ => *failure,
+                };
+            }
+            return Err(error);
+        }
+        self.sync_tables()
+    }
+
+    fn sync_tables(&self) -> Result<(), StoreError> {
+        let reftable = self.git.common_dir.join("reftable").is_dir();
+        if self.git.durable && reftable { crate::store::sync_tables(&self.git.common_dir) } else { Ok(()) }
+    }
+
+    /// Fetches all branches, and forgets those that are gone. Of many who ask at once few do: a fetch that began
+    /// after somebody asked answers him too.
+    pub fn fetch_heads(&self) -> Result<(), StoreError> {
+        let asked = SingleFlight::join(&self.git.common_dir, &self.name);
+        let heads = [format!("+refs/heads/*:{}*", self.tracking()).into()];
+        let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
+        loop {
+            let fetched = match asked.wait(&|| self.git.git.stopped()) {
+                Flight::Answered => return Ok(()),
+                Flight::Leads(mut lead) => {
+                    lead.begin();
+                    self.fetch(&heads, true, None).inspect(|()| lead.done())
+                }
+                Flight::Alone => self.fetch(&heads, true, None),
+            };
+            if !matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. })) {
+                return fetched;
+            }
+            // A process without the lock fetches too, and Git fails one of the two; or it is what a killed child
+            // of ours left, which can soon be removed.
+            let swept = children::sweep(&self.git.common_dir);
+            match pauses.next() {
+                Some(pause) => std::thread::sleep(pause),
+                None if begun.elapsed() > LONGEST => return fetched,
+                None if !swept.removed.is_empty() => {}
+                None if !swept.young.is_empty() => std::thread::sleep(LAST_PAUSE),
+                None => return fetched,
+            }
+        }
+    }
+
+    /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
+    pub fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
+        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], false, patience)
+    }
+
+    /// Fetches one ref into the same name here.
+    pub fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
+        let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
+        self.fetch(&[OsString::from_vec(spec)], false, None)
+    }
+
+    /// What all branches hold there now.
+    pub fn ask_all(&self, patience: Duration) -> Result<HashMap<RefName, ObjectId>, StoreError> {
+        let args = ["--heads", "--end-of-options", &self.name];
+        let output = self.command().verb("ls-remote").args(args).within(patience).output()?;
+        if !output.status.success() {
+            return Err(self.failed("ask", &output));
+        }
+        let lines = output.stdout.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+        let heads = lines.map(|line| {
+            let tab = line.iter().position(|b| *b == b'\t')?;
+            Some((RefName::new(&line[tab + 1..]), ObjectId::from_hex(&line[..tab]).ok()?))
+        });
+        heads.collect::<Option<_>>().ok_or_else(|| self.nonsense())
+    }
+
+    fn nonsense(&self) -> StoreError {
+        StoreError::Remote {
+            remote: self.name.clone(),
+            what: "ask",
+            failure: RemoteFailure::Other,
+            message: "its answer is no object id".to_owned(),
+        }
+    }
+
+    /// What a ref holds there now.
+    pub fn ask(&self, name: &RefName, patience: Duration) -> Result<Option<ObjectId>, StoreError> {
+        let args =
+            [OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(name.as_bytes())];
+        let output = self.command().verb("ls-remote").args(args).within(patience).output()?;
+        if !output.status.success() {
+            return Err(self.failed("ask", &output));
+        }
+        // The name is a pattern to Git: it matches the end of longer ones too.
+        let line = output.stdout.split(|b| *b == b'\n').find_map(|line| {
+            let tab = line.iter().position(|b| *b == b'\t')?;
+            (&line[tab + 1..] == name.as_bytes()).then_some(&line[..tab])
+        });
+        line.map(ObjectId::from_hex).transpose().map_err(|_| self.nonsense())
+    }
+
+    /// One attempt to move a ref there from `expected` to `new`.
+    pub fn push(
+        &self,
+        name: &RefName,
+        expected: Expected,
+        new: ObjectId,
+        patience: Duration,
+    ) -> Result<Pushed, StoreError> {
+        let full = name.as_bytes();
+        let old = match expected {
+            Expected::At(id) => id.to_string(),
+            // Empty: it must not exist.
+            Expected::Missing => String::new(),
+        };
+        self.may_push()?;
+        super::lfs::send(self, new, patience)?;
+        let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
+        let output = self.push_command(new, full, Some(OsString::from_vec(lease)), patience).output()?;
+        let answer = answer(&output, full);
+        // It moved a ref here too. What arrived has arrived, whatever the disk here says.
+        let _ = self.sync_tables();
+        Ok(answer)
+    }
+
+    /// Puts a ref of the runner's own there, whatever is there.
+    pub fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
+        self.may_push()?;
+        super::lfs::send(self, new, patience)?;
+        let output = self.push_command(new, name.as_bytes(), None, patience).output()?;
+        if output.status.success() { Ok(()) } else { Err(self.failed("push to", &output)) }
+    }
+
+    fn may_push(&self) -> Result<(), StoreError> {
+        if self.path.is_some() { self.git.may_push_to_paths() } else { Ok(()) }
+    }
+
+    fn push_command(
+        &self,
+        new: ObjectId,
+        full: &[u8],
+        lease: Option<OsString>,
+        patience: Duration,
+    ) -> GitCommand {
+        let forced: &[u8] = if lease.is_some() { b"" } else { b"+" };
+        let spec = [forced, new.to_string().as_bytes(), b":", full].concat();
+        // Git moves the user's tracking ref along.
+        let common = &self.git.common_dir;
+        let tracking = common.join("refs/remotes").join(&self.name);
+        self.command()
+            .may_lock(MayLock::refs(common, [tracking]))
+            .config("push.followTags=false")
+            .config(&format!("remote.{}.mirror=false", self.name))
+            .verb("push")
+            .args(["--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"])
+            .args(lease)
+            .args([OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(&spec)])
+            .alone(self.path.is_some())
+            .within(patience)
+    }
+}
+
+/// What an attempt answered for its ref.
+fn answer(output: &GitOutput, full: &[u8]) -> Pushed {
+    match word(&output.stdout, output.status.success(), full) {
+        Word::Moved => Pushed::Done,
+        Word::Rejected => Pushed::Stale,
+        Word::Refused(summary) => {
+            let reason = String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
+            let reason =
+                if output.message.is_empty() { reason } else { format!("{reason}: {}", output.message) };
+            Pushed::Refused(reason)
+        }
+        Word::Nothing if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
+        Word::Nothing => Pushed::Failed(colour(&output.said), output.message.clone()),
+    }
+}
+
+fn plain(c: char) -> char {
+    if c.is_control() { '?' } else { c }
+}
+
+fn has(text: &[u8], words: &[&str]) -> bool {
+    let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+/// What a failure without a verdict is called, to people. Git gives one exit status to all of them.
+fn colour(said: &[u8]) -> RemoteFailure {
+    let denied = [
+        "authentication failed",
+        "permission denied",
+        "could not read username",
+        "could not read password",
+        "terminal prompts disabled",
+        "error: 401",
+        "error: 403",
+        "host key verification failed",
+        "access denied",
+    ];
+    let gone = [
+        "could not resolve",
+        "connection refused",
+        "connection timed out",
+        "connection reset",
+        "connection closed",
+        "no route to host",
+        "network is unreachable",
+        "unable to access",
+        "could not read from remote repository",
+        "does not appear to be a git repository",
+        "the remote end hung up",
+        "early eof",
+        "unexpected disconnect",
+        "unable to connect",
+        "unable to look up",
+        "broken pipe",
+    ];
+    // A key that is refused is reported with both: the reason comes first.
+    if has(said, &denied) {
+        RemoteFailure::Denied
+    } else if has(said, &gone) {
+        RemoteFailure::Unreachable
+    } else {
+        RemoteFailure::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn said(code: i32, stdout: &str, stderr: &str) -> GitOutput {
+        GitOutput {
+            status: std::process::ExitStatus::from_raw(code << 8),
+            stdout: stdout.into(),
+            message: String::new(),
+            said: stderr.into(),
+            late: false,
+        }
+    }
+
+    /// K12
+    #[test]
+    fn a_push_is_done_only_where_both_answers_say_so() {
+        let read = |code, stdout: &str| answer(&said(code, stdout, ""), b"refs/heads/x");
+        assert_eq!(read(0, "To /r\n \t1a:refs/heads/x\t1a..2b\nDone\n"), Pushed::Done);
+        assert_eq!(read(0, "To /r\n*\t1a:refs/heads/x\t[new branch]\nDone\n"), Pushed::Done);
+        assert!(matches!(read(1, "To /r\n \t1a:refs/heads/x\t1a..2b\n"), Pushed::Failed(..)));
+        assert!(matches!(read(0, "To /r\n \t1a:refs/heads/xy\t1a..2b\nDone\n"), Pushed::Failed(..)));
+        assert!(matches!(read(0, "To /r\n=\t1a:refs/heads/x\t[up to date]\nDone\n"), Pushed::Failed(..)));
+        assert_eq!(read(1, "To /r\n!\t1a:refs/heads/x\t[rejected] (stale info)\n"), Pushed::Stale);
+        // Whatever it says, in whatever language.
+        for why in ["pre-receive hook declined", "failed to update ref", "gesperrt", ""] {
+            let refused = read(1, &format!("!\t1a:refs/heads/x\t[remote rejected] ({why})\n"));
+            assert!(matches!(refused, Pushed::Refused(_)), "{refused:?}");
+        }
+        let unknown = read(1, "!\t1a:refs/heads/x\t[remote failure] (remote failed to report status)\n");
+        assert!(matches!(unknown, Pushed::Failed(..)), "{unknown:?}");
+    }
+
+    #[test]
+    fn failures_have_names() {
+        let cases = [
+            ("fatal: Authentication failed for 'https://x/'", RemoteFailure::Denied),
+            (
+                "me@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+                RemoteFailure::Denied,
+            ),
+            ("fatal: unable to access 'http://x/': Could not resolve host: x", RemoteFailure::Unreachable),
+            ("fatal: '/gone' does not appear to be a git repository", RemoteFailure::Unreachable),
+            ("fatal: the remote end hung up unexpectedly", RemoteFailure::Unreachable),
+            ("error: something else", RemoteFailure::Other),
+        ];
+        for (text, kind) in cases {
+            assert_eq!(colour(text.as_bytes()), kind, "{text}");
+        }
+    }
+}

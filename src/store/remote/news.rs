@@ -1,0 +1,85 @@
+//! What is heard of a remote's branches on the way, for all who work on them in this process.
+//!
+//! A question about one branch costs a remote as much as one about all, so every answer is kept whole: a head
+//! that somebody moved since the last fetch is known without a push that would be lost. Once a race was lost
+//! it is asked again before a claim, where the last answer is old: [`News::due`]. News only ever keep somebody
+//! from trying; what a branch holds is decided by the swap. Implements K32 (what was heard).
+
+use crate::protocol::id::ObjectId;
+use crate::store::RefName;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// An answer is old after this many times as long as it took: asking costs a part of the time at most.
+const OLD: u32 = 12;
+
+/// The branches of one remote.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    heard: Mutex<Heard>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    tips: HashMap<RefName, ObjectId>,
+    /// What pushes of ours moved branches to: an answer may be older.
+    own: HashMap<RefName, ObjectId>,
+    /// When the last answer came, and how long it took.
+    last: Option<(Instant, Duration)>,
+    /// Somebody else was quicker since the last fetch.
+    contested: bool,
+    /// Somebody asks just now.
+    asking: bool,
+}
+
+impl News {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A fetch heard of everything.
+    pub fn forget(&self) {
+        *self.heard() = Heard::default();
+    }
+
+    /// The remote answered.
+    pub fn hear(&self, tips: &HashMap<RefName, ObjectId>, asked: Instant) {
+        let mut heard = self.heard();
+        heard.tips.clone_from(tips);
+        heard.last = Some((Instant::now(), asked.elapsed()));
+        heard.asking = false;
+    }
+
+    /// A push of ours moved a branch.
+    pub fn moved(&self, name: &RefName, tip: ObjectId) {
+        self.heard().own.insert(name.clone(), tip);
+    }
+
+    /// A push of ours came second.
+    pub fn lost(&self) {
+        self.heard().contested = true;
+    }
+
+    /// True where a branch was heard to hold something else than this, which no push of ours put there. One that
+    /// was not listed may only have been unreadable.
+    pub fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
+        let heard = self.heard();
+        heard.tips.get(name).is_some_and(|tip| *tip != from) && heard.own.get(name) != Some(&from)
+    }
+
+    /// True where the remote is worth asking before the next claim; then the caller asks, and nobody else does
+    /// meanwhile.
+    pub fn due(&self) -> bool {
+        let mut heard = self.heard();
+        let old = heard.last.is_none_or(|(at, took)| at.elapsed() > took * OLD);
+        let due = heard.contested && old && !heard.asking;
+        heard.asking |= due;
+        due
+    }
+
+    /// The question that was due got no answer.
+    pub fn unanswered(&self) {
+        self.heard().asking = false;
+    }
+}

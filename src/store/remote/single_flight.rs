@@ -1,0 +1,223 @@
+//! Single flight for fetches: one process fetches at a time, and none fetches what another has just fetched.
+//!
+//! Git fails one of two fetches into the same refs at once, and a tick would lose its news of a branch over that lock.
+//! So `aynig/fetching` is locked around each fetch. The file says how many fetches began here, which of them was the
+//! last that ended well, and which remote that one asked. A process that waited is answered where a fetch of its
+//! remote that began after it asked has ended well. A process that waited long fetches without the lock: Git's own
+//! locks hold. [`SingleFlight::join`], then [`SingleFlight::wait`], as often as it takes. Implements K30.
+
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longest wait for another process here that fetches, and how often it is looked for.
+const LONGEST: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What the file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Ledger {
+    /// How many fetches began here, ever.
+    begun: u64,
+    /// Which was the last that ended well.
+    ended: u64,
+    /// The remote that it asked.
+    remote: String,
+}
+
+impl Ledger {
+    fn read(file: &File) -> Option<Self> {
+        let mut bytes = [0; 4096];
+        let length = file.read_at(&mut bytes, 0).ok()?;
+        let text = std::str::from_utf8(&bytes[..length]).ok()?;
+        if text.is_empty() {
+            return Some(Self::default());
+        }
+        let mut words = text.strip_suffix('\n')?.splitn(3, ' ');
+        let (begun, ended) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Self { begun, ended, remote: words.next()?.to_owned() })
+    }
+
+    /// While another process may be writing: what two readings agree about.
+    fn read_unlocked(file: &File) -> Option<Self> {
+        (0..8).find_map(|_| Self::read(file).filter(|ledger| Self::read(file).as_ref() == Some(ledger)))
+    }
+}
+
+/// A process that wants news of a remote's branches, and what the file said when it asked.
+pub(crate) struct SingleFlight<'a> {
+    path: PathBuf,
+    remote: &'a str,
+    seen: Option<Ledger>,
+}
+
+/// What came of waiting.
+pub(crate) enum Flight {
+    /// A fetch of the same remote that began after this was asked for has ended well.
+    Answered,
+    /// This process fetches, and no other here does meanwhile.
+    Leads(Lead),
+    /// It took too long, or the file can't be locked: this process fetches beside others.
+    Alone,
+}
+
+/// The lock around one fetch; let go when it is dropped.
+pub(crate) struct Lead {
+    file: Flock<File>,
+    remote: String,
+    ledger: Ledger,
+}
+
+impl<'a> SingleFlight<'a> {
+    /// Begins to wait for news.
+    pub fn join(common_dir: &Path, remote: &'a str) -> Self {
+        let folder = common_dir.join("aynig");
+        let _ = std::fs::create_dir_all(&folder);
+        let path = folder.join("fetching");
+        let seen = open(&path).and_then(|file| Ledger::read_unlocked(&file));
+        Self { path, remote, seen }
+    }
+
+    fn is_answered_by(&self, now: Option<&Ledger>) -> bool {
+        let both = self.seen.as_ref().zip(now);
+        both.is_some_and(|(then, now)| now.ended > then.begun && now.remote == self.remote)
+    }
+
+    /// Waits for an answer, or for the lock. An answer is looked for while another process holds the lock too: of
+    /// many that wait, most need no lock. Gives up as soon as `stopped` says so.
+    pub fn wait(&self, stopped: &dyn Fn() -> bool) -> Flight {
+        let Some(mut file) = open(&self.path) else { return Flight::Alone };
+        let until = Instant::now() + LONGEST;
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(file) => {
+                    let ledger = Ledger::read(&file);
+                    if self.is_answered_by(ledger.as_ref()) {
+                        return Flight::Answered;
+                    }
+                    // What can't be read is begun anew, above every number that a waiting process may have seen.
+                    let ledger = ledger.unwrap_or(Ledger { begun: u64::MAX / 2, ..Ledger::default() });
+                    return Flight::Leads(Lead { file, remote: self.remote.to_owned(), ledger });
+                }
+                Err((held, nix::errno::Errno::EWOULDBLOCK)) => {
+                    if self.is_answered_by(Ledger::read_unlocked(&held).as_ref()) {
+                        return Flight::Answered;
+                    }
+                    if Instant::now() >= until || stopped() {
+                        return Flight::Alone;
+                    }
+                    file = held;
+                }
+                Err(_) => return Flight::Alone,
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+fn open(path: &Path) -> Option<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path).ok()
+}
+
+impl Lead {
+    /// Says that a fetch begins.
+    pub fn begin(&mut self) {
+        self.ledger.begun += 1;
+        self.write();
+    }
+
+    /// Says that it ended well.
+    pub fn done(&mut self) {
+        self.ledger.ended = self.ledger.begun;
+        self.ledger.remote.clone_from(&self.remote);
+        self.write();
+    }
+
+    /// Where the file can't be written no process is answered by it.
+    fn write(&self) {
+        let text = format!("{} {} {}\n", self.ledger.begun, self.ledger.ended, self.ledger.remote);
+        if self.file.write_all_at(text.as_bytes(), 0).is_ok() {
+            let _ = self.file.set_len(text.len() as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lock, for a process that is not answered.
+    fn lead(dir: &Path, remote: &str) -> Lead {
+        match SingleFlight::join(dir, remote).wait(&|| false) {
+            Flight::Leads(lead) => lead,
+            Flight::Answered => panic!("answered"),
+            Flight::Alone => panic!("alone"),
+        }
+    }
+
+    fn is_answered(asked: &SingleFlight<'_>) -> bool {
+        matches!(asked.wait(&|| false), Flight::Answered)
+    }
+
+    #[test]
+    fn a_process_that_asked_before_a_fetch_began_is_answered_by_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = ["origin", "other"].map(|remote| SingleFlight::join(dir.path(), remote));
+        let mut first = lead(dir.path(), "origin");
+        let [origin, other] = &before;
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| is_answered(origin));
+            first.begin();
+            first.done();
+            drop(first);
+            assert!(waits.join().unwrap());
+        });
+        assert!(!is_answered(other), "another remote");
+        assert!(!is_answered(&SingleFlight::join(dir.path(), "origin")), "it began before this was asked");
+    }
+
+    #[test]
+    fn a_process_that_is_answered_waits_for_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = lead(dir.path(), "origin");
+        let asked = SingleFlight::join(dir.path(), "origin");
+        first.begin();
+        first.done();
+        // The next one begins, and holds the lock.
+        first.begin();
+        assert!(matches!(asked.wait(&|| panic!("it waits")), Flight::Answered));
+    }
+
+    #[test]
+    fn a_fetch_that_failed_or_had_begun_answers_no_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut failing = lead(dir.path(), "origin");
+        let asked = SingleFlight::join(dir.path(), "origin");
+        failing.begin();
+        drop(failing);
+        assert!(!is_answered(&asked));
+        // Asked while it went on: it may have looked before.
+        let mut begun = lead(dir.path(), "origin");
+        begun.begin();
+        let asked = SingleFlight::join(dir.path(), "origin");
+        begun.done();
+        drop(begun);
+        assert!(!is_answered(&asked));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("aynig")).unwrap();
+        std::fs::write(dir.path().join("aynig/fetching"), "nonsense").unwrap();
+        let mut first = lead(dir.path(), "origin");
+        first.begin();
+        first.done();
+        drop(first);
+        assert!(!is_answered(&SingleFlight::join(dir.path(), "origin")));
+        let said = std::fs::read_to_string(dir.path().join("aynig/fetching")).unwrap();
+        assert!(said.ends_with(" origin\n"), "{said}");
+    }
+}
