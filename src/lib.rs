@@ -3,8 +3,10 @@
 //! The rooms, lowest first; each may use those above it in this list and nothing below:
 //! `protocol` (pure values and decisions), `supervisor` (child processes), `store` (everything
 //! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
-//! one), `conformance` (the public corpus; the feature of that name), `cli` (arguments, output, exit codes).
+//! one), `conformance` (the public corpus; the feature of that name), `app` (what verbs do), `cli` (arguments,
+//! output, exit codes).
 
+pub mod app;
 pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;

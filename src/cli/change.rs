@@ -4,9 +4,9 @@ use super::args::{DialectArg, OneBranch, SetState, SetWorking};
 use super::fail::Failure;
 use super::output;
 use super::session::{Global, Session};
-use super::settings::Flags;
 use super::written;
-use super::{chain, mend};
+use crate::app::config::Flags;
+use crate::app::{background, mend};
 use crate::protocol::declaration::{Declaration, LINE_PREFIX, Take, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::name::StateName;
@@ -157,7 +157,7 @@ fn one_branch(
 
 /// What is told of it names the branch where it is.
 fn failed(runner: &crate::runner::Runner<'_>, error: ChangeError) -> Failure {
-    Failure::changing(error, runner.settings.remote.as_deref())
+    Failure::changing(&error, runner.settings.remote.as_deref())
 }
 
 fn change(
@@ -177,7 +177,7 @@ fn change_then(
     write: impl Fn(&Session, &crate::runner::Runner<'_>, Option<&Inside>) -> Result<Written, Failure>,
     then: impl Fn(&Session, &crate::runner::Runner<'_>, &Written) -> Result<(), Failure>,
 ) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let inside = session.inside();
     // What a run says of its own branch is said where that branch is.
     let remote =
@@ -198,7 +198,7 @@ fn change_then(
     written::print(&written, settings.remote.as_deref(), json, global.quiet);
     let more = then(&session, &runner, &written);
     if tick {
-        chain::as_the_hook_would(&session, &settings, &written.branch)?;
+        background::as_the_hook_would(&session, &settings, &written.branch)?;
     }
     // What a working tree does not have yet is said, and is not nothing.
     let behind = written.notes.iter().any(|note| matches!(note, Note::CheckoutBlocked(..)));

@@ -46,10 +46,10 @@ pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
 }
 
 fn in_repository(global: &Global, args: &Doctor, found: &mut Vec<Finding>) {
-    let session = match Session::open(global) {
+    let session = match global.open() {
         Ok(session) => session,
-        Err(failure) => {
-            return found.push(failed("repository", &failure, "cd into a repository, or git init"));
+        Err(error) => {
+            return found.push(failed("repository", &error.into(), "cd into a repository, or git init"));
         }
     };
     found.push(git(&session));

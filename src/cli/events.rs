@@ -4,10 +4,10 @@
 
 use super::args::Events;
 use super::fail::Failure;
-use super::mend;
 use super::output::{self, Shown};
-use super::session::{Global, Session};
-use super::settings::Flags;
+use super::session::Global;
+use crate::app::config::Flags;
+use crate::app::mend;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
@@ -32,14 +32,14 @@ const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// `git aynig events`.
 pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     mend::all(&session);
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
     let branch = session.branch_or_current(args.branch.as_deref(), "events <branch>")?;
     let Some(head) = runner.store.tip(&branch)? else {
-        return Err(session.no_branch(&settings, &branch));
+        return Err(session.no_branch(&settings, &branch).into());
     };
     if args.follow {
         return follow(&runner, &branch, head, args);

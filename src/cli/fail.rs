@@ -3,13 +3,14 @@
 //! Text as Git writes it: `error:` what failed, `caused by:`, `hint:`. One place turns typed errors into
 //! messages and exit codes.
 
+use super::exit;
 use super::hints::{self, Addressed};
+use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::obstacle::Obstacle;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
 use crate::store::StoreError;
-use crate::store::repository::OpenError;
 
 /// A verb that ended without doing what it was asked.
 #[derive(Debug)]
@@ -80,9 +81,77 @@ impl From<StoreError> for Failure {
 
 impl From<RunnerError> for Failure {
     fn from(error: RunnerError) -> Self {
-        let mut failure = Failure::of(&error, error.exit_code());
-        failure.hints.extend(hints::of(&error, None));
+        (&error).into()
+    }
+}
+
+impl From<&RunnerError> for Failure {
+    fn from(error: &RunnerError) -> Self {
+        let mut failure = Failure::of(error, exit::code(error.into()));
+        failure.hints.extend(hints::of(error, None));
         failure
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&AppError> for Failure {
+    fn from(error: &AppError) -> Self {
+        let mut failure = match error {
+            AppError::Runner(error) => return error.into(),
+            AppError::Change { error, remote } => return Failure::changing(error, remote.as_deref()),
+            // Causes and hints are those of what is inside, which the message says too.
+            AppError::NotDispatched { cause, .. } | AppError::Unseen { cause, .. } => {
+                Failure { message: error.to_string(), ..Failure::from(&**cause) }
+            }
+            _ => Failure::of(error, exit::code(Exit::from(error))),
+        };
+        failure.hints.extend(mended(error));
+        failure
+    }
+}
+
+/// The commands that mend what stopped a verb, besides those of what is inside.
+fn mended(error: &AppError) -> Option<String> {
+    match error {
+        AppError::Open(error) => error.is_nowhere().then(|| "cd into a repository, or git init".to_owned()),
+        AppError::BadValue { key, .. } => {
+            Some(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
+        }
+        AppError::Misuse(Misuse::Detached { naming }) => Some(format!("git aynig {naming}")),
+        AppError::NotTrusted { place, current, is_writable: false } => {
+            // A branch by its name: what is pushed to another one brings no commands of its own.
+            let source =
+                current.as_ref().map_or_else(|| "<ref>".to_owned(), |branch| shell_word(branch.as_bytes()));
+            Some(format!("git -C {} -c aynig.commandsFrom={source} aynig tick", hints::place(place)))
+        }
+        AppError::NotTrusted { place, current, is_writable: true } => {
+            // Where no branch is current there is none to take commands from by default.
+            let source = if current.is_some() { "" } else { " --branches" };
+            Some(format!("git -C {} aynig trust{source}", hints::place(place)))
+        }
+        AppError::NoBranch { unasked: Some(remote), .. } => Some(hints::same_with_remote(remote)),
+        AppError::NoBranch { branch, remote, unasked: None } => {
+            Some(Addressed::new(branch, remote.as_deref()).set("<state>"))
+        }
+        AppError::NotDispatched { branches, .. } => {
+            let words: Vec<String> =
+                branches.iter().map(|branch| Addressed::new(branch, None).word).collect();
+            Some(format!("git aynig tick {}", words.join(" ")))
+        }
+        AppError::Misuse(
+            Misuse::Duration(_) | Misuse::NoJobs | Misuse::Lease | Misuse::Role { .. } | Misuse::Branch(_),
+        )
+        | AppError::Runner(_)
+        | AppError::Change { .. }
+        | AppError::NoFolder(_)
+        | AppError::Background(_)
+        | AppError::Promised(_)
+        | AppError::Unseen { .. } => None,
     }
 }
 
@@ -92,25 +161,11 @@ impl From<crate::supervisor::SupervisorError> for Failure {
     }
 }
 
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        let nowhere = error.is_nowhere();
-        match error {
-            OpenError::Store(store) => store.into(),
-            OpenError::NotFound { .. } | OpenError::Refused { .. } if nowhere => {
-                Failure::fatal(error.to_string()).hint("cd into a repository, or git init")
-            }
-            OpenError::NotFound { .. } | OpenError::Refused { .. } => Failure::fatal(error.to_string()),
-        }
-    }
-}
-
 impl Failure {
     /// What a verb did not write to a branch, of that remote or of this repository.
-    pub fn changing(error: ChangeError, remote: Option<&str>) -> Self {
-        let code = error.exit_code();
+    pub fn changing(error: &ChangeError, remote: Option<&str>) -> Self {
         let at = |branch| Addressed::new(branch, remote);
-        let hint = match &error {
+        let hint = match error {
             ChangeError::Leased(branch, _) => Some(at(branch).call("cancel")),
             ChangeError::LeaseLost(branch, _) | ChangeError::Raced(branch) => Some(at(branch).call("status")),
             ChangeError::NoBranch(branch) => Some(at(branch).list()),
@@ -135,13 +190,13 @@ impl Failure {
             | ChangeError::Slot(_)
             | ChangeError::Runner(_) => None,
         };
-        let words = match &error {
+        let words = match error {
             ChangeError::Blocked(_, by) => Some(by.to_string()),
             _ => None,
         };
         let mut failure = match error {
             ChangeError::Runner(error) => error.into(),
-            other => Failure::of(&other, code),
+            other => Failure::of(other, exit::code(other.into())),
         };
         failure.causes.extend(words);
         failure.hints.extend(hint);
@@ -151,6 +206,6 @@ impl Failure {
 
 impl From<ChangeError> for Failure {
     fn from(error: ChangeError) -> Self {
-        Self::changing(error, None)
+        Self::changing(&error, None)
     }
 }

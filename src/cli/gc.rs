@@ -2,13 +2,13 @@
 
 use super::args::Gc;
 use super::fail::Failure;
-use super::session::{Global, Session};
-use super::settings::Flags;
-use super::{mend, output};
+use super::session::Global;
+use super::{exit, output};
+use crate::app::config::Flags;
+use crate::app::{Exit, mend};
 use crate::protocol::text::escape;
 use crate::runner::Silent;
 use crate::runner::gc::{Collector, Expiry, Removal};
-use crate::runner::report::worst;
 use crate::supervisor::interrupt::Interrupt;
 use serde_json::json;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ pub const GC_SCHEMA: &str = "aynig.gc/1";
 
 /// `git aynig gc`.
 pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     // What is removed is here, whatever remote is ticked.
     let settings = session.settings(&Flags::here())?;
     let expiry = Expiry {
@@ -42,17 +42,17 @@ pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
             output::line(&text(removal, args.dry_run));
         }
     }
-    let mut code = 0;
+    let mut ended = Exit::Done;
     let mut said = HashSet::new();
     for error in collected.failed {
-        code = worst(code, error.exit_code());
+        ended = ended.max(Exit::from(&error));
         // What stands in the way of one stands in the way of many: it is said once.
         let text = Failure::from(error).render();
         if said.insert(text.clone()) {
             output::error(&text);
         }
     }
-    Ok(code)
+    Ok(exit::code(ended))
 }
 
 fn text(removal: &Removal, dry: bool) -> String {

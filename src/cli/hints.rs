@@ -103,6 +103,14 @@ impl Addressed {
     }
 }
 
+/// A folder to name in a hint, so that it works wherever it is pasted.
+pub fn place(dir: &Path) -> String {
+    // What can't be shown as it is can't be pasted either: then the hint is for a user who stands there.
+    let shown = dir.to_str().filter(|dir| escape(dir.as_bytes()) == *dir);
+    let quoted = shown.and_then(|dir| shlex::try_quote(dir).ok());
+    quoted.map_or_else(|| ".".to_owned(), |quoted| quoted.into_owned())
+}
+
 /// The call that this process is, with the remote named: then it is asked (K34).
 pub fn same_with_remote(remote: &str) -> String {
     let mut words: Vec<String> =

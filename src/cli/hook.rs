@@ -3,18 +3,20 @@
 //! Never changes the exit status of what it was called by, and says nothing where there is nothing to say.
 //! Implements K34 (hooks), K38, K39.
 
-use super::chain;
+use super::chain::Onlooker;
 use super::fail::Failure;
 use super::inner::Hook;
 use super::session::{Global, Session};
-use super::settings::{Flags, HookMode};
-use super::{output, reader, render};
+use super::{hints, output, reader, render};
+use crate::app::background::{self, Cause};
+use crate::app::chain;
+use crate::app::config::{Flags, HookMode};
 use crate::protocol::resemble::missed_state;
 use crate::protocol::text::escape;
-use crate::runner::Tip;
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
+use crate::runner::{Tip, logs};
 use crate::store::hooks::HookEvent;
 use crate::store::slots::is_slot;
 use crate::store::{RefName, glance};
@@ -53,7 +55,7 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
         say_missed(&tip, "");
         return Ok(());
     }
-    let mut session = Session::open(global)?;
+    let mut session = global.open()?;
     let git_dir = &session.repo.git_dir;
     if is_slot(git_dir) || (!rebased && chain::is_rebasing(git_dir)) {
         return Ok(());
@@ -67,7 +69,7 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
         return Ok(());
     };
     let mode = session.config.hooks()?;
-    if mode == HookMode::Off || chain::left_to_the_runner(&session, &branch) {
+    if mode == HookMode::Off || background::left_to_the_runner(&session, &branch) {
         return Ok(());
     }
     let settings = session.settings(&Flags::here())?;
@@ -83,11 +85,19 @@ fn here(global: &Global, rebased: bool) -> Result<(), Failure> {
     }
     match mode {
         HookMode::Off => Ok(()),
-        HookMode::Wait if !rebased => chain::stream(&mut session, vec![branch], &[]).map(drop),
+        HookMode::Wait if !rebased => stream(&mut session, vec![branch], &[]),
         HookMode::Wait | HookMode::Detach => {
-            chain::start(&session, &[branch], if rebased { &["--after-rebase"] } else { &[] })
+            let cause = if rebased { Cause::Rebase } else { Cause::Here };
+            Ok(background::start(&session, &[branch], cause)?)
         }
     }
+}
+
+/// Runs the chains of these branches before the user's eyes.
+fn stream(session: &mut Session, branches: Vec<RefName>, run_ids: &[String]) -> Result<(), Failure> {
+    let onlooker = Onlooker::watching(logs::open_hook_log(&session.repo).ok());
+    chain::stream(session, branches, run_ids, &onlooker)?;
+    Ok(())
 }
 
 /// What of a commit that is no state event may have been meant as one.
@@ -105,14 +115,17 @@ fn say_alike(state: &str, meant: &[String], whose: &str) {
 
 fn one_line(session: &Session) -> Result<(), Failure> {
     let on = if reader::is_away() { "; on the server" } else { "" };
-    output::note(&format!("aynig: not trusted, nothing runs{on}: git -C {} aynig trust", session.place()));
+    output::note(&format!(
+        "aynig: not trusted, nothing runs{on}: git -C {} aynig trust",
+        hints::place(session.place())
+    ));
     Ok(())
 }
 
 /// Branches that somebody pushed here, one update a line on standard input.
 fn pushed(global: &Global) -> Result<(), Failure> {
     reader::is_pusher();
-    let mut session = Session::open(global)?;
+    let mut session = global.open()?;
     let branches = updated(std::io::stdin().lock());
     let mode = session.config.hooks()?;
     if mode == HookMode::Off || branches.is_empty() || is_option("aynig.skip") {
@@ -127,7 +140,7 @@ fn pushed(global: &Global) -> Result<(), Failure> {
     if settings.commands_from == CommandsFrom::Nowhere {
         return one_line(&session);
     }
-    if ready.iter().filter(|(branch, _)| chain::left_to_the_runner(&session, branch)).count() > 0 {
+    if ready.iter().filter(|(branch, _)| background::left_to_the_runner(&session, branch)).count() > 0 {
         return Ok(());
     }
     let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
@@ -142,10 +155,9 @@ fn pushed(global: &Global) -> Result<(), Failure> {
     let ready: Vec<RefName> = ready.into_iter().map(|(branch, _)| branch).collect();
     if mode == HookMode::Wait || is_option("aynig.wait") {
         told.iter().for_each(|line| output::note(line));
-        return chain::stream(&mut session, ready, &ids).map(drop);
+        return stream(&mut session, ready, &ids);
     }
-    let pushed: &[&str] = if session.repo.bare { &["--pushed"] } else { &[] };
-    chain::start_promised(&session, &ready, &ids, pushed)?;
+    background::start_promised(&session, &ready, &ids, Cause::in_repository(&session.repo))?;
     // Nobody is told of what did not begin.
     output::error(&told.into_iter().map(|line| line + "\n").collect::<String>());
     Ok(())

@@ -2,15 +2,16 @@
 
 use super::args::HooksVerb;
 use super::fail::Failure;
-use super::session::{Global, Session};
-use super::{mend, output};
+use super::output;
+use super::session::Global;
+use crate::app::mend;
 use crate::protocol::text::escape;
 use crate::store::hooks::{HookEvent, Hooks, Standing};
 use std::path::Path;
 
 /// `git aynig hooks`.
 pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     mend::all(&session);
     let hooks = Hooks::of(&session.repo)?;
     let program = std::env::current_exe()

@@ -2,7 +2,7 @@
 
 use super::args::Init;
 use super::fail::Failure;
-use super::session::{Global, Session};
+use super::session::Global;
 use super::{output, trust};
 use crate::supervisor::beneath::{BeneathError, Root};
 use std::path::Path;
@@ -31,7 +31,7 @@ A commit whose trailers say `dwp-state: <state>` is answered by the executable `
 
 /// `git aynig init`.
 pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let Some(dir) = &session.repo.work_dir else {
         return Err(Failure::fatal("a bare repository has no files: commands come with a push")
             .hint("git aynig trust --ref <branch>"));

@@ -4,6 +4,7 @@
 
 use super::session::Global;
 use super::{chain, hook};
+use crate::app::background::Cause;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -53,9 +54,13 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// What further chains of this kind are started with.
-    pub fn more(&self) -> Vec<&str> {
-        if self.pushed { vec!["--pushed"] } else { Vec::new() }
+    /// What it was started for.
+    pub fn cause(&self) -> Cause {
+        match (self.pushed, self.after_rebase) {
+            (true, _) => Cause::Push,
+            (false, true) => Cause::Rebase,
+            (false, false) => Cause::Here,
+        }
     }
 }
 

@@ -23,14 +23,14 @@ const NAMED: usize = 20;
 
 /// `git aynig install`.
 pub fn run(global: &Global, args: &Install) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let Some(work_dir) = session.repo.work_dir.clone() else {
         return Err(Failure::fatal("there is no working tree here to install into")
             .hint("git clone this repository, install there, and push what you commit"));
     };
     let here = std::env::current_dir()
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
-    super::mend::all(&session);
+    crate::app::mend::all(&session);
     let origin = origin(&here, args)?;
     let site = Site::take(&session.repo, &work_dir)?;
     let is_path = Path::new(&origin.url).is_absolute();

@@ -4,12 +4,13 @@
 //! to a terminal, where control characters are escaped. Implements section 13 (`logs`), K16, K36.
 
 use super::args::Logs;
+use super::exit;
 use super::fail::Failure;
 use super::hints::{self, Addressed};
-use super::mend;
 use super::output::{self, StreamEscaper};
 use super::session::{Global, Session};
-use super::settings::Flags;
+use crate::app::config::Flags;
+use crate::app::mend;
 use crate::protocol::event::{RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::with_causes;
@@ -42,28 +43,20 @@ struct Wanted {
 
 /// `git aynig logs`.
 pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     mend::all(&session);
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
     let runner = session.reader(&settings, &interrupt)?;
     let wanted = wanted(&session, &runner, args.what.as_deref(), args.follow)?;
     let Some(path) = find(&session, &runner, &wanted, args)? else {
-        return Ok(signal_code(&interrupt));
+        return Ok(exit::of_signal(interrupt.signal()));
     };
     if args.path {
         output::offer_raw(&[path.as_os_str().as_bytes(), b"\n"].concat());
         return Ok(0);
     }
     print(&runner, &wanted, &path, args.follow)
-}
-
-fn signal_code(interrupt: &Interrupt) -> i32 {
-    match interrupt.signal() {
-        Some(2) => 130,
-        Some(_) => 143,
-        None => 0,
-    }
 }
 
 fn wanted(
@@ -84,7 +77,7 @@ fn wanted(
     let branch = session.branch_or_current(None, "logs <branch>")?;
     match runner.store.tip(&branch)? {
         Some(head) => of_branch(session, runner, branch, head),
-        None => Err(session.no_branch(runner.settings, &branch)),
+        None => Err(session.no_branch(runner.settings, &branch).into()),
     }
 }
 
@@ -232,7 +225,7 @@ fn print(runner: &Runner<'_>, wanted: &Wanted, path: &Path, follow: bool) -> Res
         }
         runner.interrupt.wait(LOOK_EVERY);
         if runner.interrupt.signal().is_some() || output::reader_gone() {
-            return Ok(signal_code(runner.interrupt));
+            return Ok(exit::of_signal(runner.interrupt.signal()));
         }
     }
 }

@@ -1,7 +1,6 @@
-//! The command line: arguments, settings, rendering, exit codes; one file a verb.
+//! The command line: arguments, rendering, exit codes; one file a verb. What verbs do is `app`'s.
 //!
-//! Results go to standard output, everything else to standard error. Only this room reads the
-//! environment and prints. Implements section 13 of the contract.
+//! Results go to standard output, everything else to standard error. Only this room prints. Implements section 13 of the contract.
 
 pub mod args;
 mod chain;
@@ -10,6 +9,7 @@ mod choices;
 mod demo;
 mod doctor;
 mod events;
+mod exit;
 mod fail;
 mod gc;
 mod govern;
@@ -21,18 +21,17 @@ mod inner;
 mod install;
 mod logs;
 mod manual;
-mod mend;
 mod observe;
 mod output;
 mod ran;
 mod reader;
 mod render;
 mod session;
-mod settings;
 mod status;
 mod tick;
 mod trust;
 mod uninstall;
+mod warn;
 mod written;
 
 use args::{Cli, Verb};

@@ -3,9 +3,11 @@
 //! JSON objects carry `schema`; fields are added, never renamed or removed within a schema version.
 //! Everything that came from a repository is escaped before a person sees it. Implements K36.
 
+use super::exit;
 use super::hints::{self, Addressed};
 use super::output;
 use super::ran;
+use crate::app::Exit;
 use crate::protocol::decide::Idle;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::Missed;
@@ -327,7 +329,7 @@ pub fn json(report: &Report, named: bool) -> Value {
     };
     put("schema", json!(TICK_SCHEMA));
     put("branch", json!(String::from_utf8_lossy(report.branch.short())));
-    put("exit_code", json!(report.exit_code(named)));
+    put("exit_code", json!(exit::code(Exit::of_report(report, named))));
     for (key, value) in verdict_json(&report.verdict) {
         put(key, value);
     }

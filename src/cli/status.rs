@@ -8,8 +8,9 @@ use super::fail::Failure;
 use super::hints::{self, Addressed};
 use super::output::{self, Shown};
 use super::session::{Global, Session};
-use super::settings::Flags;
-use super::{mend, render};
+use super::{exit, render};
+use crate::app::config::Flags;
+use crate::app::{Exit, mend};
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
@@ -36,7 +37,7 @@ const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 
 /// `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
     mend::all(&session);
     let interrupt = Interrupt::never()?;
@@ -84,21 +85,24 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
 pub(super) fn absent(session: &Session, name: &RefName) {
     let name = escape(name.as_bytes());
     output::note(&format!("nothing runs here: '{name}', where commands come from, does not exist"));
-    output::note(&format!("hint: push it, or git -C {} aynig trust --ref <branch>", session.place()));
+    output::note(&format!(
+        "hint: push it, or git -C {} aynig trust --ref <branch>",
+        hints::place(session.place())
+    ));
 }
 
 /// Says what could not be looked at; the exit code.
 fn problems(session: &Session, surveyed: &Surveyed, missing: &[RefName], settings: &Settings) -> i32 {
     for branch in missing {
-        output::error(&session.no_branch(settings, branch).render());
+        output::error(&Failure::from(session.no_branch(settings, branch)).render());
     }
     for (branch, error) in &surveyed.failed {
         output::note(&format!("error: {}: {}", escape(branch.short()), with_causes(error)));
         let mended = hints::of(error, Some(branch));
         mended.iter().for_each(|hint| output::note(&format!("hint: {}", escape(hint.as_bytes()))));
     }
-    let code = surveyed.failed.iter().map(|(_, e)| e.exit_code()).fold(0, crate::runner::report::worst);
-    if missing.is_empty() { code } else { 128 }
+    let failed = surveyed.failed.iter().map(|(_, error)| Exit::from(error)).max().unwrap_or_default();
+    exit::code(if missing.is_empty() { failed } else { Exit::Failed })
 }
 
 fn people(global: &Global, session: &Session, settings: &Settings, all: &[BranchStatus], now: i64) {
@@ -128,7 +132,7 @@ fn people(global: &Global, session: &Session, settings: &Settings, all: &[Branch
     drop(lines);
     if shown && settings.commands_from == CommandsFrom::Nowhere && !global.quiet {
         output::note("not trusted: nothing runs here until you say which commands may");
-        output::note(&format!("hint: git -C {} aynig trust", session.place()));
+        output::note(&format!("hint: git -C {} aynig trust", hints::place(session.place())));
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::args::Trust;
 use super::fail::Failure;
-use super::output;
 use super::session::{Global, Session};
+use super::{hints, output};
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::settings::CommandsFrom;
 use crate::store::{RefName, command_tree, config};
@@ -17,7 +17,7 @@ const KEY: &str = "commandsFrom";
 
 /// `git aynig trust`.
 pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     if args.list {
         return list(&session);
     }
@@ -57,7 +57,7 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
 
 /// After a revocation: a wider setting (every repository, a glob, the system's) may trust this one still.
 fn still_trusted(global: &Global) -> Result<i32, Failure> {
-    match Session::open(global)?.config.commands_from()? {
+    match global.open()?.config.commands_from()? {
         CommandsFrom::Nowhere => Ok(0),
         CommandsFrom::Branch | CommandsFrom::Ref(_) => {
             Err(Failure::refused("still trusted: a setting for more than this repository says so")
@@ -96,7 +96,7 @@ pub fn write(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
     };
     let otherwise = || {
         let source = shell_word(value.as_bytes());
-        format!("git -C {} -c aynig.commandsFrom={source} aynig tick", session.place())
+        format!("git -C {} -c aynig.commandsFrom={source} aynig tick", hints::place(session.place()))
     };
     if let Some(place) = std::env::var_os("GIT_CONFIG_GLOBAL").map(PathBuf::from)
         && std::fs::metadata(&place).is_ok_and(|m| !m.is_file())

@@ -5,12 +5,12 @@
 
 use super::args::Uninstall;
 use super::fail::Failure;
-use super::output;
 use super::session::{Global, Session};
-use super::settings::Flags;
+use super::{exit, output};
+use crate::app::Exit;
+use crate::app::config::Flags;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::Silent;
-use crate::runner::report::worst;
 use crate::runner::uninstall::{Belongings, InUse};
 use crate::store::config;
 use crate::supervisor::interrupt::Interrupt;
@@ -28,7 +28,7 @@ struct Keys {
 
 /// `git aynig uninstall`.
 pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags::here())?;
     let interrupt = Interrupt::never()?;
     let reader = session.reader(&settings, &interrupt)?;
@@ -41,7 +41,7 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
     if args.dry_run || (found.is_empty() && keys.own.is_empty() && keys.global.is_empty()) {
         return Ok(0);
     }
-    super::mend::all(&session);
+    crate::app::mend::all(&session);
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !(args.force || (asks && is_yes("Remove this? [y/N] "))) {
         return Err(Failure::refused("nothing was removed").hint("git aynig uninstall --force"));
@@ -49,7 +49,7 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
     let trust = !keys.global.is_empty()
         && (args.trust
             || (asks && !args.force && is_yes("Remove the trust from your configuration too? [y/N] ")));
-    let mut code = 0;
+    let mut ended = Exit::Done;
     {
         let runner = session.runner(&settings, &interrupt, &Silent)?;
         let out = runner.remove_belongings(args.attempts)?.map_err(|why| in_use(&why))?;
@@ -58,18 +58,18 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
             output::note(&format!("work of a run that was cut short is kept in {kept}"));
         }
         for error in out.failed {
-            code = worst(code, error.exit_code());
+            ended = ended.max(Exit::from(&error));
             output::error(&Failure::from(error).render());
         }
     }
     // Last, so that what it says (hooks that are off) holds as long as there is something that it is said to.
-    for key in keys.own.iter().filter(|_| code == 0) {
+    for key in keys.own.iter().filter(|_| ended == Exit::Done) {
         session.repo.git.unset_own(&session.repo.common_dir, key)?;
     }
-    for key in keys.global.iter().filter(|_| trust && code == 0) {
+    for key in keys.global.iter().filter(|_| trust && ended == Exit::Done) {
         session.repo.git.set_global(key, None)?;
     }
-    if code == 0 && !global.quiet {
+    if ended == Exit::Done && !global.quiet {
         output::line("Uninstalled");
         if !keys.global.is_empty() && !trust {
             output::note("kept: what your own configuration says of this repository");
@@ -81,7 +81,7 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
             }
         }
     }
-    Ok(code)
+    Ok(exit::code(ended))
 }
 
 fn in_use(why: &InUse) -> Failure {

@@ -1,4 +1,4 @@
-//! What became of each branch: data for messages, JSON and exit codes.
+//! What became of each branch: data for messages, JSON and exit codes, which other rooms make of it.
 //!
 //! Losing a race, finding nothing to do and a stalled command are reports, not errors. Every ending has
 //! a name here.
@@ -317,51 +317,6 @@ impl Report {
     pub fn kept_lease(&self) -> bool {
         matches!(&self.verdict, Verdict::Ran(ran) if matches!(ran.outcome, Outcome::KeptLease { .. }))
     }
-
-    /// The process's exit code for this branch; `named` where the user asked for it by name.
-    pub fn exit_code(&self, named: bool) -> i32 {
-        let recovered = if self.recovered.is_empty() { 0 } else { 1 };
-        let own = match &self.verdict {
-            Verdict::Idle(_) | Verdict::WouldRun { .. } | Verdict::WouldRecover => 0,
-            Verdict::Unusable { .. } => 2,
-            // Gone since it was found, or gone on its remote: only who names it waits for it.
-            Verdict::Skipped(Skip::Missing) => {
-                if named {
-                    128
-                } else {
-                    0
-                }
-            }
-            Verdict::Skipped(Skip::Busy(..)) => {
-                if named {
-                    3
-                } else {
-                    0
-                }
-            }
-            Verdict::Skipped(Skip::Interrupted) => 130,
-            Verdict::Leased { .. } | Verdict::LostRace => {
-                if named {
-                    3
-                } else {
-                    0
-                }
-            }
-            Verdict::NoSlot => 75,
-            Verdict::Refused(_) => 2,
-            Verdict::Ran(ran) => match (&ran.outcome, ran.interrupted) {
-                (_, Some(2)) => 130,
-                (_, Some(_)) => 143,
-                (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => 0,
-                (Outcome::LeaseLeft { failed, .. }, None) => i32::from(*failed),
-                (Outcome::Stalled { .. }, None) => 1,
-                (Outcome::Fenced { .. }, None) => 3,
-            },
-            Verdict::Failed(error) => error.exit_code(),
-        };
-        let behind = self.notes.iter().any(|note| matches!(note, Note::CheckoutBlocked(..)));
-        worst(worst(own, recovered), i32::from(behind))
-    }
 }
 
 impl Report {
@@ -378,13 +333,6 @@ impl Report {
     }
 }
 
-/// The worse of two exit codes, by the order of the documentation.
-pub fn worst(a: i32, b: i32) -> i32 {
-    const ORDER: [i32; 8] = [0, 3, 1, 2, 75, 128, 143, 130];
-    let rank = |code: i32| ORDER.iter().position(|c| *c == code).unwrap_or(ORDER.len());
-    if rank(a) >= rank(b) { a } else { b }
-}
-
 /// True where a disk or a quota is full.
 pub fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
@@ -395,41 +343,5 @@ impl RunnerError {
     pub fn is_no(&self) -> bool {
         use crate::store::{RemoteFailure, StoreError};
         matches!(self, RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, .. }))
-    }
-
-    /// 75 where trying again later may help, 2 where the policy is in the way, 128 elsewhere.
-    pub fn exit_code(&self) -> i32 {
-        use crate::store::{RemoteFailure, StoreError};
-        let transient = |source: &std::io::Error| {
-            let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
-            // What the system calls EAGAIN: also that there are too many processes.
-            is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
-        };
-        match self {
-            RunnerError::Store(StoreError::LockHeld { .. })
-            | RunnerError::Unknown { .. }
-            | RunnerError::Closed { .. } => 75,
-            RunnerError::Store(StoreError::Io { source, .. })
-            | RunnerError::Unready { source, .. }
-            | RunnerError::Io { source, .. } => {
-                if transient(source) {
-                    75
-                } else {
-                    128
-                }
-            }
-            RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => 2,
-            RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
-                RemoteFailure::Declined => 2,
-                RemoteFailure::InTheWay | RemoteFailure::Unknown => 128,
-                RemoteFailure::Denied
-                | RemoteFailure::Unreachable
-                | RemoteFailure::TooLate
-                | RemoteFailure::Busy
-                | RemoteFailure::Other => 75,
-            },
-            RunnerError::Supervisor(inner) if inner.system_error().is_some_and(transient) => 75,
-            RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => 128,
-        }
     }
 }

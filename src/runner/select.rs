@@ -5,7 +5,7 @@
 //! locks are gone after the next tick, and the last sentence).
 
 use super::lookups::Lookups;
-use super::report::{Report, Verdict, worst};
+use super::report::{Report, Verdict};
 use super::settings::CurrentBranch;
 use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
@@ -29,15 +29,6 @@ pub struct Selection {
     pub current_branch: CurrentBranch,
 }
 
-/// What one pass over the branches came to. Reports are told and let go: a chain may go on for days.
-#[derive(Debug, Default)]
-pub struct Pass {
-    /// The worst exit code of all reports.
-    pub code: i32,
-    /// True where a branch has a new head that may be actionable.
-    pub advanced: bool,
-}
-
 impl Selection {
     fn takes(&self, branch: &RefName) -> bool {
         let is_current = self.current.as_ref() == Some(branch);
@@ -51,14 +42,6 @@ impl Selection {
     /// True where a branch was asked for by name.
     pub fn names(&self, branch: &RefName) -> bool {
         self.named.contains(branch)
-    }
-}
-
-impl Pass {
-    /// Takes one report into account; `named` where its branch was asked for by name.
-    pub fn count(&mut self, report: &Report, named: bool) {
-        self.code = worst(self.code, report.exit_code(named));
-        self.advanced |= advanced(report);
     }
 }
 
@@ -262,7 +245,7 @@ where
 }
 
 /// True where the branch has a new head that may be actionable.
-fn advanced(report: &Report) -> bool {
+pub fn advanced(report: &Report) -> bool {
     match &report.verdict {
         Verdict::Ran(ran) => match &ran.outcome {
             super::report::Outcome::Advanced { .. }

@@ -1,7 +1,13 @@
-//! How a process leaves whoever started it: no terminal, no signal meant for others, no descriptor of theirs.
+//! Processes in the background: [`start`] starts one, [`leave_caller`] is how it leaves the one that started it, with
+//! no terminal, no signal meant for others, no descriptor of theirs.
 //!
 //! Git's hooks, make and terminals leave pipes open in their children, and somebody waits for the end of each.
 //! [`leave_caller`] is called before this process opens anything of its own. Implements K18, K40.
+
+use super::orphans;
+use std::fs::File;
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
 
 /// Leaves the caller's session, and closes every descriptor but the three standard ones.
 pub fn leave_caller() {
@@ -13,5 +19,18 @@ pub fn leave_caller() {
     for fd in numbers.into_iter().filter(|fd| *fd > 2) {
         // The listing's own descriptor is among them, closed already.
         let _ = nix::unistd::close(fd);
+    }
+}
+
+/// Starts a process that outlives this one: it reads `input`, and writes both streams to `log`. It is to call
+/// [`leave_caller`], as a guardian leaves our session, and is no orphan of a run's.
+pub fn start(mut command: Command, input: &[u8], log: File) -> io::Result<()> {
+    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    command.stdin(stdin).stdout(log.try_clone()?).stderr(log);
+    let mut child = orphans::started(|| command.spawn())?;
+    match child.stdin.take() {
+        // It reads before it does anything else: this waits no longer than it takes to start.
+        Some(mut pipe) => pipe.write_all(input),
+        None => Ok(()),
     }
 }

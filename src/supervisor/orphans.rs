@@ -36,7 +36,7 @@ pub(super) fn adopt() {
 pub(super) fn adopt() {}
 
 /// Starts a child that will have a session of its own, and remembers it.
-pub fn started(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+pub(super) fn started(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
     let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     let child = start()?;
     ours.get_or_insert_with(HashSet::new).insert(child.id());

@@ -5,14 +5,14 @@
 //! configuration counts is a matter of trust, as with commands: that of the ref that commands are taken
 //! from, for its hooks and workers are executed. Implements G6, G8, K33.
 
-use super::super::chain;
 use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::{Global, Session};
-use super::super::settings::Flags;
 use super::args::Where;
 use super::merges;
 use super::next::Next;
+use crate::app::background;
+use crate::app::config::Flags;
 use crate::governed::{
     Config, Context, GovernedError, Root, State, context_here, context_of, load_context, own_paths,
 };
@@ -76,7 +76,7 @@ pub type Act = Result<Done, Failure>;
 pub fn folder(root: &Path) -> Result<Context, Failure> {
     // Only where there is none: a repository that can't be opened is not trusted.
     if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {
-        let session = Session::open_at(root, None, true)?;
+        let session = Session::open_at(root, None, std::sync::Arc::new(crate::app::Unheard))?;
         if session.inside().is_none() {
             session.require_trust(&session.settings(&Flags::default())?)?;
         }
@@ -151,14 +151,14 @@ fn acted(
         show(global, place.json, &done, &next, None);
         return done.failure.map_or(Ok(0), Err);
     }
-    let mut session = Session::open(global)?;
+    let mut session = global.open()?;
     // Whoever ends us ends hooks and workers.
     let interrupt = Interrupt::never()?;
     session.repo.ended_by(interrupt.force_stop());
     let flags = Flags { remote: place.remote.clone(), ..Flags::default() };
     let settings = session.settings(&flags)?;
     session.require_trust(&settings)?;
-    super::super::mend::all(&session);
+    crate::app::mend::all(&session);
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let branch = session.branch_or_current(place.branch.as_deref(), "govern <verb> -b <branch>")?;
     let mut kept: Option<(Done, Next)> = None;
@@ -174,7 +174,7 @@ fn acted(
         declared
     })??;
     if !place.no_tick {
-        chain::as_the_hook_would(&session, &settings, &branch)?;
+        background::as_the_hook_would(&session, &settings, &branch)?;
     }
     let Some((done, next)) = kept else { return Ok(0) };
     if may_create {

@@ -6,13 +6,13 @@
 
 use super::super::fail::Failure;
 use super::super::output;
-use super::super::session::{Global, Session};
-use super::super::settings::Flags;
+use super::super::session::Global;
 use super::args::{Start, Where};
 use super::merges;
 use super::next::{Next, TURN};
 use super::place::{self, Done};
 use super::turn::begun;
+use crate::app::config::Flags;
 use crate::governed::{Config, GovernedError, Root, RunStatus, disk, init_next_run, init_run, load_state};
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
@@ -75,7 +75,7 @@ fn begin(root: &Root, config: &Config, role: Option<&str>, adopts: bool) -> Resu
 
 /// True for a branch whose head says no state: what run it holds is nobody's whose command could answer.
 fn is_another_tools(global: &Global, place: &Where) -> Result<bool, Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags { remote: place.remote.clone(), ..Flags::default() })?;
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
@@ -85,7 +85,7 @@ fn is_another_tools(global: &Global, place: &Where) -> Result<bool, Failure> {
 
 /// Makes sure that a command answers each role.
 fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags { remote: place.remote.clone(), ..Flags::default() })?;
     session.require_trust(&settings)?;
     let CommandsFrom::Ref(from) = &settings.commands_from else { return Ok(()) };

@@ -3,10 +3,10 @@
 use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::{Global, Session};
-use super::super::settings::Flags;
 use super::args::{Look, Where};
 use super::next::Next;
 use super::place::{PROJECT, failure};
+use crate::app::config::Flags;
 use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, context_of, get_active_turns, load_context, load_state,
 };
@@ -35,7 +35,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
         }
         return Ok(0);
     }
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let settings = session.settings(&Flags { remote: args.place.remote.clone(), ..Flags::default() })?;
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;

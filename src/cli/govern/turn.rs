@@ -8,14 +8,14 @@
 
 use super::super::fail::Failure;
 use super::super::output;
-use super::super::session::{Global, Session};
-use super::super::settings::Flags;
+use super::super::session::Global;
 use super::args::Turn as Args;
 use super::dispatch;
 use super::next::{Next, TURN, is_dispatchable};
 use super::people::accepted_as;
 use super::place::{self, Act, Done, failure, settled};
 use super::worker::{self, Guarded, Worked, Worker};
+use crate::app::config::Flags;
 use crate::governed::{
     AcceptOptions, BundleOptions, Config, GovernedError, HookPhase, Rejection, Root, RunStatus, State, Turn,
     accept_turn, assign_turn, get_active_turns, init_run, is_staged, load_state, make_staging, out_of_time,
@@ -73,7 +73,7 @@ fn scene(global: &Global, args: &Args) -> Result<Scene, Failure> {
         let (root, config) = (context.root, context.config);
         return Ok(Scene { root, config, run_id: None, grace: worker::KILL_GRACE });
     }
-    let session = Session::open(global)?;
+    let session = global.open()?;
     let inside = session.inside().ok_or_else(|| {
         Failure::usage("this is no run: a command of the pack calls 'govern turn'").hint(
             "git aynig govern start; or, in a plain folder: git aynig govern turn --root . --role <role>",

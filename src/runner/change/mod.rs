@@ -131,27 +131,6 @@ impl From<StoreError> for ChangeError {
     }
 }
 
-impl ChangeError {
-    /// The exit code of the verb.
-    pub fn exit_code(&self) -> i32 {
-        match self {
-            ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => 3,
-            ChangeError::Blocked(..) | ChangeError::Apart(..) => 1,
-            ChangeError::NotVouched(..) => 2,
-            ChangeError::Runner(error) => error.exit_code(),
-            ChangeError::ByHand(_) => 129,
-            ChangeError::NoBranch(_)
-            | ChangeError::Unborn(_)
-            | ChangeError::NotLeased(_)
-            | ChangeError::NotStalled(_)
-            | ChangeError::NoTrigger(..)
-            | ChangeError::Message(_)
-            | ChangeError::Dialect(..)
-            | ChangeError::Slot(_) => 128,
-        }
-    }
-}
-
 /// How often a swap inside a run is tried again over renewals.
 const RENEWALS: usize = 20;
 

@@ -1,12 +1,11 @@
-//! What an earlier process of ours did not come to the end of, before a verb does its own.
+//! Finishes what an earlier process did not, before a verb does its own work.
 //!
-//! Locks of the dead go, working trees that were noted hold what their branch does. It costs the listing of three
-//! empty folders where nothing is left. What can't be mended is said, and keeps no verb from its work.
+//! Locks of processes that died are removed, working trees that were noted follow their branches. It costs the
+//! listing of three empty folders where nothing is left. What can't be mended is a warning.
 //! Implements K28, K43.
 
+use super::Warning;
 use super::session::Session;
-use super::{hints, output};
-use crate::protocol::text::escape;
 use crate::runner::settings::CommandsFrom;
 use crate::store::{checkout, children, locks};
 
@@ -32,10 +31,7 @@ pub fn finish_checkouts(session: &Session) {
     let tip = |name: &_| session.repo.open_store(false)?.tip(name);
     for done in checkout::finish_all(&session.repo, &tip) {
         if let Some((dir, by)) = done.obstacle() {
-            let words = escape(by.to_string().as_bytes());
-            let dir = escape(dir.as_os_str().as_encoded_bytes());
-            output::note(&format!("warning: '{dir}' cannot follow its branch: {words}"));
-            output::note(&format!("hint: {}, then git aynig status", hints::of_obstacle(by)));
+            session.warn(Warning::CannotFollow(dir.to_owned(), by.clone()));
         }
     }
 }

@@ -1,13 +1,11 @@
-//! Arguments as meant: the flag over `git config aynig.<key>`, protected keys only from protected scopes.
+//! Settings: the flag over `git config aynig.<key>`, protected keys only from protected scopes.
 //!
-//! A value that can't be read is an error that names the key and the command that mends it; nothing falls
-//! back silently. Implements K33, K35 and the configuration of section 13.
+//! A value that can't be read is an error that names the key; nothing falls back silently. Implements K33, K35 and the configuration of section 13.
 
-use super::fail::Failure;
+use super::{AppError, Misuse};
 use crate::protocol::environment::is_dropped;
 use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
 use crate::protocol::name::RoleName;
-use crate::protocol::text::escape;
 use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
@@ -97,7 +95,7 @@ impl Config {
         self.entries.iter().filter(|(key, _)| counts(key)).collect()
     }
 
-    fn bool(&self, key: &str, default: bool) -> Result<bool, Failure> {
+    fn bool(&self, key: &'static str, default: bool) -> Result<bool, AppError> {
         match self.get(key).map(str::to_ascii_lowercase).as_deref() {
             None => Ok(default),
             Some("true" | "yes" | "on" | "1") => Ok(true),
@@ -106,22 +104,21 @@ impl Config {
         }
     }
 
-    fn duration(&self, key: &str, flag: Option<&str>) -> Result<Option<Duration>, Failure> {
+    fn duration(&self, key: &'static str, flag: Option<&str>) -> Result<Option<Duration>, AppError> {
         if let Some(text) = flag {
-            let wrong = || Failure::usage(format!("'{text}' is no duration; say 90, 90s, 5m or '1h 30m'"));
-            return duration(text).ok_or_else(wrong).map(Some);
+            return duration(text).ok_or_else(|| Misuse::Duration(text.to_owned()).into()).map(Some);
         }
         let wrong = |text| bad_value(key, text, "a duration such as 90, 90s or 5m");
         self.get(key).map(|text| duration(text).ok_or_else(|| wrong(text))).transpose()
     }
 
-    fn number(&self, key: &str, default: u64) -> Result<u64, Failure> {
+    fn number(&self, key: &'static str, default: u64) -> Result<u64, AppError> {
         let wrong = |text| bad_value(key, text, "a number, with k, m or g for a size");
         self.get(key).map_or(Ok(default), |text| size(text).ok_or_else(|| wrong(text)))
     }
 
     /// How long logs or attempts are kept.
-    pub fn expiry(&self, key: &str, days: u64) -> Result<Duration, Failure> {
+    pub fn expiry(&self, key: &'static str, days: u64) -> Result<Duration, AppError> {
         match self.get(key) {
             // As Git's own expiries are switched off.
             Some("never") => Ok(Duration::MAX),
@@ -130,12 +127,12 @@ impl Config {
     }
 
     /// True where what is reported must survive power loss.
-    pub fn durable(&self) -> Result<bool, Failure> {
+    pub fn durable(&self) -> Result<bool, AppError> {
         self.bool("fsync", true)
     }
 
     /// What hooks do (K38).
-    pub fn hooks(&self) -> Result<HookMode, Failure> {
+    pub fn hooks(&self) -> Result<HookMode, AppError> {
         match self.get("hooks").map(str::to_ascii_lowercase).as_deref() {
             None | Some("detach" | "true" | "yes" | "on" | "1") => Ok(HookMode::Detach),
             Some("wait") => Ok(HookMode::Wait),
@@ -145,7 +142,7 @@ impl Config {
     }
 
     /// Which commit commands come from.
-    pub fn commands_from(&self) -> Result<CommandsFrom, Failure> {
+    pub fn commands_from(&self) -> Result<CommandsFrom, AppError> {
         Ok(match self.get("commandsFrom") {
             None | Some("none" | "") => CommandsFrom::Nowhere,
             Some("branch") => CommandsFrom::Branch,
@@ -161,12 +158,12 @@ impl Config {
     }
 
     /// Everything that a runner is told.
-    pub fn settings(&self, repo: &Repository, flags: &Flags) -> Result<Settings, Failure> {
+    pub fn settings(&self, repo: &Repository, flags: &Flags) -> Result<Settings, AppError> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = flags.jobs.map_or_else(|| self.number("jobs", cpus as u64), |jobs| Ok(jobs as u64))?;
         if jobs == 0 {
             return Err(match flags.jobs {
-                Some(_) => Failure::usage("'--jobs' must be at least 1"),
+                Some(_) => Misuse::NoJobs.into(),
                 None => bad_value("jobs", "0", "a number from 1 on"),
             });
         }
@@ -221,26 +218,24 @@ impl Config {
         name.filter(|name| !matches!(*name, "" | ".")).map(str::to_owned)
     }
 
-    fn lease(&self, flag: Option<&str>) -> Result<u64, Failure> {
+    fn lease(&self, flag: Option<&str>) -> Result<u64, AppError> {
         let lease = self.duration("leaseDuration", flag)?.unwrap_or(Duration::from_secs(300));
         let whole = lease.subsec_nanos() == 0 && (LEASE_MIN..=LEASE_MAX).contains(&lease.as_secs());
-        let asked = "whole seconds, from 1s to 30 days";
         match (whole, flag) {
             (true, _) => Ok(lease.as_secs()),
-            (false, Some(_)) => Err(Failure::usage(format!("a lease is {asked}"))),
+            (false, Some(_)) => Err(Misuse::Lease.into()),
             (false, None) => {
-                Err(bad_value("leaseDuration", self.get("leaseDuration").unwrap_or_default(), asked))
+                let value = self.get("leaseDuration").unwrap_or_default();
+                Err(bad_value("leaseDuration", value, "whole seconds, from 1s to 30 days"))
             }
         }
     }
 
-    fn role(&self, flag: Option<&str>) -> Result<Option<RoleName>, Failure> {
+    fn role(&self, flag: Option<&str>) -> Result<Option<RoleName>, AppError> {
         let role = flag.map(str::to_owned).or_else(|| env_text("ROLE"));
         let role = role.or_else(|| self.get("role").map(str::to_owned)).filter(|r| !r.is_empty());
-        let wrong = |role: &str, why| {
-            Failure::usage(format!("role '{}' is not usable: {why}", escape(role.as_bytes())))
-        };
-        role.map(|role| RoleName::new(&role).map_err(|why| wrong(&role, why))).transpose()
+        let wrong = |role: String, why: String| Misuse::Role { role, why };
+        Ok(role.map(|role| RoleName::new(&role).map_err(|why| wrong(role, why.to_string()))).transpose()?)
     }
 
     /// Where slots live (K14).
@@ -260,7 +255,7 @@ impl Config {
         }
     }
 
-    /// Who writes: the user, or the runner where nobody is configured.
+    /// Who writes: the user, or the runner where no user is configured.
     pub fn identity(&self) -> (String, String) {
         self.identity.clone().unwrap_or_else(|| {
             let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok());
@@ -291,10 +286,8 @@ fn env_text(name: &str) -> Option<String> {
     std::env::var_os(name).and_then(|v| v.into_string().ok()).filter(|v| !v.is_empty())
 }
 
-fn bad_value(key: &str, value: &str, want: &str) -> Failure {
-    let value = escape(value.as_bytes());
-    Failure::fatal(format!("bad value '{value}' for 'aynig.{key}': want {want}"))
-        .hint(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
+fn bad_value(key: &'static str, value: &str, want: &'static str) -> AppError {
+    AppError::BadValue { key, value: value.to_owned(), want }
 }
 
 /// A duration as people write it; a bare number is seconds.
@@ -320,7 +313,7 @@ fn size(text: &str) -> Option<u64> {
 }
 
 /// The argv prefix: several values are taken as they are, one is split as a shell would split words.
-fn words(values: &[String]) -> Result<Vec<String>, Failure> {
+fn words(values: &[String]) -> Result<Vec<String>, AppError> {
     match values {
         [] => Ok(Vec::new()),
         [one] => shlex::split(one).ok_or_else(|| bad_value("exec", one, "words with closed quotes")),

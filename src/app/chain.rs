@@ -1,0 +1,231 @@
+//! Chains: a branch goes on until its head is not actionable.
+//!
+//! [`run`] is a chain in the background, [`stream`] one that its caller watches. What finds no slot is noted, and
+//! the process that frees one takes it on; one process of a repository stays to watch while something waits. A
+//! chain ends with one look at the other branches, only to recover what was abandoned. Implements K40, and K14
+//! (pending).
+
+use super::background::{Cause, Promised, start, wake};
+use super::config::{Flags, HookMode};
+use super::dispatch::Tally;
+use super::session::Session;
+use super::{AppError, Audience, Exit, Warning, mend};
+use crate::runner::pending::Taken;
+use crate::runner::queue::{Waiting, note_waiting, watch};
+use crate::runner::report::{Refusal, Report, Skip, Verdict};
+use crate::runner::select::{Round, evaluate};
+use crate::runner::settings::Settings;
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longest wait for a rebase to end its own affairs.
+const REBASE_ENDS: Duration = Duration::from_secs(60);
+
+/// Runs chains of these branches, then of those that wait. The repository is opened again after each wait: what may
+/// run is what is said then.
+pub fn run(
+    mut session: Session,
+    branches: &[OsString],
+    promised: Promised,
+    cause: Cause,
+    interrupt: &Interrupt,
+    audience: &dyn Audience,
+) -> Result<Exit, AppError> {
+    let (mut names, mut run_ids) = promised;
+    let began_off = session.config.hooks()? == HookMode::Off;
+    let mut exit = Exit::Done;
+    for arg in branches {
+        names.push(session.branch(arg)?);
+    }
+    // What waits is not told of the rebase that this began after.
+    let later = if cause == Cause::Push { Cause::Push } else { Cause::Here };
+    loop {
+        (session.short_environment, session.is_chain) = (cause == Cause::Push, true);
+        session.repo.ended_by(interrupt.force_stop());
+        if cause == Cause::Rebase && !names.is_empty() {
+            wait_for_rebase(&session.repo.git_dir);
+        }
+        let mut settings = session.settings(&flags(&session, false))?;
+        session.require_trust(&settings)?;
+        settings.wait_for_slot = false;
+        let chain = Chaining::new(&session, &settings, interrupt, later, audience);
+        let again = chain.go_on(names, &run_ids)?;
+        exit = exit.max(chain.exit());
+        if !again {
+            return Ok(exit);
+        }
+        (names, run_ids) = Default::default();
+        session = session.reopened()?;
+        if session.config.hooks()? == HookMode::Off && !began_off {
+            session.warn(Warning::HooksOff);
+            return Ok(exit);
+        }
+    }
+}
+
+/// A chain runs one command at a time, unless it is configured.
+fn flags(session: &Session, tee: bool) -> Flags {
+    let jobs = session.config.get("jobs").is_none().then_some(1);
+    Flags { jobs, tee, ..Flags::here() }
+}
+
+fn wait_for_rebase(git_dir: &Path) {
+    let until = Instant::now() + REBASE_ENDS;
+    while is_rebasing(git_dir) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// True during a rebase in the working tree of this Git directory.
+pub fn is_rebasing(git_dir: &Path) -> bool {
+    git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists()
+}
+
+/// Runs chains of these branches in the sight of the user who pushed them: what commands print is shown, and slots
+/// are waited for. Branches that wait for one go on in the background.
+pub fn stream(
+    session: &mut Session,
+    branches: Vec<RefName>,
+    run_ids: &[String],
+    audience: &dyn Audience,
+) -> Result<Exit, AppError> {
+    let interrupt = Interrupt::by_signals()?;
+    session.repo.ended_by(interrupt.force_stop());
+    let session = &*session;
+    let mut settings = session.settings(&flags(session, true))?;
+    session.require_trust(&settings)?;
+    settings.wait_for_slot = true;
+    let chain = Chaining::new(session, &settings, &interrupt, Cause::Here, audience);
+    if chain.go_on(branches, run_ids)? {
+        start(session, &[], chain.cause)?;
+    }
+    Ok(chain.exit())
+}
+
+/// One chain, under what was said when it began.
+struct Chaining<'a> {
+    session: &'a Session,
+    settings: &'a Settings,
+    interrupt: &'a Interrupt,
+    /// What further chains of its kind are started for.
+    cause: Cause,
+    audience: &'a dyn Audience,
+    tally: Tally,
+    /// What may run is no more what it was: what is left waits for a chain that goes by what is said now.
+    changed: AtomicBool,
+}
+
+impl<'a> Chaining<'a> {
+    fn new(
+        session: &'a Session,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+        cause: Cause,
+        audience: &'a dyn Audience,
+    ) -> Self {
+        let (tally, changed) = Default::default();
+        Self { session, settings, interrupt, cause, audience, tally, changed }
+    }
+
+    /// The worst end of all reports.
+    fn exit(&self) -> Exit {
+        self.tally.pass().exit
+    }
+
+    /// Chains of these branches, then of those that wait. True where it waited for these: they are to be judged
+    /// by what is said now.
+    fn go_on(&self, branches: Vec<RefName>, run_ids: &[String]) -> Result<bool, AppError> {
+        if let Ok(mut promised) = self.settings.run_ids.lock() {
+            let known = branches.iter().cloned().zip(run_ids.iter().cloned());
+            promised.extend(known.filter(|(_, id)| !id.is_empty()));
+        }
+        let runner = self.session.runner(self.settings, self.interrupt, self.audience)?;
+        // Where hooks are all there is, no other verb mends.
+        mend::all(self.session);
+        let mut stuck = !self.evaluate(branches, Vec::new())?;
+        while self.interrupt.signal().is_none() && !self.has_changed() {
+            if self.settings.wait_for_slot {
+                self.leave_watcher(runner.is_to_be_watched(true)?)?;
+                break;
+            }
+            match runner.next_waiting(stuck)? {
+                Waiting::Run(taken, more) => {
+                    self.leave_watcher(more)?;
+                    let branches = taken.iter().map(|one| one.branch.clone()).collect();
+                    stuck = !self.evaluate(branches, taken)?;
+                }
+                Waiting::Later => return Ok(true),
+                Waiting::Nobody => break,
+            }
+        }
+        if self.has_changed() {
+            return Ok(true);
+        }
+        if self.interrupt.signal().is_none() {
+            runner.recover_all()?.iter().for_each(|report| self.audience.recovered(report));
+        }
+        Ok(false)
+    }
+
+    fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// One pass over branches, some of which are in hand; false where none found a slot.
+    fn evaluate(&self, branches: Vec<RefName>, taken: Vec<Taken>) -> Result<bool, AppError> {
+        let make = || self.session.runner(self.settings, self.interrupt, self.audience);
+        let in_hand: Mutex<Vec<Taken>> = Mutex::new(taken);
+        let (many, any) = (branches.len() > 1, AtomicBool::new(branches.is_empty()));
+        let told = |report: &Report| {
+            let mut in_hand = in_hand.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = in_hand.iter().position(|one| one.branch == report.branch);
+            let taken = at.map(|at| in_hand.swap_remove(at));
+            // A signal leaves them to the next chain.
+            if matches!(report.verdict, Verdict::NoSlot | Verdict::Skipped(Skip::Interrupted)) {
+                // While others run this process does not look.
+                self.warn(self.note(&report.branch).and_then(|()| self.leave_watcher(many)));
+            } else if matches!(report.verdict, Verdict::Refused(Refusal::Changed)) {
+                self.changed.store(true, Ordering::Relaxed);
+                self.warn(self.note(&report.branch));
+            } else {
+                any.store(true, Ordering::Relaxed);
+                taken.into_iter().for_each(Taken::done);
+                self.audience.reported(report);
+                wake(self.session, report);
+            }
+            self.tally.count(report, false);
+        };
+        if let Err(error) =
+            evaluate(&Round::of(branches.clone()), self.settings.jobs, false, true, make, told)
+        {
+            for branch in &branches {
+                self.note(branch)?;
+            }
+            return Err(error.into());
+        }
+        Ok(any.into_inner())
+    }
+
+    fn warn(&self, done: Result<(), AppError>) {
+        if let Err(error) = done {
+            self.session.warn(Warning::Failed(error));
+        }
+    }
+
+    fn note(&self, branch: &RefName) -> Result<(), AppError> {
+        Ok(note_waiting(&self.session.repo, self.settings, branch)?)
+    }
+
+    /// Has a process look after what waits, where none does yet.
+    fn leave_watcher(&self, needed: bool) -> Result<(), AppError> {
+        if needed && self.interrupt.signal().is_none() && watch(&self.session.repo)?.is_some() {
+            start(self.session, &[], self.cause)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Dispatch: `tick` evaluates branches once, `run` until nothing is actionable.
+//!
+//! [`Ticking`] is what was asked; the caller settles trust first, for that may take a question. Each branch's
+//! report goes to the audience as it comes, and what other branches wait for is started after it.
+
+use super::background::{self, Cause, wake};
+use super::config::Flags;
+use super::session::Session;
+use super::{AppError, Audience, Exit, Warning, mend};
+use crate::runner::report::Report;
+use crate::runner::select::{Selection, advanced, evaluate};
+use crate::runner::settings::{CurrentBranch, Settings};
+use crate::store::hooks::Hooks;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What is to be ticked, and how.
+#[derive(Debug, Clone)]
+pub struct Ticking {
+    /// Branches by name; empty: all.
+    pub branches: Vec<OsString>,
+    /// What stands over the configuration.
+    pub flags: Flags,
+    /// What to do about the branch that is checked out.
+    pub current_branch: CurrentBranch,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+/// What one pass over the branches came to. Reports are told and let go: a chain may go on for days.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Pass {
+    /// The worst end of all reports.
+    pub exit: Exit,
+    /// True where a branch has a new head that may be actionable.
+    pub advanced: bool,
+}
+
+/// Counts reports that several threads make.
+#[derive(Default)]
+pub(super) struct Tally(Mutex<Pass>);
+
+impl Tally {
+    /// Takes one report into account; `named` where its branch was asked for by name.
+    pub(super) fn count(&self, report: &Report, named: bool) {
+        let mut pass = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pass.exit = pass.exit.max(Exit::of_report(report, named));
+        pass.advanced |= advanced(report);
+    }
+
+    pub(super) fn pass(&self) -> Pass {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ticking {
+    fn selection(&self, session: &Session) -> Result<Selection, AppError> {
+        let named = self.branches.iter().map(|b| session.branch(b)).collect::<Result<_, _>>()?;
+        Ok(Selection { named, current: session.current_branch()?, current_branch: self.current_branch })
+    }
+}
+
+/// Evaluates branches once; with `chain`, each until its head is not actionable. `audience` is made for the
+/// settings and branches that are looked at.
+pub fn tick<A: Audience>(
+    mut session: Session,
+    settings: &Settings,
+    ticking: &Ticking,
+    chain: bool,
+    interrupt: &Interrupt,
+    audience: impl Fn(&Settings, &Selection) -> A,
+) -> Result<Exit, AppError> {
+    session.repo.ended_by(interrupt.force_stop());
+    let selection = ticking.selection(&session)?;
+    let audience = audience(settings, &selection);
+    let look = Look { session: &session, settings, selection, interrupt, audience, dry: ticking.dry_run };
+    match look.pass(chain) {
+        Ok(pass) => Ok(look.end(pass.exit)),
+        Err(error) => look.stopped(error),
+    }
+}
+
+/// Evaluates branches until nothing is actionable; with `every`, again after each such wait until a signal comes.
+pub fn run<A: Audience>(
+    mut session: Session,
+    mut settings: Settings,
+    ticking: &Ticking,
+    every: Option<Duration>,
+    interrupt: &Interrupt,
+    audience: impl Fn(&Settings, &Selection) -> A,
+) -> Result<Exit, AppError> {
+    loop {
+        session.repo.ended_by(interrupt.force_stop());
+        let selection = ticking.selection(&session)?;
+        let audience = audience(&settings, &selection);
+        let look = Look {
+            session: &session,
+            settings: &settings,
+            selection,
+            interrupt,
+            audience,
+            dry: ticking.dry_run,
+        };
+        let exit = look.passes(every.is_some())?;
+        let Some(every) = every.filter(|_| interrupt.signal().is_none()) else {
+            return Ok(look.end(exit));
+        };
+        wait(interrupt, every);
+        if interrupt.signal().is_some() {
+            return Ok(look.end(exit));
+        }
+        // Anew after each wait: what may run is what is said now.
+        session = session.reopened()?;
+        settings = session.settings(&ticking.flags)?;
+        session.require_trust(&settings)?;
+    }
+}
+
+fn wait(interrupt: &Interrupt, mut left: Duration) {
+    while !left.is_zero() && interrupt.signal().is_none() {
+        let part = left.min(Duration::from_secs(30));
+        interrupt.wait(part);
+        left -= part;
+    }
+}
+
+/// Starts a tick in the background, by the arguments that this process was called with. What is wrong with what was
+/// asked is said here.
+pub fn detach(session: &Session, ticking: &Ticking, args: &[OsString]) -> Result<(), AppError> {
+    let settings = session.settings(&ticking.flags)?;
+    session.require_trust(&settings)?;
+    ticking.selection(session)?;
+    background::detach(session, args, b"")
+}
+
+/// One look at the branches, under what was said when it began.
+struct Look<'a, A> {
+    session: &'a Session,
+    settings: &'a Settings,
+    selection: Selection,
+    interrupt: &'a Interrupt,
+    audience: A,
+    dry: bool,
+}
+
+impl<A: Audience> Look<'_, A> {
+    /// The end that a signal brings, or this one.
+    fn end(&self, exit: Exit) -> Exit {
+        self.interrupt.signal().map_or(exit, Exit::of_signal)
+    }
+
+    /// A question to a remote that a signal ended is no failure.
+    fn stopped(&self, error: AppError) -> Result<Exit, AppError> {
+        match self.interrupt.signal() {
+            Some(signal) if Exit::from(&error) == Exit::Later => Ok(Exit::of_signal(signal)),
+            Some(_) | None => Err(error),
+        }
+    }
+
+    /// Passes until nothing is actionable. A runner that polls outlives what may pass.
+    fn passes(&self, polls: bool) -> Result<Exit, AppError> {
+        let mut exit = Exit::Done;
+        loop {
+            let pass = match self.pass(true) {
+                Ok(pass) => pass,
+                Err(error) if self.interrupt.signal().is_some() => return self.stopped(error),
+                Err(error) if polls && Exit::from(&error) == Exit::Later => {
+                    self.session.warn(Warning::Failed(error));
+                    return Ok(Exit::Later);
+                }
+                Err(error) => return Err(error),
+            };
+            // What stalled on the way counts even where a handler went on from it.
+            exit = if polls { pass.exit } else { exit.max(pass.exit) };
+            if self.dry || !pass.advanced || self.interrupt.signal().is_some() {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// One pass over the selected branches.
+    fn pass(&self, chain: bool) -> Result<Pass, AppError> {
+        let make = || self.session.runner(self.settings, self.interrupt, &self.audience);
+        let runner = make()?;
+        if !self.dry {
+            mend::all(self.session);
+        }
+        let (branches, failed) = runner.select(&self.selection).map_err(|error| AppError::Unseen {
+            named: self.selection.named.clone(),
+            cause: Box::new(error.into()),
+        })?;
+        if self.selection.current_branch == CurrentBranch::Only && self.selection.current.is_none() {
+            self.session.warn(Warning::NoCurrentBranch);
+        }
+        let (tally, kept) = (Tally::default(), AtomicBool::new(false));
+        let told = |report: &Report| {
+            self.audience.reported(report);
+            wake(self.session, report);
+            kept.fetch_or(report.kept_lease(), Ordering::Relaxed);
+            tally.count(report, self.selection.names(&report.branch));
+        };
+        failed.iter().for_each(told);
+        let jobs = if branches.len() <= 1 { 1 } else { self.settings.jobs };
+        let round = runner.round(branches, self.dry);
+        if jobs == 1 {
+            runner.work_off(&round, self.dry, chain, &told);
+        } else {
+            drop(runner);
+            evaluate(&round, jobs, self.dry, chain, make, told)?;
+        }
+        self.take_on_pending(kept.into_inner())?;
+        Ok(tally.pass())
+    }
+
+    /// A slot is free again: branches that hooks left waiting for one go on in the background (K14). So does what
+    /// a process will set that a command left behind, where hooks answer what is set.
+    fn take_on_pending(&self, kept: bool) -> Result<(), AppError> {
+        let repo = &self.session.repo;
+        let waits = repo.has_pending() || kept && Hooks::any_installed(repo);
+        let here = self.settings.remote.is_none() && !self.dry;
+        if here && waits { background::start(self.session, &[], Cause::Here) } else { Ok(()) }
+    }
+}

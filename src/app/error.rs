@@ -1,0 +1,153 @@
+//! Why a verb could not do what it was asked, as one type. Which shell command mends it is `cli`'s to say.
+
+use crate::protocol::text::escape;
+use crate::runner::RunnerError;
+use crate::runner::change::ChangeError;
+use crate::store::repository::OpenError;
+use crate::store::{RefName, StoreError};
+use crate::supervisor::SupervisorError;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// A verb that ended without doing what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The runner or the store failed.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+    /// There is no repository, or Git refuses it.
+    #[error(transparent)]
+    Open(OpenError),
+    /// A branch was not changed.
+    #[error("{error}")]
+    Change {
+        /// Why.
+        error: ChangeError,
+        /// The remote whose branch it is.
+        remote: Option<String>,
+    },
+    /// The call was wrong.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+    /// The current directory can't be read.
+    #[error("cannot read the current directory: {0}")]
+    NoFolder(io::Error),
+    /// A value in the configuration can't be read.
+    #[error("bad value '{}' for 'aynig.{key}': want {want}", escape(value.as_bytes()))]
+    BadValue {
+        /// The key, without its section.
+        key: &'static str,
+        /// What it says.
+        value: String,
+        /// What can be read.
+        want: &'static str,
+    },
+    /// Nothing says which commands may run here.
+    #[error("not trusted: nothing runs here until you say which commands may")]
+    NotTrusted {
+        /// A folder of the repository.
+        place: PathBuf,
+        /// The branch that is checked out there.
+        current: Option<RefName>,
+        /// This account has a configuration that trust can be written to.
+        is_writable: bool,
+    },
+    /// A branch that does not exist, as far as that is known.
+    #[error("{}", no_branch(branch, unasked.as_deref()))]
+    NoBranch {
+        /// The branch.
+        branch: RefName,
+        /// The remote whose branch is meant.
+        remote: Option<String>,
+        /// That remote, where it was not asked (K34).
+        unasked: Option<String>,
+    },
+    /// No process could be started in the background.
+    #[error("cannot start in the background: {0}")]
+    Background(io::Error),
+    /// No chain could be started for these branches.
+    #[error("{}: not dispatched: {cause}", shown(branches, ", "))]
+    NotDispatched {
+        /// The branches.
+        branches: Vec<RefName>,
+        /// Why.
+        cause: Box<AppError>,
+    },
+    /// What a background chain is told on its standard input can't be read.
+    #[error("cannot read the branches: {0}")]
+    Promised(io::Error),
+    /// No branch could be looked at; these were asked for by name.
+    #[error("{}nothing was claimed: {cause}", named.iter().map(|b| escape(b.short()) + ": ").collect::<String>())]
+    Unseen {
+        /// The branches.
+        named: Vec<RefName>,
+        /// Why.
+        cause: Box<AppError>,
+    },
+}
+
+/// A wrong call.
+#[derive(Debug, thiserror::Error)]
+pub enum Misuse {
+    /// What should be a duration is none.
+    #[error("'{0}' is no duration; say 90, 90s, 5m or '1h 30m'")]
+    Duration(String),
+    /// `--jobs` is 0.
+    #[error("'--jobs' must be at least 1")]
+    NoJobs,
+    /// A lease that is too short, too long or of no whole seconds.
+    #[error("a lease is whole seconds, from 1s to 30 days")]
+    Lease,
+    /// A role that no command can have.
+    #[error("role '{}' is not usable: {why}", escape(role.as_bytes()))]
+    Role {
+        /// The role.
+        role: String,
+        /// Why.
+        why: String,
+    },
+    /// What should be a branch is none.
+    #[error("'{}' is no valid branch name", escape(.0.as_bytes()))]
+    Branch(OsString),
+    /// No branch was named, and none is checked out.
+    #[error("HEAD is detached: name the branch")]
+    Detached {
+        /// How the verb takes a branch.
+        naming: &'static str,
+    },
+}
+
+fn shown(branches: &[RefName], between: &str) -> String {
+    branches.iter().map(|branch| escape(branch.short())).collect::<Vec<_>>().join(between)
+}
+
+fn no_branch(branch: &RefName, unasked: Option<&str>) -> String {
+    let shown = escape(branch.short());
+    match unasked {
+        Some(remote) => format!("nothing is known of branch '{shown}': '{remote}' was not asked"),
+        None => format!("branch '{shown}' does not exist"),
+    }
+}
+
+impl From<StoreError> for AppError {
+    fn from(error: StoreError) -> Self {
+        AppError::Runner(error.into())
+    }
+}
+
+impl From<SupervisorError> for AppError {
+    fn from(error: SupervisorError) -> Self {
+        AppError::Runner(error.into())
+    }
+}
+
+impl From<OpenError> for AppError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error.into(),
+            OpenError::NotFound { .. } | OpenError::Refused { .. } => AppError::Open(error),
+        }
+    }
+}

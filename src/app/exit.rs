@@ -1,0 +1,157 @@
+//! How a verb ends, from the best end to the worst: over several branches the worst one counts.
+//!
+//! The numbers that a process exits with are `cli`'s. Implements section 13 (exit codes).
+
+use super::{AppError, Misuse};
+use crate::runner::RunnerError;
+use crate::runner::change::ChangeError;
+use crate::runner::report::{Note, Outcome, Report, Skip, Verdict, is_full};
+use crate::store::repository::OpenError;
+use crate::store::{RemoteFailure, StoreError};
+
+/// How a verb ends. The order is that of severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Exit {
+    /// It did what it was asked.
+    #[default]
+    Done,
+    /// Another runner has, or had, the branch.
+    Held,
+    /// A run stalled, or a working tree does not yet have what its branch holds.
+    Unfinished,
+    /// A policy forbids it.
+    Refused,
+    /// The same call may succeed later.
+    Later,
+    /// It failed.
+    Failed,
+    /// SIGTERM or another signal ended it.
+    Terminated,
+    /// SIGINT ended it.
+    Interrupted,
+    /// The call was wrong.
+    Usage,
+}
+
+impl Exit {
+    /// The end that a signal brings.
+    pub fn of_signal(signal: i32) -> Self {
+        if signal == 2 { Exit::Interrupted } else { Exit::Terminated }
+    }
+
+    /// The end that one branch's report is; `named` where the user asked for it by name.
+    pub fn of_report(report: &Report, named: bool) -> Self {
+        let if_named = |exit| if named { exit } else { Exit::Done };
+        let own = match &report.verdict {
+            Verdict::Idle(_) | Verdict::WouldRun { .. } | Verdict::WouldRecover => Exit::Done,
+            Verdict::Unusable { .. } | Verdict::Refused(_) => Exit::Refused,
+            // Gone since it was found, or gone on its remote: only a user who names it waits for it.
+            Verdict::Skipped(Skip::Missing) => if_named(Exit::Failed),
+            Verdict::Skipped(Skip::Busy(..)) | Verdict::Leased { .. } | Verdict::LostRace => {
+                if_named(Exit::Held)
+            }
+            Verdict::Skipped(Skip::Interrupted) => Exit::Interrupted,
+            Verdict::NoSlot => Exit::Later,
+            Verdict::Ran(ran) => match (&ran.outcome, ran.interrupted) {
+                (_, Some(signal)) => Exit::of_signal(signal),
+                (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => {
+                    Exit::Done
+                }
+                (Outcome::LeaseLeft { failed: false, .. }, None) => Exit::Done,
+                (Outcome::LeaseLeft { failed: true, .. } | Outcome::Stalled { .. }, None) => Exit::Unfinished,
+                (Outcome::Fenced { .. }, None) => Exit::Held,
+            },
+            Verdict::Failed(error) => error.into(),
+        };
+        let recovered = if report.recovered.is_empty() { Exit::Done } else { Exit::Unfinished };
+        own.max(recovered).max(Exit::of_notes(&report.notes))
+    }
+
+    /// What a working tree does not have yet is said, and is not nothing.
+    pub fn of_notes(notes: &[Note]) -> Self {
+        let is_behind = notes.iter().any(|note| matches!(note, Note::CheckoutBlocked(..)));
+        if is_behind { Exit::Unfinished } else { Exit::Done }
+    }
+}
+
+impl From<&RunnerError> for Exit {
+    fn from(error: &RunnerError) -> Self {
+        let transient = |source: &std::io::Error| {
+            let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
+            // What the system calls EAGAIN: also that there are too many processes.
+            is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
+        };
+        match error {
+            RunnerError::Store(StoreError::LockHeld { .. })
+            | RunnerError::Unknown { .. }
+            | RunnerError::Closed { .. } => Exit::Later,
+            RunnerError::Store(StoreError::Io { source, .. })
+            | RunnerError::Unready { source, .. }
+            | RunnerError::Io { source, .. } => {
+                if transient(source) {
+                    Exit::Later
+                } else {
+                    Exit::Failed
+                }
+            }
+            RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => Exit::Refused,
+            RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
+                RemoteFailure::Declined => Exit::Refused,
+                RemoteFailure::InTheWay | RemoteFailure::Unknown => Exit::Failed,
+                RemoteFailure::Denied
+                | RemoteFailure::Unreachable
+                | RemoteFailure::TooLate
+                | RemoteFailure::Busy
+                | RemoteFailure::Other => Exit::Later,
+            },
+            RunnerError::Supervisor(inner) if inner.system_error().is_some_and(transient) => Exit::Later,
+            RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => Exit::Failed,
+        }
+    }
+}
+
+impl From<&ChangeError> for Exit {
+    fn from(error: &ChangeError) -> Self {
+        match error {
+            ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => Exit::Held,
+            ChangeError::Blocked(..) | ChangeError::Apart(..) => Exit::Unfinished,
+            ChangeError::NotVouched(..) => Exit::Refused,
+            ChangeError::Runner(error) => error.into(),
+            ChangeError::ByHand(_) => Exit::Usage,
+            ChangeError::NoBranch(_)
+            | ChangeError::Unborn(_)
+            | ChangeError::NotLeased(_)
+            | ChangeError::NotStalled(_)
+            | ChangeError::NoTrigger(..)
+            | ChangeError::Message(_)
+            | ChangeError::Dialect(..)
+            | ChangeError::Slot(_) => Exit::Failed,
+        }
+    }
+}
+
+impl From<&AppError> for Exit {
+    fn from(error: &AppError) -> Self {
+        match error {
+            AppError::Runner(error) => error.into(),
+            AppError::Change { error, .. } => error.into(),
+            AppError::NotTrusted { .. } => Exit::Refused,
+            AppError::Misuse(
+                Misuse::Duration(_)
+                | Misuse::NoJobs
+                | Misuse::Lease
+                | Misuse::Role { .. }
+                | Misuse::Branch(_)
+                | Misuse::Detached { .. },
+            ) => Exit::Usage,
+            AppError::NotDispatched { cause, .. } => (&**cause).into(),
+            AppError::Unseen { cause, .. } => (&**cause).into(),
+            AppError::Open(OpenError::NotFound { .. } | OpenError::Refused { .. } | OpenError::Store(_))
+            | AppError::NoFolder(_)
+            | AppError::BadValue { .. }
+            | AppError::NoBranch { .. }
+            | AppError::Background(_)
+            | AppError::Promised(_) => Exit::Failed,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What verbs do: opening a repository, settings, chains, dispatch, and one file for each verb.
+//!
+//! A verb takes plain values, never arguments as typed, and returns what came of it as a type: a value,
+//! [`AppError`], or an [`Exit`]. Nothing here prints: what a user should hear while a verb is at work goes to the
+//! caller's [`Listener`] as a [`Warning`], reports of branches to its [`Audience`]. What a command line asks, and
+//! another reader may ask for, ends here; words, exit codes' numbers and shell commands that mend something are
+//! `cli`'s.
+
+pub mod background;
+pub mod chain;
+pub mod config;
+pub mod dispatch;
+mod error;
+mod exit;
+pub mod mend;
+pub mod session;
+mod warning;
+
+pub use error::{AppError, Misuse};
+pub use exit::Exit;
+pub use warning::{Audience, Listener, Unheard, Warning};
+
+/// True where `AYNIG=0` switches off everything that would run a command.
+pub fn is_switched_off() -> bool {
+    std::env::var_os("AYNIG").is_some_and(|value| value == "0")
+}

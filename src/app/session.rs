@@ -1,0 +1,242 @@
+//! What a verb works with: the repository, its configuration, and runners made from both.
+
+use super::config::{Config, Flags};
+use super::{AppError, Listener, Misuse, Unheard, Warning};
+use crate::runner::change::Inside;
+use crate::runner::clock::SystemClock;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::{Mandate, Observer, Runner, RunnerError, Silent, housekeeping};
+use crate::store::git_calls::branch_from_arg;
+use crate::store::protected::leads_to;
+use crate::store::repository::Repository;
+use crate::store::{RefName, config};
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A repository with its configuration.
+pub struct Session {
+    /// The repository.
+    pub repo: Repository,
+    /// Its configuration.
+    pub config: Config,
+    listener: Arc<dyn Listener>,
+    /// Commands inherit little: they run for whoever pushed.
+    pub short_environment: bool,
+    /// It is a chain's: `aynig.hooks` can end it.
+    pub is_chain: bool,
+    /// The folder and the Git directory that it was opened by.
+    opened: (PathBuf, Option<PathBuf>),
+}
+
+impl Mandate for Session {
+    fn holds(&self) -> bool {
+        let (folder, named) = &self.opened;
+        let now = Self::open_at(folder, named.as_deref(), Arc::new(Unheard));
+        now.is_ok_and(|now| now.config.policy(self.is_chain) == self.config.policy(self.is_chain))
+    }
+}
+
+impl Session {
+    /// Finds the repository that the caller stands in, or that `git_dir` or the environment names.
+    pub fn open(git_dir: Option<&Path>, listener: Arc<dyn Listener>) -> Result<Self, AppError> {
+        let here = std::env::current_dir().map_err(AppError::NoFolder)?;
+        let named = git_dir.map(Path::to_owned).or_else(|| std::env::var_os("GIT_DIR").map(PathBuf::from));
+        Self::open_at(&here, named.as_deref(), listener)
+    }
+
+    /// Opens the repository that a folder lies in, or the one that is named.
+    pub fn open_at(
+        folder: &Path,
+        named: Option<&Path>,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Self, AppError> {
+        let mut repo = Repository::discover(folder, named)?;
+        let config = Config::new(&repo, &config::read(&repo)?);
+        repo.set_durable(config.durable()?);
+        if config.commands_from()? == CommandsFrom::Nowhere {
+            repo.confine();
+        }
+        let opened = (folder.to_owned(), named.map(Path::to_owned));
+        Ok(Self { repo, config, listener, short_environment: false, is_chain: false, opened })
+    }
+
+    /// Opens the same repository again, by what its configuration says now.
+    pub fn reopened(&self) -> Result<Self, AppError> {
+        let (folder, named) = &self.opened;
+        Self::open_at(folder, named.as_deref(), self.listener.clone())
+    }
+
+    /// Opens another repository, for the same listener.
+    pub fn beside(&self, git_dir: &Path) -> Result<Self, AppError> {
+        Self::open_at(&self.opened.0, Some(git_dir), self.listener.clone())
+    }
+
+    /// Tells the listener.
+    pub fn warn(&self, warning: Warning) {
+        self.listener.warned(&warning);
+    }
+
+    /// Says which keys of the repository's own configuration do not count.
+    pub fn warn_ignored(&self) {
+        self.config.ignored.iter().for_each(|key| self.warn(Warning::Ignored(key.clone())));
+        self.config.conditional.iter().for_each(|key| self.warn(Warning::Conditional(key.clone())));
+    }
+
+    /// Flags and configuration as a runner takes them.
+    pub fn settings(&self, flags: &Flags) -> Result<Settings, AppError> {
+        self.config.settings(&self.repo, flags)
+    }
+
+    /// A runner on this repository.
+    pub fn runner<'a>(
+        &'a self,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+        observer: &'a dyn Observer,
+    ) -> Result<Runner<'a>, RunnerError> {
+        let runner_id = housekeeping::runner_id(&self.repo)?;
+        self.runner_as(runner_id, settings, interrupt, observer)
+    }
+
+    /// A runner for verbs that only look: it leaves nothing behind, and needs no right to write.
+    pub fn reader<'a>(
+        &'a self,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Result<Runner<'a>, RunnerError> {
+        // Whoever wrote the repository's configuration says how a remote is reached, and with which programs:
+        // before somebody trusts it, only a remote that the caller names is asked.
+        if let Some(remote) = self.unasked(settings) {
+            let runner = self.recaller(remote, settings, interrupt)?;
+            self.warn(Warning::NotAsked(remote.to_owned()));
+            return Ok(runner);
+        }
+        let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
+        self.runner_as(runner_id, settings, interrupt, &Silent)
+    }
+
+    /// The remote that is meant and not asked: only the repository's own configuration names it (K34).
+    pub fn unasked<'s>(&self, settings: &'s Settings) -> Option<&'s str> {
+        let unasked = settings.commands_from == CommandsFrom::Nowhere && !settings.remote_named;
+        settings.remote.as_deref().filter(|_| unasked)
+    }
+
+    /// A branch that does not exist, as far as that can be known.
+    pub fn no_branch(&self, settings: &Settings, branch: &RefName) -> AppError {
+        AppError::NoBranch {
+            branch: branch.clone(),
+            remote: settings.remote.clone(),
+            unasked: self.unasked(settings).map(str::to_owned),
+        }
+    }
+
+    /// A reader of a remote's branches as they were last heard of: it asks nobody.
+    pub fn recaller<'a>(
+        &'a self,
+        remote: &str,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Result<Runner<'a>, RunnerError> {
+        let runner_id = housekeeping::known_runner_id(&self.repo).unwrap_or_default();
+        let mut runner = self.runner_as(runner_id, settings, interrupt, &Silent)?;
+        runner.store = self.repo.recall_remote(remote)?;
+        Ok(runner)
+    }
+
+    fn runner_as<'a>(
+        &'a self,
+        runner_id: String,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+        observer: &'a dyn Observer,
+    ) -> Result<Runner<'a>, RunnerError> {
+        static CLOCK: SystemClock = SystemClock;
+        let program = std::env::current_exe().map_err(|source| RunnerError::Io {
+            what: "find the program",
+            path: PathBuf::from("git-aynig"),
+            source,
+        })?;
+        Ok(Runner {
+            repo: &self.repo,
+            store: match &settings.remote {
+                Some(remote) => self.repo.open_remote(remote, self.repo.durable)?,
+                None => self.repo.open_store(self.repo.durable)?,
+            },
+            scratch: self.repo.open_scratch()?,
+            settings,
+            runner_id,
+            clock: &CLOCK,
+            interrupt,
+            observer,
+            mandate: self,
+            program,
+            environment: self.config.environment(self.short_environment),
+        })
+    }
+
+    /// The branch that an argument names.
+    pub fn branch(&self, arg: &OsStr) -> Result<RefName, AppError> {
+        branch_from_arg(arg).ok_or_else(|| Misuse::Branch(arg.to_owned()).into())
+    }
+
+    /// The branch that HEAD names where we stand.
+    pub fn current_branch(&self) -> Result<Option<RefName>, AppError> {
+        Ok(self.repo.current_branch()?)
+    }
+
+    /// The run that we are inside of, if it is one of this repository's.
+    pub fn inside(&self) -> Option<Inside> {
+        let text = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let run_id = text("AYNIG_RUN_ID")?.into_string().ok()?;
+        let dir = PathBuf::from(text("AYNIG_RUN_DIR")?);
+        let branch = RefName::branch(text("AYNIG_BRANCH")?.as_bytes());
+        let hop = text("AYNIG_HOP").and_then(|h| h.into_string().ok()).and_then(|h| h.parse().ok());
+        (dir == self.repo.aynig_dir().join("runs").join(&run_id)).then_some(Inside {
+            run_id,
+            branch,
+            remote: text("AYNIG_REMOTE").and_then(|r| r.into_string().ok()),
+            hop: hop.unwrap_or(0),
+        })
+    }
+
+    /// The branch that a verb is about: named, or the run's own, or the current one. `naming` is how that verb
+    /// takes a name.
+    pub fn branch_or_current(&self, arg: Option<&OsStr>, naming: &'static str) -> Result<RefName, AppError> {
+        if let Some(arg) = arg {
+            return self.branch(arg);
+        }
+        if let Some(inside) = self.inside() {
+            return Ok(inside.branch);
+        }
+        self.current_branch()?.ok_or_else(|| Misuse::Detached { naming }.into())
+    }
+
+    /// A folder that Git finds this very repository from, wherever the caller stands: what is said of it may be
+    /// `trust`.
+    pub fn place(&self) -> &Path {
+        let is_ours = |dir: &&PathBuf| leads_to(dir, &self.repo.git_dir);
+        let dirs = [self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()].into_iter().flatten();
+        dirs.into_iter().find(is_ours).map_or(self.repo.site.dir(), |dir| dir)
+    }
+
+    /// Refuses where nothing says what may run.
+    pub fn require_trust(&self, settings: &Settings) -> Result<(), AppError> {
+        match settings.commands_from {
+            CommandsFrom::Branch | CommandsFrom::Ref(_) => Ok(()),
+            CommandsFrom::Nowhere => Err(self.not_trusted()),
+        }
+    }
+
+    /// The refusal where nothing says what may run.
+    pub fn not_trusted(&self) -> AppError {
+        let has = |name| std::env::var_os(name).is_some();
+        AppError::NotTrusted {
+            place: self.place().to_owned(),
+            current: self.current_branch().ok().flatten(),
+            is_writable: has("HOME") || has("GIT_CONFIG_GLOBAL"),
+        }
+    }
+}

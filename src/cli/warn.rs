@@ -1,0 +1,64 @@
+//! Warnings in words, on standard error.
+
+use super::fail::Failure;
+use super::{hints, output};
+use crate::app::{Listener, Warning};
+use crate::protocol::text::{escape, shell_word};
+
+/// Prints warnings as they come; with `quiet`, only those of what was not done.
+pub struct Teller {
+    /// `-q`.
+    pub quiet: bool,
+}
+
+impl Listener for Teller {
+    fn warned(&self, warning: &Warning) {
+        let is_note = match warning {
+            Warning::Ignored(_)
+            | Warning::Conditional(_)
+            | Warning::NotAsked(_)
+            | Warning::NoCurrentBranch => true,
+            Warning::CannotFollow(..) | Warning::CannotNote(..) | Warning::HooksOff | Warning::Failed(_) => {
+                false
+            }
+        };
+        if !(is_note && self.quiet) {
+            output::error(&text(warning));
+        }
+    }
+}
+
+fn text(warning: &Warning) -> String {
+    match warning {
+        Warning::Ignored(key) => format!(
+            "warning: '{}' in the repository's own configuration is ignored; only system, global and command line \
+             count\n",
+            escape(key.as_bytes())
+        ),
+        Warning::Conditional(key) => format!(
+            "warning: '{}' is in a file that is included only for this branch or remote, so nothing may run; include \
+             it always, or by 'gitdir:'\n",
+            escape(key.as_bytes())
+        ),
+        Warning::NotAsked(remote) => {
+            let (shown, word) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
+            format!("not trusted: remote '{shown}' is not asked; --remote {word} asks it\n")
+        }
+        Warning::CannotFollow(dir, by) => {
+            let words = escape(by.to_string().as_bytes());
+            let dir = escape(dir.as_os_str().as_encoded_bytes());
+            let mended = hints::of_obstacle(by);
+            format!(
+                "warning: '{dir}' cannot follow its branch: {words}\nhint: {mended}, then git aynig status\n"
+            )
+        }
+        Warning::CannotNote(branch, why) => {
+            format!("warning: cannot note '{}' for the runner: {why}\n", escape(branch.short()))
+        }
+        Warning::NoCurrentBranch => {
+            "HEAD is detached: no branch is the current one\nhint: git switch <branch>\n".to_owned()
+        }
+        Warning::HooksOff => "aynig.hooks is off now: what waits is left to the next tick\n".to_owned(),
+        Warning::Failed(error) => Failure::from(error).render(),
+    }
+}
