@@ -1,7 +1,7 @@
 //! What each verb's manual page says beyond its flags.
 //!
 //! Plain text in two parts a verb: the description, and sections that begin with a line `Heading:`.
-//! `--help` prints both as they are where no manual is installed; `tests/generated.rs` turns them
+//! `--help` prints both as they are where no manual is installed; `tests/generated` turns them
 //! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
 
 mod govern;

@@ -1,4 +1,4 @@
-//! Facts about reading and writing messages; `tests/message_oracle.rs` asks Git about the rest.
+//! Facts about reading and writing messages; `tests/message_oracle` asks Git about the rest.
 
 use super::*;
 

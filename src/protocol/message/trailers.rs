@@ -1,7 +1,7 @@
 //! Where a message's trailer block is, and what it says.
 //!
 //! Implements K1. The text given here starts at the subject (no leading blank lines) and holds no NUL.
-//! The rule, as Git behaves (observed with 2.39 and 2.47, see `tests/message_oracle.rs`):
+//! The rule, as Git behaves (observed with 2.39 and 2.47, see `tests/message_oracle`):
 //! - The text ends at a scissors line. A run of comments, empty lines and `Conflicts:` lists before
 //!   that end is ignored.
 //! - The block is the last paragraph of what is left, never the first. It counts when all of its lines

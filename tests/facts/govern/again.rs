@@ -1,0 +1,184 @@
+//! One run after another, runs beside each other, and runs that another tool began.
+
+use crate::govern::rig::*;
+use crate::support::life::Life;
+use serde_json::{Value, json};
+
+/// One phase, one role, whose worker ends the run.
+fn short() -> Life {
+    let life = life(|config| {
+        config["routing"] =
+            json!({ "work": { "entry_role": "dev", "allowed_next_roles": ["dev", "human"] } });
+        config["gates"] = json!({});
+    });
+    let script = r#"echo "$AGENTXCHAIN_RUN_ID" >"$AGENTXCHAIN_RUN_ID.txt"
+cat >"$AGENTXCHAIN_RESULT" <<END
+{"schema_version": "1.0", "run_id": "$AGENTXCHAIN_RUN_ID", "turn_id": "$AGENTXCHAIN_TURN_ID", "role": "dev",
+ "runtime_id": "$AGENTXCHAIN_RUNTIME", "status": "completed", "summary": "did it",
+ "decisions": [{"id": "DEC-001", "category": "scope", "statement": "s", "rationale": "r"}], "objections": [],
+ "files_changed": ["$AGENTXCHAIN_RUN_ID.txt"], "verification": {"status": "skipped"},
+ "artifact": {"type": "workspace", "ref": null}, "proposed_next_role": "human", "run_completion_request": true}
+END"#;
+    worker(&life, script);
+    life
+}
+
+fn completed(life: &Life, branch: &str) -> String {
+    govern(life, &["start", "-b", branch]).expect(0);
+    life.run(&["run", branch]).expect(0);
+    assert_eq!(life.state(branch), "done");
+    let state = life.git(&["show", &format!("{branch}:.agentxchain/state.json")]);
+    lines(&state.replace('\n', " "))[0]["run_id"].as_str().unwrap().to_owned()
+}
+
+/// G15: a run begins after one that was completed; nothing of that is lost.
+#[test]
+fn a_run_begins_where_the_last_one_was_completed() {
+    let life = short();
+    let first = completed(&life, "work");
+    life.git(&["merge", "-q", "--no-edit", "work"]);
+    let second = completed(&life, "next");
+    assert_ne!(first, second);
+    let show = |path: &str| life.git(&["show", &format!("next:.agentxchain/{path}")]);
+    let runs: Vec<_> = lines(&show("run-history.jsonl")).iter().map(|run| run["run_id"].clone()).collect();
+    assert_eq!(runs, [json!(first), json!(second)]);
+    let history: Vec<_> = lines(&show("history.jsonl")).iter().map(|turn| turn["run_id"].clone()).collect();
+    assert_eq!(history, [json!(first), json!(second)]);
+    // On the same branch too; and one that is under way is not begun again.
+    govern(&life, &["start", "-b", "next"]).expect(0);
+    assert_eq!(life.state("next"), "turn/dev");
+    govern(&life, &["start", "-b", "next"]).expect(2);
+}
+
+/// Two branches' completed runs, merged by a Git that was told nothing: no file conflicts, and the next run begins.
+fn merged_by_plain_git(life: &Life, [a, b]: [&String; 2]) {
+    let merge = |branch: &str| life.repo.try_git(&["merge", "-q", "--no-edit", branch]);
+    for branch in ["a", "b"] {
+        let done = merge(branch);
+        assert!(done.status.success(), "{branch}: {done:?} {}", life.git(&["status", "--porcelain"]));
+    }
+    for log in ["history.jsonl", "events.jsonl", "run-history.jsonl"] {
+        let text = life.read(&format!(".agentxchain/{log}"));
+        let runs: Vec<_> = lines(&text).iter().map(|line| line["run_id"].clone()).collect();
+        for run in [a, b] {
+            assert!(runs.contains(&json!(run)), "{log} has no {run}: {text}");
+        }
+    }
+    let (ledger, talk) = (life.read(".agentxchain/decision-ledger.jsonl"), life.read("TALK.md"));
+    for turn in lines(&life.read(".agentxchain/history.jsonl")) {
+        let turn = turn["turn_id"].as_str().unwrap();
+        assert!(ledger.contains(turn) && talk.contains(turn), "{turn}: {ledger}{talk}");
+    }
+    assert!(!talk.contains("<<<<"), "{talk}");
+    lines(&ledger);
+    // The second side's, as whole as it was: to any reader of JSON.
+    let theirs = life.git(&["show", "b:.agentxchain/state.json"]);
+    let (merged, theirs): (Value, Value) = (
+        serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap(),
+        serde_json::from_str(&theirs).unwrap(),
+    );
+    assert_eq!(merged, theirs);
+    assert_eq!((&merged["run_id"], &merged["status"]), (&json!(b), &json!("completed")));
+}
+
+/// G15: branches with a completed run each merge without a conflict, and a run begins on what comes of it.
+#[test]
+fn two_completed_runs_are_merged_without_a_conflict() {
+    let life = short();
+    let (a, b) = (completed(&life, "a"), completed(&life, "b"));
+    merged_by_plain_git(&life, [&a, &b]);
+    // Again, with a completed run that both sides began from.
+    for branch in ["a", "b"] {
+        life.git(&["branch", "-q", "-f", branch, "main"]);
+    }
+    let (c, d) = (completed(&life, "a"), completed(&life, "b"));
+    merged_by_plain_git(&life, [&c, &d]);
+    let e = completed(&life, "e");
+    let text = life.git(&["show", "e:.agentxchain/run-history.jsonl"]);
+    let runs: Vec<_> = lines(&text).iter().map(|run| run["run_id"].clone()).collect();
+    assert_eq!(runs.len(), 5, "each once: {text}");
+    for run in [a, b, c, d, e] {
+        assert!(runs.contains(&json!(run)), "{run}: {text}");
+    }
+}
+
+/// G15: a run that is under way is not merged away unseen.
+#[test]
+fn of_runs_under_way_a_person_chooses() {
+    let life = short();
+    let done = completed(&life, "c");
+    for branch in ["a", "b"] {
+        govern(&life, &["start", "-b", branch]).expect(0);
+    }
+    life.git(&["merge", "-q", "--no-edit", "a"]);
+    assert!(!life.repo.try_git(&["merge", "-q", "--no-edit", "b"]).status.success());
+    let unmerged = life.git(&["diff", "--name-only", "--diff-filter=U"]);
+    assert_eq!(unmerged, ".agentxchain/state.json");
+    life.git(&["merge", "--abort"]);
+    // A completed run's branch takes up one that is under way: that one goes on.
+    life.git(&["checkout", "-q", "c"]);
+    life.git(&["merge", "-q", "--no-edit", "b"]);
+    let merged: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+    let theirs: Value = serde_json::from_str(&life.git(&["show", "b:.agentxchain/state.json"])).unwrap();
+    assert_eq!((&merged["run_id"], &merged["status"]), (&theirs["run_id"], &json!("active")));
+    assert!(life.read(".agentxchain/run-history.jsonl").contains(&done));
+}
+
+/// G8: a run that another tool of the format began on a branch is taken up.
+#[test]
+fn a_run_of_another_tool_is_taken_up() {
+    let life = short();
+    let root = life.path("");
+    govern(&life, &["start", "--root", root.to_str().unwrap()]).expect(0);
+    life.git(&["checkout", "-q", "-b", "work"]);
+    life.git(&["add", "-A", "-f", ".agentxchain"]);
+    life.git(&["commit", "-qm", "a run"]);
+    life.git(&["checkout", "-q", "main"]);
+    let said = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(said.stdout.contains("git aynig govern start -b work"), "{said:?}");
+    let run = state(&life)["run_id"].clone();
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), &state(&life)["run_id"]), ("turn/dev", &run));
+}
+
+/// G8: what comes next is said of the branch as it is, and before there is a run.
+#[test]
+fn status_says_what_goes_on_from_here() {
+    let life = short();
+    let plain = life.repo.home().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let said = govern(&life, &["status", "--root", plain.to_str().unwrap()]).expect(0);
+    assert!(said.stdout.contains("none yet") && said.stdout.contains("govern start --root"), "{said:?}");
+    worker(&life, "sleep 600");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "--timeout", "100ms", "work"]).expect(1);
+    assert_eq!(life.state("work"), "stalled");
+    let said = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(said.stdout.contains("git aynig retry work"), "{said:?}");
+    life.lease("work", "turn/dev", "11111111-2222-4333-8444-555555555555", 600, 0);
+    let said = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(said.stdout.contains("a turn is being taken"), "{said:?}");
+}
+
+/// G9: the loop has an invalid result done again, as a turn on a branch has.
+#[test]
+fn the_loop_rejects_what_is_invalid() {
+    let life = short();
+    let plain = life.repo.home().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let root = plain.to_str().unwrap();
+    let said = govern(
+        &life,
+        &["loop", "--json", "--root", root, "--", "sh", "-c", "echo '{}' >$AGENTXCHAIN_RESULT"],
+    );
+    let report = said.json();
+    assert_eq!(report["stop_reason"], "reject_exhausted", "{report}");
+    assert_eq!(report["turn_history"].as_array().unwrap().len(), 2);
+    // An empty '.git' in a folder above is no repository.
+    std::fs::create_dir(life.repo.home().join(".git")).unwrap();
+    govern(&life, &["unblock", "--root", root]).expect(0);
+    let said = govern(&life, &["turn", "--root", root, "--role", "dev", "--", "true"]).expect(0);
+    assert!(said.stdout.contains("left no result") || said.stdout.contains("rejected"), "{said:?}");
+}

@@ -1,0 +1,155 @@
+//! What a pushed branch, a worker and a folder of somebody else's can't make governed runs read or write. Its tests
+//! are row S31 of CONTRACT.md's section on security.
+
+use crate::govern::rig::*;
+use crate::support::life::Life;
+use crate::support::skipped;
+use serde_json::json;
+use std::os::unix::fs::symlink;
+
+/// S31, G13: links that were pushed are not followed, whatever they lead to: files, devices, what the system makes up.
+#[test]
+fn s31_a_pushed_link_is_read_nowhere() {
+    for target in ["secret", "/proc/self/environ", "/dev/zero"] {
+        let life = life(|config| config["workflow_kit"] = json!({}));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        std::fs::write(life.shared().join("secret"), "the-secret-of-the-account\n").unwrap();
+        let target = if target == "secret" { life.shared().join("secret") } else { target.into() };
+        life.git(&["checkout", "-q", "work"]);
+        symlink(&target, life.path("PLAN.md")).unwrap();
+        life.git(&["add", "PLAN.md"]);
+        life.git(&["commit", "-qm", "plan\n\ndwp-state: turn/pm"]);
+        life.git(&["checkout", "-q", "main"]);
+        worker(&life, "exit 1");
+        life.run(&["tick", "work"]).expect(0);
+        let turn = state(&life)["active_turns"].as_object().unwrap().keys().next().unwrap().clone();
+        let context = show(&life, &format!(".agentxchain/dispatch/turns/{turn}/CONTEXT.md"));
+        assert!(context.contains("`PLAN.md`: missing"), "{context}");
+        assert!(!context.contains("the-secret") && !context.contains("PATH="), "{context}");
+    }
+}
+
+/// S31: the pack's worker writes through no link that somebody left.
+#[test]
+fn s31_the_worker_of_the_pack_writes_to_the_worktree() {
+    let life = life(|_| {});
+    let target = life.shared().join("profile");
+    std::fs::write(&target, "kept\n").unwrap();
+    symlink(&target, life.path("PLAN.md")).unwrap();
+    life.git(&["add", "PLAN.md"]);
+    life.git(&["commit", "-qm", "link"]);
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept\n");
+    assert_eq!(life.state("work"), "gate");
+}
+
+/// S31, S7: on a server a turn starts nothing that pushed attributes name.
+#[test]
+fn s31_a_turn_on_a_server_starts_no_driver() {
+    let life = life(|_| {});
+    life.write(".gitattributes", "* filter=evil diff=evil\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "attributes"]);
+    let bare = life.repo.home().join("server.git");
+    life.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    let fired = life.shared().join("fired");
+    let program = format!("sh -c 'echo fired >>\"{}\"; cat'", fired.display());
+    for key in ["filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.command"] {
+        life.config(key, &program);
+    }
+    let run = |args: &[&str]| {
+        let output = life.aynig(args).current_dir(&bare).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    run(&["govern", "start", "-b", "work"]);
+    run(&["run", "work"]);
+    let gate = life.git(&["--git-dir", bare.to_str().unwrap(), "log", "-1", "--format=%B", "work"]);
+    assert!(gate.contains("dwp-state: gate"), "{gate}");
+    assert!(!fired.exists(), "{}", std::fs::read_to_string(&fired).unwrap_or_default());
+}
+
+/// S31, G13: a configuration of another owner's, in the folder or above it, is refused as Git refuses a repository.
+#[test]
+fn s31_a_folder_of_somebody_elses_says_nothing() {
+    if !nix::unistd::geteuid().is_root() {
+        return skipped("S31: only root may give a folder away");
+    }
+    let life = Life::new(&[]);
+    let theirs = life.repo.home().join("theirs");
+    let inner = theirs.join("mine");
+    std::fs::create_dir_all(&inner).unwrap();
+    let ran = life.shared().join("ran");
+    let config = std::fs::read_to_string(format!("{PACK}/govern/agentxchain.json")).unwrap();
+    let script = format!("[\"sh\", \"-c\", \"touch '{}'\"]", ran.display());
+    std::fs::write(theirs.join("agentxchain.json"), config.replace("[\".aynig/govern/worker\"]", &script))
+        .unwrap();
+    for path in [&theirs, &theirs.join("agentxchain.json")] {
+        std::os::unix::fs::chown(path, Some(12345), Some(12345)).unwrap();
+    }
+    let root = inner.to_str().unwrap();
+    for args in [&["loop", "--root", root][..], &["status", "--root", root], &["start", "--root", root]] {
+        let said = govern(&life, args);
+        assert!(said.code == Some(128) && said.stderr.contains("owned by someone else"), "{said:?}");
+        assert!(said.stderr.contains("safe.directory"), "{said:?}");
+    }
+    assert!(!ran.exists() && !theirs.join(".agentxchain").exists());
+    life.config("safe.directory", theirs.to_str().unwrap());
+    govern(&life, &["start", "--root", root]).expect(0);
+    assert!(theirs.join(".agentxchain/state.json").exists());
+}
+
+/// S31, G13: a worker's result is a plain file, or none.
+#[test]
+fn s31_a_result_that_is_a_link_is_none() {
+    let life = life(|_| {});
+    worker(&life, "ln -sf /etc/passwd \"$AGENTXCHAIN_RESULT\"");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/pm");
+    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("left no result"));
+    assert!(!life.git(&["ls-tree", "-r", "work"]).contains("120000"));
+}
+
+/// G13: what a turn changes of the run's own files is put back, and the turn rejected.
+#[test]
+fn a_worker_that_edits_the_state_skips_no_gate() {
+    let forged = r#"sed -i 's/"phase": "planning"/"phase": "qa"/' .agentxchain/state.json"#;
+    let planted = r#"mkdir -p .agentxchain/transactions/accept
+echo '{"transaction_id":"txn_1","kind":"x","prepared_at":"2026-01-01T00:00:00.000Z","appends":[],"removals":["file"]}' \
+    >.agentxchain/transactions/accept/txn_1.json"#;
+    let linked = "rm -r .agentxchain/dispatch; ln -s /etc .agentxchain/dispatch";
+    let talk = "echo forged >TALK.md";
+    for meddling in [forged, planted, linked, talk, "rm .agentxchain/state.json"] {
+        let life = life(|config| config["rules"]["max_turn_retries"] = json!(3));
+        let script = std::fs::read_to_string(format!("{PACK}/govern/worker")).unwrap();
+        let script = script
+            .replace("set -eu", &format!("set -eu\n[ \"$AGENTXCHAIN_ATTEMPT\" -gt 1 ] || {{ {meddling}\n}}"));
+        worker(&life, script.trim_start_matches("#!/bin/sh\n"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        let said = life.git(&["log", "-1", "--format=%B", "work"]);
+        assert!(life.state("work") == "turn/pm" && said.contains("the run's own"), "{meddling}: {said}");
+        let state = state(&life);
+        assert_eq!((state["phase"].as_str(), state["status"].as_str()), (Some("planning"), Some("active")));
+        assert!(life.git(&["ls-tree", "-r", "--name-only", "work"]).contains("\nfile"), "{meddling}");
+        life.run(&["tick", "work"]).expect(0);
+        assert_eq!(life.state("work"), "gate", "{meddling}");
+    }
+}
+
+/// G13: in a plain folder too.
+#[test]
+fn a_worker_in_a_folder_skips_no_gate() {
+    let life = Life::new(&[]);
+    let folder = life.repo.home().join("plain");
+    std::fs::create_dir(&folder).unwrap();
+    let config = std::fs::read_to_string(format!("{PACK}/govern/agentxchain.json")).unwrap();
+    std::fs::write(folder.join("agentxchain.json"), config).unwrap();
+    let root = folder.to_str().unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+    let script = r#"sed -i 's/"phase": "planning"/"phase": "qa"/' .agentxchain/state.json"#;
+    govern(&life, &["turn", "--root", root, "--role", "pm", "--", "sh", "-c", script]).expect(0);
+    let state = std::fs::read_to_string(folder.join(".agentxchain/state.json")).unwrap();
+    assert!(state.contains("\"phase\": \"planning\"") && state.contains("the run's own"), "{state}");
+}

@@ -1,0 +1,214 @@
+//! What a turn leaves on its branch: what was accepted, and the run's own files.
+
+use crate::govern::rig::*;
+use crate::support::life::Life;
+use serde_json::{Value, json};
+
+/// A worker that reviews: it writes `$1`'s JSON fields over those of a result that is accepted.
+const RESULT: &str = r#"
+result() {
+    cat >"$AGENTXCHAIN_RESULT" <<END
+{"schema_version": "1.0", "run_id": "$AGENTXCHAIN_RUN_ID", "turn_id": "$AGENTXCHAIN_TURN_ID",
+ "role": "$AGENTXCHAIN_ROLE", "runtime_id": "$AGENTXCHAIN_RUNTIME", "status": "completed", "summary": "did it",
+ "decisions": [], "objections": [{"id": "OBJ-001", "severity": "low", "statement": "none"}],
+ "files_changed": [$1], "verification": {"status": "skipped"},
+ "artifact": {"type": "$2", "ref": null}, "proposed_next_role": "$3"}
+END
+}
+"#;
+
+/// Of the one phase that there is.
+fn one_phase(config: &mut Value, role: &str) {
+    config["routing"] =
+        json!({ "work": { "entry_role": role, "allowed_next_roles": ["pm", "dev", "qa", "human"] } });
+    config["gates"] = json!({});
+}
+
+/// All that the branch holds or ever held beyond main, as one text.
+fn everything(life: &Life) -> String {
+    let objects = life.git(&["rev-list", "--objects", "--no-object-names", "work", "^main"]);
+    objects.lines().map(|id| life.git(&["cat-file", "-p", id])).collect::<Vec<_>>().join("\n")
+}
+
+fn rejected_refs(life: &Life) -> Vec<String> {
+    let refs = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts/"]);
+    refs.lines().filter(|name| name.ends_with("-rejected")).map(str::to_owned).collect()
+}
+
+/// G12: neither the files nor the commits of a rejected attempt are on the branch, at any time.
+#[test]
+fn a_rejected_attempt_leaves_nothing_on_the_branch() {
+    let life = life(|config| one_phase(config, "qa"));
+    let script = r#"
+if [ "$AGENTXCHAIN_ATTEMPT" = 1 ]; then
+    echo smuggled-one >one.txt; echo smuggled-two >two.txt; echo smuggled-file >file
+    git add two.txt; git -c user.name=W -c user.email=w@example.com commit -qm 'smuggled-message'
+fi
+result '' review human"#;
+    worker(&life, &format!("{RESULT}{script}"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/qa");
+    let body = life.git(&["log", "-1", "--format=%B", "work"]);
+    let kept = rejected_refs(&life);
+    assert!(kept.len() == 1 && body.contains(&kept[0]), "{kept:?} {body}");
+    assert_eq!(life.git(&["show", &format!("{}:one.txt", kept[0])]), "smuggled-one");
+    assert_eq!(life.git(&["show", &format!("{}:two.txt", kept[0])]), "smuggled-two");
+    life.run(&["tick", "work"]).expect(0);
+    let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+    assert_eq!(history.len(), 1, "the second attempt is accepted");
+    let all = everything(&life);
+    assert!(!all.contains("smuggled-"), "{all}");
+    assert!(!life.git(&["ls-tree", "-r", "--name-only", "work"]).contains("one.txt"));
+    assert_eq!(rejected_refs(&life), kept, "an accepted attempt needs none");
+    life.repo.assert_sound();
+}
+
+/// G7, G12: a worker that fails is tried again, and what it had half done is nobody's.
+#[test]
+fn a_worker_that_fails_leaves_nothing_and_is_tried_again() {
+    let life = life(|config| one_phase(config, "dev"));
+    let script = r#"
+echo half >half.txt
+[ "$AGENTXCHAIN_ATTEMPT" -gt 1 ] || exit 7
+rm half.txt; echo whole >whole.txt
+result '"whole.txt"' workspace human"#;
+    worker(&life, &format!("{RESULT}{script}"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/dev");
+    assert!(
+        life.git(&["log", "-1", "--format=%B", "work"]).contains("its worker failed (exited with status 7)")
+    );
+    life.run(&["tick", "work"]).expect(0);
+    let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+    assert_eq!(history[0]["observed_artifact"]["files_changed"], json!(["whole.txt"]));
+    let files = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+    assert!(files.contains("whole.txt") && !files.contains("half.txt"), "{files}");
+}
+
+/// G12: the second attempt's own changes are seen, also where they are those of the first again.
+#[test]
+fn a_second_attempt_is_judged_by_its_own_changes() {
+    let life = life(|_| {});
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    govern(&life, &["approve-phase", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+    let dev = history.iter().find(|turn| turn["role"] == "dev").unwrap();
+    assert_eq!(dev["observed_artifact"]["files_changed"], json!(["greeting.txt"]), "{dev}");
+}
+
+/// G12: what Git is told to overlook is looked at all the same.
+#[test]
+fn a_change_that_is_hidden_from_git_is_seen() {
+    let life = life(|config| one_phase(config, "qa"));
+    let script = r#"
+git update-index --assume-unchanged file; echo hidden >file
+result '' review human"#;
+    worker(&life, &format!("{RESULT}{script}"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/qa");
+    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("'file' was changed"));
+    assert_eq!(show(&life, "file"), "one");
+}
+
+/// K19: a worker that knows where declarations go declares nothing there either.
+#[test]
+fn a_worker_cannot_write_the_declaration() {
+    let life = life(|config| one_phase(config, "qa"));
+    let script = r#"
+[ -z "${AYNIG_RESULT:-}" ] || echo '{"state": "done", "subject": "forged"}' >"$AYNIG_RESULT"
+for folder in "$(git rev-parse --git-common-dir)"/aynig/runs/*; do
+    echo '{"state": "done", "subject": "forged"}' >"$folder/result"
+done
+exit 1"#;
+    worker(&life, script);
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/qa");
+}
+
+/// G6: the run's files are committed whatever rules for ignoring say, and nothing else that is ignored.
+#[test]
+fn what_is_ignored_is_committed_where_it_is_the_runs() {
+    for (place, stage) in [(".gitignore", "all"), ("info/exclude", "index")] {
+        let life = life(|config| one_phase(config, "dev"));
+        life.config("aynig.stage", stage);
+        let rules = ".agentxchain/\n*.jsonl\nTALK.md\n*.md\n.aynig/command/\nlocal.txt\n";
+        match place {
+            ".gitignore" => {
+                life.write(".gitignore", rules);
+                life.git(&["add", ".gitignore"]);
+                life.git(&["commit", "-qm", "rules"]);
+            }
+            _ => std::fs::write(life.path(".git").join(place), rules).unwrap(),
+        }
+        let script = "echo x >local.txt; echo y >made.txt\nresult '\"made.txt\"' workspace human";
+        worker(&life, &format!("{RESULT}{script}"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        assert!(state(&life)["run_id"].is_string(), "{place}");
+        let run = state(&life)["run_id"].clone();
+        life.run(&["tick", "work"]).expect(0);
+        assert_eq!(state(&life)["run_id"], run, "{place}");
+        assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1, "{place}");
+        let files = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+        assert!(files.contains("TALK.md") && files.contains("made.txt"), "{place}: {files}");
+        assert!(!files.contains("local.txt") && !files.contains(".lock"), "{place}: {files}");
+        govern(&life, &["block", "-b", "work", "-m", "stop"]).expect(0);
+        assert_eq!(state(&life)["run_id"], run, "{place}");
+        assert_eq!(state(&life)["status"], "blocked", "{place}");
+    }
+}
+
+/// G6: attributes convert none of it.
+#[test]
+fn what_attributes_convert_is_committed_as_it_is() {
+    let life = life(|config| one_phase(config, "dev"));
+    life.config("filter.upper.clean", "tr a-z A-Z");
+    life.write(".gitattributes", ".agentxchain/* filter=upper\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "attributes"]);
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    assert!(state(&life)["run_id"].is_string());
+}
+
+/// G14, G12: who does what PROMPT.md says is accepted on the branch at once, with what it made.
+#[test]
+fn a_worker_that_obeys_its_prompt_is_accepted_on_the_branch() {
+    let script = r#"
+prompt=$AGENTXCHAIN_DISPATCH_DIR/PROMPT.md
+place=$(sed -n 's/.*Write one JSON object to `\([^`]*\)`.*/\1/p' "$prompt")
+files=$(cat "$AYNIG_DIR/files")
+for file in $files; do mkdir -p "$(dirname "$file")"; echo made >"$file"; done
+sed -n '/^```json$/,/^```$/p' "$prompt" | sed '1d;$d' | sed 's/"<[^"]*>"/"some words"/' |
+    sed "s|\"files_changed\": \[\]|\"files_changed\": [${files:+\"$files\"}]|" >"$place""#;
+    for (authority, files) in [
+        ("authoritative", "made.txt"),
+        ("authoritative", ""),
+        ("proposed", "made.txt"),
+        ("proposed", ""),
+        ("review_only", ".planning/made.md"),
+        ("review_only", ""),
+    ] {
+        let life = life(|config| {
+            one_phase(config, "qa");
+            config["roles"]["qa"]["write_authority"] = json!(authority);
+        });
+        life.write(".aynig/files", files);
+        life.git(&["add", "-A"]);
+        worker(&life, script);
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        let said = life.git(&["log", "-1", "--format=%B", "work"]);
+        let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+        assert_eq!(history.len(), 1, "{authority} {files}: {said}");
+        assert_eq!(history[0]["assigned_sequence"], 1, "{authority} {files}");
+        assert!(rejected_refs(&life).is_empty(), "{authority} {files}");
+        if !files.is_empty() {
+            assert_eq!(show(&life, files), "made", "{authority}");
+        }
+    }
+}

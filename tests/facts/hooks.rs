@@ -1,0 +1,599 @@
+//! Hooks: what lands starts its chain once, whoever brought it, and nobody waits for it.
+
+use crate::support::Repo;
+use crate::support::life::{BIN, Life, done, eventually, now};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// Three states in a row; each run is noted.
+const STEPS: [(&str, &str); 4] = [
+    (
+        "build",
+        "echo \"build $AYNIG_BRANCH\" >>\"$T/runs\"; echo b >>steps; echo 'SET_STATE {\"state\":\"test\"}'",
+    ),
+    ("test", "echo \"test $AYNIG_BRANCH\" >>\"$T/runs\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    ("slow", "echo \"slow $AYNIG_BRANCH\" >>\"$T/runs\"; sleep 5; echo 'SET_STATE {\"state\":\"done\"}'"),
+    ("fail", "test -e \"$T/mended\" || exit 3; echo 'SET_STATE {\"state\":\"done\"}'"),
+];
+
+fn life() -> Life {
+    let life = Life::new(&STEPS);
+    life.run(&["hooks", "install"]).expect(0);
+    life
+}
+
+/// git as a user types it: with the program on PATH, and `$T` for commands.
+fn git_in(life: &Life, dir: &Path) -> Command {
+    let mut command = life.repo.command("git");
+    let bin = Path::new(BIN).parent().unwrap().display();
+    command.env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap())).env("T", life.shared());
+    command.current_dir(dir);
+    command
+}
+
+/// True where the Git at hand runs hooks that its configuration names (2.54 and later).
+fn configured() -> bool {
+    let output = Command::new("git").arg("--version").output().unwrap();
+    let version = String::from_utf8(output.stdout).unwrap();
+    let mut numbers = version.split([' ', '.']).filter_map(|part| part.trim().parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(2), Some(54))
+}
+
+#[track_caller]
+fn ok(mut command: Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn git(life: &Life, args: &[&str]) -> String {
+    let mut command = git_in(life, &life.repo.path());
+    command.args(args);
+    ok(command)
+}
+
+fn commit(life: &Life, state: &str) {
+    git(life, &["commit", "-q", "--allow-empty", "-m", "go", "--trailer", &format!("dwp-state: {state}")]);
+}
+
+fn done_on(life: &Life, branch: &str) {
+    eventually(branch, || (life.state(branch) == "done").then_some(()));
+}
+
+fn runs(life: &Life, of: &str) -> usize {
+    life.said("runs").lines().filter(|line| *line == of).count()
+}
+
+/// Nothing is started: whatever would have been had the time to be seen.
+fn nothing_starts(life: &Life, what: impl FnOnce()) {
+    let before = life.said("runs");
+    what();
+    std::thread::sleep(Duration::from_millis(400));
+    assert_eq!(life.said("runs"), before);
+    assert!(!life.repo.path().join(".aynig/logs/hook.log").exists() || before == life.said("runs"));
+}
+
+/// K38, K40
+#[test]
+fn a_commit_starts_its_chain_and_returns() {
+    let life = life();
+    let start = Instant::now();
+    commit(&life, "slow");
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    eventually("started", || (runs(&life, "slow main") == 1).then_some(()));
+    done_on(&life, "main");
+    commit(&life, "build");
+    done_on(&life, "main");
+    assert_eq!((runs(&life, "build main"), runs(&life, "test main")), (1, 1));
+    assert_eq!(life.states("main")[..5], ["done", "working", "test", "working", "build"].map(String::from));
+    // The outcome came into the working tree, and nobody's exit status changed.
+    assert_eq!(life.read("steps"), "b\n");
+    let log = eventually("log", || {
+        Some(life.read(".aynig/logs/hook.log")).filter(|log| log.contains("main: build -> test"))
+    });
+    // Each line says when.
+    let is_dated = |line: &str| {
+        line.len() > 22
+            && line.as_bytes()[4] == b'-'
+            && line.as_bytes()[13] == b':'
+            && line[19..].starts_with("Z  ")
+    };
+    assert!(log.lines().all(is_dated), "{log}");
+    // What was watched is there as well.
+    git(&life, &["config", "aynig.hooks", "wait"]);
+    commit(&life, "test");
+    let log = life.read(".aynig/logs/hook.log");
+    assert!(log.lines().last().unwrap().contains("  main: test -> done ("), "{log}");
+}
+
+/// K38, K40
+#[test]
+fn whatever_brings_an_event_starts_it_once() {
+    let life = life();
+    let event = |branch: &str| {
+        git(&life, &["switch", "-q", "-c", branch, "main"]);
+        git(
+            &life,
+            &[
+                "-c",
+                "aynig.hooks=off",
+                "commit",
+                "-q",
+                "--allow-empty",
+                "-m",
+                "go",
+                "--trailer",
+                "dwp-state: build",
+            ],
+        );
+    };
+    event("topic");
+    // A merge that only moves the branch, one that makes a commit of its own, and a pick.
+    git(&life, &["switch", "-q", "-c", "ff", "main"]);
+    git(&life, &["merge", "-q", "topic"]);
+    done_on(&life, "ff");
+    git(&life, &["switch", "-q", "-c", "real", "main"]);
+    git(&life, &["merge", "-q", "--no-ff", "-m", "m", "-m", "dwp-state: build", "topic"]);
+    done_on(&life, "real");
+    git(&life, &["switch", "-q", "-c", "pick", "main"]);
+    git(&life, &["cherry-pick", "--allow-empty", "topic"]);
+    done_on(&life, "pick");
+    git(&life, &["switch", "-q", "-c", "amend", "main"]);
+    git(&life, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    git(&life, &["commit", "-q", "--amend", "--allow-empty", "-m", "go", "-m", "dwp-state: build"]);
+    done_on(&life, "amend");
+    // A rebase that ends with the event.
+    git(&life, &["switch", "-q", "main"]);
+    life.write("base", "b\n");
+    git(&life, &["add", "base"]);
+    git(&life, &["commit", "-qm", "base"]);
+    git(&life, &["switch", "-q", "-c", "rebased", "topic"]);
+    git(&life, &["rebase", "-q", "main"]);
+    done_on(&life, "rebased");
+    // A pull, by way of a clone.
+    let clone = life.repo.home().join("clone");
+    git(&life, &["clone", "-q", "-b", "main", ".", clone.to_str().unwrap()]);
+    ok({
+        let mut command = git_in(&life, &clone);
+        command.args(["aynig", "hooks", "install"]);
+        command
+    });
+    git(&life, &["switch", "-q", "main"]);
+    git(
+        &life,
+        &[
+            "-c",
+            "aynig.hooks=off",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "go",
+            "--trailer",
+            "dwp-state: build",
+        ],
+    );
+    ok({
+        let mut command = git_in(&life, &clone);
+        command.args(["pull", "-q"]);
+        command
+    });
+    eventually("the clone's run", || (runs(&life, "build main") == 1).then_some(()));
+    // Verbs do what the hook would have done.
+    life.run(&["set-state", "build", "-b", "verb"]).expect(0);
+    done_on(&life, "verb");
+    life.run(&["set-state", "fail", "-b", "again"]).expect(0);
+    eventually("stalled", || (life.state("again") == "stalled").then_some(()));
+    std::fs::write(life.shared().join("mended"), "").unwrap();
+    life.run(&["retry", "again"]).expect(0);
+    done_on(&life, "again");
+    life.run(&["set-state", "build", "-b", "quiet", "--no-tick"]).expect(0);
+    for branch in ["ff", "real", "pick", "amend", "rebased", "verb"] {
+        assert_eq!(runs(&life, &format!("build {branch}")), 1, "{branch}");
+    }
+    assert_eq!((runs(&life, "build quiet"), life.state("quiet")), (0, "build".to_owned()));
+    life.repo.assert_sound();
+}
+
+/// K38
+#[test]
+fn where_nothing_is_to_start_nothing_starts() {
+    let life = life();
+    nothing_starts(&life, || {
+        git(&life, &["commit", "-q", "--allow-empty", "-m", "plain"]);
+        git(
+            &life,
+            &[
+                "-c",
+                "aynig.hooks=off",
+                "commit",
+                "-q",
+                "--allow-empty",
+                "-m",
+                "go",
+                "--trailer",
+                "dwp-state: build",
+            ],
+        );
+        let mut off = git_in(&life, &life.repo.path());
+        off.env("AYNIG", "0").args([
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "go",
+            "--trailer",
+            "dwp-state: build",
+        ]);
+        ok(off);
+        git(&life, &["switch", "-q", "--detach"]);
+        commit(&life, "build");
+        git(&life, &["switch", "-q", "-c", "ten", "main~2"]);
+        for n in 0..10 {
+            life.write(&format!("f{n}"), "x\n");
+            git(&life, &["add", "-A"]);
+            git(&life, &["-c", "aynig.hooks=off", "commit", "-qm", "go", "--trailer", "dwp-state: build"]);
+        }
+        life.write("last", "x\n");
+        git(&life, &["add", "-A"]);
+        git(&life, &["-c", "aynig.hooks=off", "commit", "-qm", "plain"]);
+        git(&life, &["rebase", "-q", "main"]);
+    });
+}
+
+/// K40: whatever pipes the caller's callers left open, their ends do not wait for a chain.
+#[test]
+fn a_chain_holds_no_descriptor_of_its_callers() {
+    let life = life();
+    let bin = Path::new(BIN).parent().unwrap().display();
+    let mut shell = life.repo.command("/bin/sh");
+    shell.env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap())).env("T", life.shared());
+    let script = "exec 9>&1 >/dev/null 2>&1; git commit -q --allow-empty -m go --trailer 'dwp-state: slow'";
+    let start = Instant::now();
+    // Ends when nothing holds the other end of descriptor 9.
+    assert!(shell.args(["-c", script]).output().unwrap().status.success());
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    done_on(&life, "main");
+}
+
+/// K34
+#[test]
+fn where_nobody_said_what_may_run_the_hook_says_so_in_one_line() {
+    let life = life();
+    life.git(&["config", "--global", "--unset", "aynig.commandsFrom"]);
+    let said = git_in(&life, &life.repo.path())
+        .args(["commit", "-q", "--allow-empty", "-m", "go", "--trailer", "dwp-state: build"])
+        .output()
+        .unwrap();
+    assert!(said.status.success());
+    let said = String::from_utf8(said.stderr).unwrap();
+    assert!(said.lines().count() == 1 && said.contains("aynig trust"), "{said}");
+    assert_eq!(life.state("main"), "build");
+}
+
+/// K40: a run starts nothing itself; what it set elsewhere is looked at when it is over.
+#[test]
+fn what_a_run_set_elsewhere_goes_on_when_it_is_over() {
+    let life = life();
+    life.command("split", "git aynig set-state build -b other; echo 'SET_STATE {\"state\":\"done\"}'");
+    git(&life, &["add", "-A"]);
+    git(&life, &["commit", "-qm", "split"]);
+    life.event("work", "split", "");
+    life.tick(&["work"]).expect(0);
+    done_on(&life, "other");
+    assert_eq!(runs(&life, "build other"), 1);
+}
+
+/// K7, K8, K40: where chains are all that looks, a lease that nobody can believe ends all the same.
+#[test]
+fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
+    let life = life();
+    let message = "aynig: working\n\ndwp-state: working\ndwp-origin-state: build\n\
+        dwp-run-id: 11111111-1111-4111-8111-111111111111\ndwp-runner-id: elsewhere-1\ndwp-lease-seconds: 120\n";
+    let lease = life.event_at("held", message, Some(now() + 1_000_000));
+    // Nobody allowed this one, and it comes before.
+    life.config("aynig.branches", "[fhs]*");
+    let forbidden = life.event_at("abandoned", message, Some(now() - 1_000));
+    let seen: String = b"refs/heads/held".iter().map(|b| format!("{b:02x}")).collect();
+    let seen = life.repo.git_dir().join("aynig/seen").join(seen);
+    life.git(&["switch", "-q", "-c", "first"]);
+    commit(&life, "build");
+    done_on(&life, "first");
+    let note = eventually("a note of the first look", || std::fs::read(&seen).ok());
+    assert_eq!(life.rev("held"), lease);
+    // Two minutes, and one of grace, pass.
+    let mut note: serde_json::Value = serde_json::from_slice(&note).unwrap();
+    note["at"] = (note["at"].as_u64().unwrap() - 181).into();
+    std::fs::write(&seen, note.to_string()).unwrap();
+    life.git(&["switch", "-q", "-c", "second"]);
+    commit(&life, "build");
+    done_on(&life, "second");
+    eventually("a recovery", || (life.state("held") == "stalled").then_some(()));
+    assert_eq!((life.rev("held^"), life.rev("abandoned")), (lease, forbidden));
+}
+
+/// K41: hooks of others keep working, and are as before when ours are gone.
+#[test]
+fn hooks_of_others_are_left_as_they_were() {
+    let life = Life::new(&STEPS);
+    let hooks = life.repo.git_dir().join("hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    let theirs = |name: &str, text: &str, mode: u32| {
+        std::fs::write(hooks.join(name), text).unwrap();
+        std::fs::set_permissions(hooks.join(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    theirs("post-commit", "#!/bin/sh\nset -eu\necho committed >>\"$T/theirs\"\nexec true", 0o755);
+    theirs("post-rewrite", "#!/bin/bash\ncat >>\"$T/stdin\"", 0o755);
+    theirs("post-merge", "#!/usr/bin/env python3\nprint('merged')\n", 0o750);
+    theirs("post-receive", "#!/bin/sh\r\necho crlf\r\n", 0o755);
+    let before: Vec<_> = std::fs::read_dir(&hooks).unwrap().flatten().map(|e| e.path()).collect();
+    let content = |all: &[PathBuf]| -> Vec<_> {
+        all.iter().map(|p| (std::fs::read(p).unwrap(), p.metadata().unwrap().permissions().mode())).collect()
+    };
+    let (config, was) = (std::fs::read(life.repo.git_dir().join("config")).unwrap(), content(&before));
+    // Where Git runs hooks by configuration none of theirs is in the way.
+    let code = i32::from(!configured());
+    let said = life.run(&["hooks", "install"]).expect(code);
+    if configured() {
+        assert_eq!(content(&before), was);
+    } else {
+        assert!(said.stdout.contains("it is no shell script"), "{said:?}");
+        assert!(said.stderr.contains("# >>> aynig"), "{said:?}");
+    }
+    let once = content(&before);
+    life.run(&["hooks", "install"]).expect(code);
+    assert_eq!(content(&before), once);
+    life.run(&["hooks", "status"]).expect(code);
+    commit(&life, "build");
+    done_on(&life, "main");
+    life.write("x", "y\n");
+    git(&life, &["add", "-A"]);
+    git(&life, &["commit", "-qm", "z"]);
+    git(&life, &["commit", "-q", "--amend", "-m", "zz"]);
+    assert_eq!(life.said("theirs").lines().count(), 3);
+    assert_eq!(life.said("stdin").lines().count(), 1, "what git said came through");
+    life.run(&["hooks", "uninstall"]).expect(0);
+    assert_eq!(content(&before), was);
+    assert_eq!(std::fs::read(life.repo.git_dir().join("config")).unwrap(), config);
+    let after: Vec<_> = std::fs::read_dir(&hooks).unwrap().flatten().map(|e| e.path()).collect();
+    assert_eq!(after.len(), before.len());
+}
+
+/// K41
+#[test]
+fn a_hooks_path_inside_is_used_and_one_outside_is_not() {
+    let life = Life::new(&STEPS);
+    life.git(&["config", "core.hooksPath", ".husky/_"]);
+    life.write(".husky/_/post-commit", "#!/usr/bin/env sh\necho shim >>\"$T/shim\"\n");
+    std::fs::set_permissions(life.path(".husky/_/post-commit"), PermissionsExt::from_mode(0o755)).unwrap();
+    life.run(&["hooks", "install"]).expect(0);
+    commit(&life, "build");
+    done_on(&life, "main");
+    assert_eq!(life.said("shim"), "shim\n");
+    life.run(&["hooks", "uninstall"]).expect(0);
+    assert_eq!(life.read(".husky/_/post-commit"), "#!/usr/bin/env sh\necho shim >>\"$T/shim\"\n");
+    assert!(!life.path(".husky/_/post-merge").exists());
+    let outside = life.repo.home().join("hooks");
+    life.git(&["config", "core.hooksPath", outside.to_str().unwrap()]);
+    if configured() {
+        life.run(&["hooks", "install"]).expect(0);
+        commit(&life, "build");
+        done_on(&life, "main");
+    } else {
+        let said = life.run(&["hooks", "install"]).expect(1);
+        assert!(said.stdout.contains("outside the repository"), "{said:?}");
+    }
+    assert!(!outside.exists());
+}
+
+/// A bare repository with hooks, and a clone to push from.
+fn server() -> (Repo, Life) {
+    let life = Life::new(&STEPS);
+    let server = Repo::build().bare().create().unwrap();
+    let url = format!("file://{}", server.path().display());
+    life.git(&["push", "-q", &url, "main"]);
+    life.git(&["remote", "add", "origin", &url]);
+    server.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/main"]);
+    let mut install = server.command(BIN);
+    let installed = done(install.args(["hooks", "install"]).output().unwrap());
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    (server, life)
+}
+
+/// Pushes; what a push runs has the server's own home, and `$T`.
+fn push(server: &Repo, life: &Life, args: &[&str]) -> Output {
+    let mut command = git_in(life, &life.repo.path());
+    let receive = format!("--receive-pack=env HOME='{}' git-receive-pack", server.home().display());
+    command.args(["push", "-q", &receive]).args(args).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn state_there(server: &Repo, branch: &str) -> String {
+    let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
+    server.git(&["log", "-1", format, branch])
+}
+
+/// K39
+#[test]
+fn a_push_is_answered_and_nobody_is_held() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.passEnv", "T"]);
+    life.event("work", "slow", "");
+    let start = Instant::now();
+    let output = push(&server, &life, &["origin", "work"]);
+    let took = start.elapsed();
+    assert!(output.status.success(), "{output:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let answer = said(&output);
+    assert!(answer.contains("aynig: slow dispatched on work (run "), "{answer}");
+    let promised = answer.split("(run ").nth(1).unwrap()[..8].to_owned();
+    eventually("done", || (state_there(&server, "work") == "done").then_some(()));
+    let run = server.git(&["log", "-1", "--format=%(trailers:key=dwp-run-id,valueonly,separator=)", "work"]);
+    assert!(run.starts_with(&promised), "{run} {promised}");
+    // A branch that brings its own command does not bring it to run.
+    life.git(&["switch", "-q", "-c", "evil", "main"]);
+    life.command("build", "echo evil >\"$T/evil\"; echo 'SET_STATE {\"state\":\"done\"}'");
+    life.git(&["commit", "-qam", "evil"]);
+    life.event("evil", "build", "");
+    push(&server, &life, &["origin", "evil"]);
+    eventually("evil is done", || (state_there(&server, "evil") == "done").then_some(()));
+    assert!(life.said("evil").is_empty() && runs(&life, "build evil") == 1);
+    // What it prints, on request; nothing at all, on request.
+    life.event("stream", "build", "");
+    let output = push(&server, &life, &["-o", "aynig.wait", "origin", "stream"]);
+    assert!(
+        said(&output).contains("remote: | SET_STATE") && state_there(&server, "stream") == "done",
+        "{}",
+        said(&output)
+    );
+    life.event("skipped", "build", "");
+    let output = push(&server, &life, &["-o", "aynig.skip", "origin", "skipped"]);
+    assert!(!said(&output).contains("aynig:"), "{}", said(&output));
+    // Plain pushes and deletions are nobody's business.
+    let output = push(&server, &life, &["origin", "main:refs/heads/plain"]);
+    assert!(output.status.success() && !said(&output).contains("aynig:"));
+    assert!(!said(&push(&server, &life, &["origin", ":work"])).contains("aynig:"));
+    assert_eq!((runs(&life, "build skipped"), state_there(&server, "skipped")), (0, "build".to_owned()));
+    server.assert_sound();
+}
+
+/// K14 (pending), K39: what could not be started is no run that somebody was promised; the next tick has it.
+#[test]
+fn what_could_not_go_on_in_the_background_is_said_and_waits() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.passEnv", "T"]);
+    life.event("work", "build", "");
+    let logs = server.git_dir().join("aynig/logs");
+    let _ = std::fs::remove_dir_all(&logs);
+    std::fs::write(&logs, "").unwrap();
+    let output = push(&server, &life, &["origin", "work"]);
+    let answer = said(&output);
+    assert!(output.status.success() && !answer.contains("dispatched on"), "{answer}");
+    assert!(answer.contains("aynig: error: work: not dispatched: cannot "), "{answer}");
+    assert!(answer.contains("aynig: hint: on the server: git aynig tick work"), "{answer}");
+    assert_eq!(state_there(&server, "work"), "build");
+    std::fs::remove_file(&logs).unwrap();
+    // Whoever ticks something else takes it on.
+    life.event("other", "build", "");
+    life.git(&["push", "-q", "--receive-pack=env AYNIG=0 git receive-pack", "origin", "other"]);
+    let mut tick = server.command(BIN);
+    assert!(tick.args(["tick", "other"]).output().unwrap().status.success());
+    eventually("done", || (state_there(&server, "work") == "done").then_some(()));
+}
+
+/// K14 (pending), K39: many branches at once, one command at a time.
+#[test]
+fn a_push_of_many_branches_answers_each_once() {
+    let many = if std::env::var_os("AYNIG_MANY").is_some() { 200 } else { 30 };
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.passEnv", "T"]);
+    let names: Vec<String> = (0..many).map(|n| format!("w{n:03}")).collect();
+    names.iter().for_each(|name| drop(life.event(name, "build", &format!("dwp-name: {name}\n"))));
+    let (first, second) = names.split_at(many / 2);
+    let mut promised = Vec::new();
+    for half in [first, second] {
+        let mut args = vec!["origin"];
+        args.extend(half.iter().map(String::as_str));
+        let output = push(&server, &life, &args);
+        // There is one slot: at most one of them goes on at once.
+        let told = said(&output).replace("build queued on w", "build dispatched on w");
+        assert_eq!(told.matches("dispatched on w").count(), half.len(), "{told}");
+        assert!(said(&output).matches("build queued on w").count() >= half.len() - 1, "{}", said(&output));
+        promised.extend(half.iter().map(|name| {
+            let answer = format!("aynig: build dispatched on {name} (run ");
+            told.split(&answer).nth(1).unwrap_or_else(|| panic!("{name}: {told}"))[..8].to_owned()
+        }));
+    }
+    for name in &names {
+        eventually(name, || (state_there(&server, name) == "done").then_some(()));
+        assert_eq!(runs(&life, &format!("build {name}")), 1);
+    }
+    // Whoever waited for the slot ran as the run that the pusher was told of.
+    for (name, id) in names.iter().zip(&promised) {
+        let format = "--format=%(trailers:key=dwp-run-id,valueonly,separator=)";
+        let runs = server.git(&["log", "--grep", "^dwp-origin-state: build", format, name]);
+        assert!(runs.lines().all(|run| run.starts_with(id)) && !runs.is_empty(), "{name}: {runs} {id}");
+    }
+    assert!(server.git_dir().join("aynig/slots/0.lock").exists());
+    assert!(!server.git_dir().join("aynig/slots/1.lock").exists(), "one slot was enough");
+    eventually("nothing is left waiting", || {
+        std::fs::read_dir(server.git_dir().join("aynig/pending"))
+            .map_or(true, |mut d| d.next().is_none())
+            .then_some(())
+    });
+}
+
+/// K33, K39: a push to a server whose commands come from a ref that is not there yet.
+#[test]
+fn whoever_pushes_is_told_that_the_ref_for_commands_is_missing() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/nosuch"]);
+    life.event("work", "test", "");
+    let told = said(&push(&server, &life, &["origin", "work"]));
+    assert!(told.contains("'refs/heads/nosuch', where commands come from, does not exist"), "{told}");
+    // Whoever asks for nothing need not know.
+    life.git(&["branch", "plain", "main"]);
+    assert_eq!(said(&push(&server, &life, &["origin", "plain"])), "");
+}
+
+/// K39: whatever environment Git gives it.
+#[test]
+fn the_hook_needs_nothing_of_its_environment() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "--unset", "aynig.commandsFrom"]);
+    let system = life.repo.home().join("system");
+    std::fs::write(&system, "[aynig]\n\tcommandsFrom = refs/heads/main\n").unwrap();
+    let id = life.event("work", "test", "");
+    life.git(&["push", "-q", "--receive-pack=env AYNIG=0 git receive-pack", "origin", "work"]);
+    let zero = "0".repeat(40);
+    let script = format!(
+        "umask 077; cd '{}' && echo '{zero} {id} refs/heads/work' | env -i GIT_DIR=. GIT_CONFIG_SYSTEM='{}' \
+         GIT_QUARANTINE_PATH=/x GIT_INDEX_FILE=/y GIT_OBJECT_DIRECTORY= PATH='{}' ./{}/post-receive",
+        server.path().display(),
+        system.display(),
+        std::env::var("PATH").unwrap(),
+        if configured() { "aynig/hooks" } else { "hooks" },
+    );
+    let script = script.replace("GIT_OBJECT_DIRECTORY= ", "");
+    let output = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+    assert!(output.status.success() && said(&output).contains("test dispatched on work"), "{output:?}");
+    eventually("done", || (state_there(&server, "work") == "done").then_some(()));
+}
+
+/// K41: Git reads its configuration whenever we were killed.
+#[test]
+fn an_installation_that_is_killed_anywhere_leaves_a_working_repository() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return crate::support::skipped("strace is not installed");
+    }
+    let calls = ["rename", "openat", "write", "fchmodat,chmod", "mkdir", "unlink"];
+    let limit = if std::env::var_os("AYNIG_MANY").is_some() { 60 } else { 6 };
+    for call in calls {
+        for nth in 1..limit {
+            let life = Life::new(&[]);
+            let mut strace = life.repo.command("strace");
+            strace.args(["-f", "-o", "/dev/null", "-e", &format!("trace={call}")]);
+            strace.args(["-e", &format!("inject={call}:signal=KILL:when={nth}"), BIN, "hooks", "install"]);
+            let survived = strace.output().unwrap().status.success();
+            git(&life, &["status", "--porcelain"]);
+            git(&life, &["commit", "-q", "--allow-empty", "-m", "x"]);
+            life.run(&["hooks", "install"]).expect(0);
+            life.run(&["hooks", "uninstall"]).expect(0);
+            let hooks = std::fs::read_dir(life.repo.git_dir().join("hooks")).unwrap().flatten();
+            let ours =
+                hooks.filter(|e| std::fs::read_to_string(e.path()).is_ok_and(|t| t.contains(">>> aynig")));
+            assert_eq!(ours.count(), 0, "{call} {nth}");
+            let left = life.repo.try_git(&["config", "--local", "receive.advertisePushOptions"]);
+            assert!(left.stdout.is_empty(), "{call} {nth}: {left:?}");
+            if survived {
+                break;
+            }
+        }
+    }
+}

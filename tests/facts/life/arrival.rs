@@ -1,0 +1,225 @@
+//! Outcomes that could not arrive in a working tree, and what the user's next command makes of it (K28).
+
+use crate::support::life::{Life, tree_of};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const DONE: &str = "rm dir/other; echo more >>file; mkdir new; echo n >new/file; ln -s file link; chmod +x exec\n\
+                    echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// A repository that stands on `work`, whose head asks for `build`.
+fn checked_out(script: &str) -> Life {
+    let life = Life::new(&[("build", script)]);
+    life.write("exec", "x\n");
+    life.git(&["add", "exec"]);
+    life.git(&["commit", "-qm", "exec"]);
+    life.git(&["checkout", "-qb", "work"]);
+    life.event("work", "build", "");
+    life
+}
+
+/// A `git` that does this before it fails, wherever it is to change a working tree, until there is a file `mended`.
+fn failing_git(life: &Life, first: &str) -> OsString {
+    let folder = life.shared().join("bin");
+    fs::create_dir_all(&folder).unwrap();
+    let (real, mended) = (which::which("git").unwrap(), life.shared().join("mended"));
+    let text = format!(
+        "#!/bin/sh\nreal='{}'\ncase \"$*\" in *'read-tree -m -u '[!-]*) if ! [ -e '{}' ]; then {first}\n\
+         echo 'fatal: unable to write new index file' >&2; exit 128; fi ;; esac\nexec \"$real\" \"$@\"\n",
+        real.display(),
+        mended.display(),
+    );
+    fs::write(folder.join("git"), text).unwrap();
+    fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+/// Writes every file, and no index.
+const NO_INDEX: &str = "cp \"$GIT_INDEX_FILE\" \"$GIT_INDEX_FILE.was\"; \"$real\" \"$@\"; mv \"$GIT_INDEX_FILE.was\" \"$GIT_INDEX_FILE\"";
+/// Writes some of it: one file is there, one is begun, one is gone.
+const HALF: &str = "printf 'one\\nmore\\n' >file; mkdir -p new; printf n >new/file; rm -f dir/other";
+
+fn ticked(life: &Life, path: &OsString) -> crate::support::life::Done {
+    crate::support::life::done(life.aynig(&["tick", "--json", "work"]).env("PATH", path).output().unwrap())
+}
+
+/// K28: a working tree that can't follow is put back, nothing is on the branch, and `retry` lands the outcome
+#[test]
+fn an_outcome_that_cannot_arrive_is_put_back_and_landed_later() {
+    for way in [NO_INDEX, HALF] {
+        let life = checked_out(DONE);
+        life.write("mine", "untracked\n");
+        let before = tree_of(&life.path("dir"));
+        // Only the first time: what puts it back works.
+        let path = failing_git(&life, &format!(": >'{}'; {way}", life.shared().join("mended").display()));
+        let done = ticked(&life, &path).expect(1);
+        assert_eq!(done.json()["result"].as_str(), Some("stalled"), "{way}: {done:?}");
+        assert!(life.body("work").contains("unable to write new index file"), "{}", life.body("work"));
+        assert_eq!(life.git(&["status", "--porcelain"]), "?? mine", "{way}");
+        assert_eq!((life.read("file"), tree_of(&life.path("dir"))), ("one\n".into(), before), "{way}");
+        let tree = life.rev("work^{tree}");
+        life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+        assert_eq!(life.rev("work^{tree}"), tree, "{way}");
+        life.run(&["retry", "work"]).expect(0);
+        assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
+        assert_eq!(life.git(&["status", "--porcelain"]), "?? mine", "{way}");
+    }
+}
+
+/// K28: what can't be put back either is told with the mend, stays noted, takes nothing back, and goes with any verb
+#[test]
+fn what_could_not_be_put_back_is_told_and_mended_by_the_next_verb() {
+    let verbs: [&[&str]; 9] = [
+        &["status"],
+        &["events", "work"],
+        &["logs", "work"],
+        &["set-state", "other"],
+        &["retry", "work"],
+        &["gc"],
+        &["hooks", "status"],
+        &["tick"],
+        &["run"],
+    ];
+    for (n, verb) in verbs.into_iter().enumerate() {
+        let life = checked_out(DONE);
+        let path = failing_git(&life, if n % 2 == 0 { NO_INDEX } else { HALF });
+        ticked(&life, &path).expect(1);
+        let body = life.body("work");
+        let told = body.contains("could not be put back") && body.contains("git aynig status");
+        assert!(told && life.state("work") == "stalled", "{body}");
+        assert!(life.run(&["doctor"]).stdout.contains("does not yet have what"), "{verb:?}");
+        let tree = life.rev("work^{tree}");
+        life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+        assert_eq!(life.rev("work^{tree}"), tree, "{verb:?}: an ordinary commit changes nothing");
+        fs::write(life.shared().join("mended"), "").unwrap();
+        life.run(verb);
+        let left = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count();
+        assert_eq!((left, life.git(&["status", "--porcelain"])), (0, String::new()), "{verb:?}");
+        let landed = if verb[0] == "retry" { "one\nmore\n" } else { "one\n" };
+        assert_eq!(life.read("file"), landed, "{verb:?}");
+    }
+}
+
+/// K28: a working tree that switches to the branch while it moves, and can't follow, commits nothing over it
+#[test]
+fn who_comes_late_and_cannot_follow_commits_nothing_over_the_outcome() {
+    let life = checked_out(DONE);
+    let other = life.repo.home().join("other");
+    life.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
+    // Between the first working tree's checkout and the move of the branch the second one comes.
+    let switch = format!(
+        "cd '{}'; env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$real\" symbolic-ref HEAD refs/heads/work",
+        other.display()
+    );
+    let path = failing_git(
+        &life,
+        &format!("case \"$*\" in *--work-tree=*other*) ;; *) ({switch}); exec \"$real\" \"$@\" ;; esac"),
+    );
+    let done = ticked(&life, &path);
+    assert_eq!((done.code, life.state("work").as_str()), (Some(1), "done"), "{done:?}");
+    assert!(done.stdout.contains("could not follow") && done.stdout.contains("hint:"), "{done:?}");
+    let commit = life.repo.try_git(&["-C", other.to_str().unwrap(), "commit", "-qm", "mine"]);
+    assert!(!commit.status.success(), "{commit:?}");
+    fs::write(life.shared().join("mended"), "").unwrap();
+    life.run(&["status"]).expect(0);
+    assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
+    life.git(&["-C", other.to_str().unwrap(), "commit", "-q", "--allow-empty", "-m", "mine"]);
+    assert_eq!(life.show("work", "file"), "one\nmore");
+}
+
+/// K28: what is in the way of the index itself, once all files are there, is told as well; the note stays till then.
+#[test]
+fn an_index_that_cannot_take_its_place_is_told_and_put_back_by_the_next_verb() {
+    let life = checked_out(DONE);
+    // A file can't be renamed over a folder.
+    let (index, aside) = (life.path(".git/index"), life.path(".git/index.aside"));
+    let away = format!(
+        "\"$real\" \"$@\"; mv '{0}' '{1}'; mkdir '{0}'; : >'{2}'; exit 0;",
+        index.display(),
+        aside.display(),
+        life.shared().join("mended").display(),
+    );
+    let done = ticked(&life, &failing_git(&life, &away)).expect(1);
+    let body = life.body("work");
+    assert!(done.json()["result"].as_str() == Some("stalled") && life.state("work") == "stalled", "{done:?}");
+    assert!(body.contains("Is a directory") && body.contains("git aynig status"), "{body}");
+    assert_eq!(life.read("file"), "one\nmore\n");
+    assert!(life.run(&["doctor"]).stdout.contains("does not yet have what"));
+    fs::remove_dir(&index).unwrap();
+    fs::rename(&aside, &index).unwrap();
+    life.run(&["status"]).expect(0);
+    assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\n".into(), String::new()));
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!(
+        (life.read("file"), life.git(&["status", "--porcelain"])),
+        ("one\nmore\n".into(), String::new())
+    );
+}
+
+/// K28, K43: a `retry` that is killed around its swap; the next one lands the outcome, or finds it landed.
+#[test]
+fn a_retry_that_was_killed_is_finished_by_the_next() {
+    for swapped in [false, true] {
+        let life = checked_out(DONE);
+        life.write("file", "mine\n");
+        life.tick(&["work"]).expect(1);
+        life.git(&["checkout", "-q", "--", "file"]);
+        let mut retry = life.aynig(&["retry", "work"]);
+        let killed = retry.env("PATH", killing_git(&life)).status().unwrap();
+        assert_eq!((killed.code(), life.state("work").as_str()), (None, "stalled"));
+        let mut notes = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().flatten();
+        let note = fs::read(notes.next().unwrap().path()).unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&note).unwrap();
+        assert!(life.path(".git/index.lock").exists() && life.read("file") == "one\nmore\n");
+        if swapped {
+            // As it is right after the branch has moved.
+            let id = |key: &str| note[key].as_str().unwrap().to_owned();
+            life.git(&["update-ref", "refs/heads/work", &id("new"), &id("old")]);
+        }
+        let again = crate::support::life::eventually("the git that was killed with it is gone", || {
+            let again = life.run(&["retry", "work"]);
+            (!life.path(".git/index.lock").exists()).then_some(again)
+        });
+        assert_eq!(again.code, Some(if swapped { 128 } else { 0 }), "{again:?}");
+        assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{swapped}");
+        assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0);
+        life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+        assert_eq!(life.show("work", "file"), "one\nmore");
+    }
+}
+
+/// A `git` that kills its runner once it has changed a working tree.
+fn killing_git(life: &Life) -> OsString {
+    let real = which::which("git").unwrap();
+    let folder = life.shared().join("bin");
+    fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *'read-tree -m -u '[!-]*) '{0}' \"$@\"; kill -9 $PPID; exit ;; esac\nexec '{0}' \"$@\"\n",
+        real.display()
+    );
+    fs::write(folder.join("git"), text).unwrap();
+    fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+/// K28: a runner that is killed between its checkout and the move of the branch; the next verb puts it back
+#[test]
+fn what_a_killed_runner_brought_without_moving_the_branch_is_put_back() {
+    let life = checked_out(DONE);
+    // The first child after the checkout looks at the working trees: the index is there, the branch has not moved.
+    let (path, tree) = (killing_git(&life), life.rev("work^{tree}"));
+    assert_eq!(ticked(&life, &path).code, None);
+    assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("working", "one\nmore\n"));
+    assert!(life.path(".git/index.lock").exists());
+    crate::support::life::eventually("the next verb puts it back", || {
+        life.run(&["status"]).expect(0);
+        life.git(&["status", "--porcelain"]).is_empty().then_some(())
+    });
+    assert!(!life.path(".git/index.lock").exists() && life.read("file") == "one\n");
+    life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+    assert_eq!(life.rev("work^{tree}"), tree);
+}

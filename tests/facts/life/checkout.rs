@@ -1,0 +1,319 @@
+//! Branches that somebody has checked out: an outcome arrives, or nothing of the user's moves.
+
+use crate::support::life::{Life, begin_of_a_second, differences, eventually};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::path::PathBuf;
+
+const NONE: Vec<PathBuf> = Vec::new();
+
+const EDITS: &str = "echo x >>\"$T/runs\"; echo run >>file; mkdir -p new; echo n >new/file; rm dir/other\n\
+    echo 'SET_STATE {\"state\":\"next\"}'";
+
+/// A repository that stands on `work`, whose head asks for `build`.
+fn checked_out(script: &str) -> Life {
+    let life = Life::new(&[("build", script)]);
+    life.git(&["checkout", "-qb", "work"]);
+    life.event("work", "build", "");
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    life
+}
+
+/// K28, K45
+#[test]
+fn a_move_without_a_change_is_not_seen_in_the_working_tree() {
+    let life = checked_out("echo 'SET_STATE {\"state\":\"next\"}'");
+    life.write("file", "edited\n");
+    life.write("staged", "s\n");
+    life.git(&["add", "staged"]);
+    let ours = [
+        ".git/objects",
+        ".git/aynig",
+        ".git/refs/aynig",
+        ".git/refs/heads/work",
+        ".git/logs/refs/heads/work",
+        ".git/logs/HEAD",
+        ".git/worktrees",
+        ".aynig/logs",
+    ];
+    let (before, status) = (life.snapshot(&ours), life.git(&["status", "--porcelain=v2"]));
+    life.tick(&["work"]).expect(0);
+    assert_eq!(differences(&before, &life.snapshot(&ours)), NONE);
+    assert_eq!(life.git(&["status", "--porcelain=v2"]), status);
+    assert_eq!(life.state("work"), "next");
+}
+
+/// K28
+#[test]
+fn an_outcome_arrives_beside_edits_that_it_does_not_touch() {
+    let life = checked_out(EDITS);
+    life.write("mine", "untracked\n");
+    life.write("staged", "s\n");
+    life.git(&["add", "staged"]);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(
+        (life.read("file"), life.read("new/file"), life.path("dir").exists()),
+        ("one\nrun\n".into(), "n\n".into(), false)
+    );
+    assert_eq!(life.git(&["status", "--porcelain"]), "A  staged\n?? mine");
+    // An edited file that the outcome does not touch stays edited.
+    life.write("new/file", "mine\n");
+    life.command("again", "echo 2 >>file; echo 'SET_STATE {\"state\":\"last\"}'");
+    life.git(&["add", ".aynig"]);
+    life.git(&["commit", "-qm", "again", ".aynig"]);
+    life.event("work", "again", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.read("new/file"), life.read("file")), ("mine\n".into(), "one\nrun\n2\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), " M new/file\nA  staged\n?? mine");
+    assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0);
+}
+
+/// K28: an edit of the same size, in the second in which Git wrote the file, is an edit.
+#[test]
+fn an_edit_in_the_second_of_the_checkout_is_in_the_way() {
+    let life = checked_out("printf 'run\n' >file; sleep 1.2; echo 'SET_STATE {\"state\":\"next\"}'");
+    begin_of_a_second();
+    fs::remove_file(life.path("file")).unwrap();
+    life.git(&["checkout", "-q", "--", "file"]);
+    life.write("file", "ane\n");
+    life.tick(&["work"]).expect(1);
+    assert_eq!((life.read("file"), life.state("work").as_str()), ("ane\n".into(), "stalled"));
+}
+
+/// K28: in a linked worktree as well.
+#[test]
+fn an_outcome_arrives_in_a_linked_worktree() {
+    let life = Life::new(&[("build", EDITS)]);
+    let other = life.repo.home().join("linked tree");
+    life.git(&["worktree", "add", "-q", "-b", "work", other.to_str().unwrap()]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(fs::read_to_string(other.join("file")).unwrap(), "one\nrun\n");
+    assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
+    assert_eq!(life.read("file"), "one\n");
+}
+
+/// The run ended `stalled` for a conflict, and everything of the user's is as it was.
+fn blocked(prepare: impl Fn(&Life)) -> Life {
+    let life = checked_out(EDITS);
+    prepare(&life);
+    let ours = [
+        ".git/objects",
+        ".git/aynig",
+        ".git/refs/aynig",
+        ".git/refs/heads/work",
+        ".git/logs/refs/heads/work",
+        ".git/logs/HEAD",
+        ".git/worktrees",
+        ".git/index",
+        ".aynig/logs",
+    ];
+    let (before, status) = (life.snapshot(&ours), life.git(&["status", "--porcelain=v2", "--ignored"]));
+    let (done, report) = life.report(&["work"]);
+    assert_eq!((done.code, report["result"].as_str()), (Some(1), Some("stalled")), "{report}");
+    assert!(report["why"].as_str().unwrap().starts_with("checkout: "), "{report}");
+    assert_eq!(differences(&before, &life.snapshot(&ours)), NONE);
+    let logs = |text: &str| {
+        text.lines().filter(|l| !l.contains(".aynig/logs")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(logs(&life.git(&["status", "--porcelain=v2", "--ignored"])), logs(&status));
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    let attempt = report["attempt"].as_str().unwrap();
+    assert_eq!(life.show(attempt, "file"), "one\nrun");
+    assert_eq!(life.trailer(attempt, "dwp-state").as_deref(), Some("next"));
+    assert!(life.body("work").contains(attempt));
+    life
+}
+
+/// K28
+#[test]
+fn local_edits_in_the_way_end_stalled_and_retry_lands_after_a_stash() {
+    let life = blocked(|life| life.write("file", "mine\n"));
+    // Still in the way: nothing moves.
+    let head = life.rev("work");
+    life.run(&["retry", "work"]).expect(1);
+    assert_eq!((life.rev("work"), life.read("file")), (head, "mine\n".into()));
+    life.git(&["stash", "-q"]);
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!(
+        (life.state("work"), life.read("file"), life.said("runs")),
+        ("next".into(), "one\nrun\n".into(), "x\n".into())
+    );
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    assert_eq!(life.attempts(), Vec::<String>::new());
+}
+
+/// K28
+#[test]
+fn after_a_commit_of_the_edits_retry_lands_on_top_of_it() {
+    let life = blocked(|life| life.write("dir/other", "mine\n"));
+    life.git(&["commit", "-qam", "my edits"]);
+    let mine = life.rev("work");
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work"), life.said("runs")), ("next".into(), "x\n".into()));
+    assert_eq!(life.rev("work^"), mine);
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    assert_eq!(life.show("work", "file"), "one\nrun");
+}
+
+/// K28: files that Git does not know are the user's work too, ignored ones as well.
+#[test]
+fn untracked_and_ignored_files_are_not_written_over() {
+    blocked(|life| life.write("new/file", "mine\n"));
+    blocked(|life| {
+        // Only here: what the whole repository ignores is in no outcome.
+        life.write(".gitignore", "new/\n.gitignore\n");
+        life.write("new/file", "mine, and ignored\n");
+    });
+    blocked(|life| {
+        life.write(".gitignore", "new\n.gitignore\n");
+        life.write("new", "a file where a folder comes\n");
+    });
+}
+
+/// K28
+#[test]
+fn a_branch_that_is_rebased_or_bisected_is_skipped() {
+    let life = checked_out(EDITS);
+    let trigger = life.rev("work");
+    life.git(&["bisect", "start"]);
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(
+        (done.code, report["result"].as_str(), report["why"].as_str()),
+        (Some(3), Some("busy"), Some("bisected"))
+    );
+    life.git(&["bisect", "reset"]);
+    // A rebase that stops at a conflict.
+    life.git(&["checkout", "-q", "main"]);
+    life.write("file", "other\n");
+    life.git(&["commit", "-qam", "other"]);
+    life.git(&["checkout", "-q", "work"]);
+    life.write("file", "mine\n");
+    life.git(&["commit", "-qam", "mine"]);
+    let head = life.event("work", "build", "");
+    life.repo.try_git(&["rebase", "--keep-empty", "main"]);
+    let (_, report) = life.report(&["work"]);
+    assert_eq!(
+        (report["result"].as_str(), report["why"].as_str()),
+        (Some("busy"), Some("rebased")),
+        "{report}"
+    );
+    life.tick(&[]).expect(0);
+    assert_eq!(life.rev("refs/heads/work"), head);
+    life.git(&["rebase", "--abort"]);
+    life.tick(&["work"]).expect(0);
+    assert_ne!(life.rev("work"), trigger);
+}
+
+/// K28: the state between swap and checkout, as a crash leaves it, written by hand.
+#[test]
+fn a_checkout_that_was_noted_and_not_done_is_finished_by_the_next_tick() {
+    let life = checked_out(EDITS);
+    life.git(&["checkout", "-q", "--detach"]);
+    life.tick(&["work"]).expect(0);
+    let (old, new) = (life.rev("work~1"), life.rev("work"));
+    // The working tree as it was before the swap, on the branch as it is after.
+    life.git(&["read-tree", "--reset", "-u", &old]);
+    life.git(&["symbolic-ref", "HEAD", "refs/heads/work"]);
+    life.write("mine", "untracked\n");
+    assert_ne!(life.git(&["status", "--porcelain"]), "?? mine");
+    let bytes = |path: &std::path::Path| serde_json::to_string(path.as_os_str().as_encoded_bytes()).unwrap();
+    let folder = life.path(".git/aynig/checkouts");
+    fs::create_dir_all(&folder).unwrap();
+    let note = folder.join("0.json");
+    let at = life.repo.path().canonicalize().unwrap();
+    let branch = serde_json::to_string(&b"refs/heads/work"[..]).unwrap();
+    let (dir, git_dir) = (bytes(&at), bytes(&at.join(".git")));
+    let json =
+        format!(r#"{{"dir":{dir},"git_dir":{git_dir},"branch":{branch},"old":"{old}","new":"{new}"}}"#);
+    fs::write(&note, json).unwrap();
+    // And half a one, of somebody who was killed while writing it.
+    let half = folder.join("1.json.99");
+    fs::write(&half, "{").unwrap();
+    let old_enough = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    for file in [&note, &half] {
+        fs::File::options().write(true).open(file).unwrap().set_modified(old_enough).unwrap();
+    }
+    life.tick(&[]).expect(0);
+    assert!(!half.exists());
+    assert_eq!(life.git(&["status", "--porcelain"]), "?? mine");
+    assert_eq!((life.read("file"), note.exists()), ("one\nrun\n".into(), false));
+}
+
+/// K28: the runner is killed at many moments around the swap; the next ticks make it whole.
+#[test]
+fn a_runner_killed_around_the_swap_leaves_nothing_half_done() {
+    let life = checked_out("echo run >>file; echo 'SET_STATE {\"state\":\"next\"}'; echo up >\"$T/up\"");
+    for n in 0..6 {
+        let trigger = life.event("work", "build", "");
+        let _ = fs::remove_file(life.shared().join("up"));
+        let tick = life.start_tick(&["--lease", "1s", "work"]);
+        life.hear("up");
+        // From the command's last word on, a little later each time: the swap is a few milliseconds away.
+        std::thread::sleep(std::time::Duration::from_millis(3 * n));
+        tick.signal(Signal::SIGKILL);
+        drop(tick);
+        eventually("the branch to be nobody's", || {
+            life.tick(&["work"]);
+            (life.state("work") != "working").then_some(())
+        });
+        // A note counts once it is 2 s old: it may belong to a swap under way.
+        let mut last = String::new();
+        let finished = || {
+            let said = life.tick(&["work"]);
+            let left = fs::read_dir(life.path(".git/aynig/checkouts"));
+            let left: Vec<_> = left.into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+            last = format!("{left:?} {said:?}");
+            left.is_empty().then_some(())
+        };
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| eventually("an end", finished)));
+        assert!(ended.is_ok(), "the checkout was not finished in round {n}: {last}");
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "round {n}");
+        assert!(["stalled", "next"].contains(&&*life.state("work")) && life.rev("work") != trigger);
+    }
+    life.repo.assert_sound();
+}
+
+/// K28: somebody's `git add` at the wrong moment is no local change in the way.
+#[test]
+fn an_index_that_is_locked_for_a_moment_is_waited_for() {
+    let life = checked_out(EDITS);
+    let lock = life.path(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let tick = life.start_tick(&["work"]);
+    eventually("it is about to land", || {
+        let mut all = fs::read_dir(life.path(".git/aynig")).ok()?.flatten();
+        all.any(|e| e.file_name().to_string_lossy().starts_with("merge-")).then_some(())
+    });
+    assert_eq!(life.states("work"), ["working", "build"]);
+    fs::remove_file(&lock).unwrap();
+    tick.done().expect(0);
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    assert!(!lock.exists());
+}
+
+/// K28, K43: the lock of a runner that was killed while its outcome arrived is known by its twin.
+#[test]
+fn an_index_lock_of_a_dead_runner_is_removed_and_no_other() {
+    let life = checked_out(EDITS);
+    let (lock, twin) = (life.path(".git/index.lock"), life.path(".git/aynig/locks/of-the-dead"));
+    fs::create_dir_all(twin.parent().unwrap()).unwrap();
+    fs::write(&twin, "").unwrap();
+    fs::hard_link(&twin, &lock).unwrap();
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
+    assert!(!lock.exists() && !twin.exists());
+    // Somebody else's stays, and is named.
+    life.event("work", "build", "");
+    fs::write(&lock, "").unwrap();
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(done.code, Some(1));
+    assert!(report["why"].as_str().unwrap().contains("checkout"), "{report}");
+    assert!(life.body("work").contains("index.lock"), "{}", life.body("work"));
+    assert!(lock.exists());
+    fs::remove_file(&lock).unwrap();
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\nrun\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}

@@ -1,0 +1,234 @@
+//! Commands that write the outcome themselves, or leave it to a process that outlives them.
+
+use crate::support::life::{Life, Running, eventually, lives};
+
+/// Leaves a process in the background that goes on at the gate, and says who it is.
+fn background(then: &str) -> String {
+    format!(
+        "echo early >>file; (echo $$; exec sh -c 'echo $$ >\"$T/pid\"; read x <\"$T/gate\"; {then}') >/dev/null 2>&1 &\nexit 0"
+    )
+}
+
+fn lingering(then: &str, args: &[&str]) -> (Life, crate::support::life::Gate, String) {
+    let life = Life::new(&[
+        ("build", &background(then)),
+        ("quick", "pwd >>\"$T/where\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    ]);
+    life.event("work", "build", "dwp-role: b\n");
+    let gate = life.gate("gate");
+    let (done, report) = life.report(&[&["work", "--jobs", "1"], args].concat());
+    assert_eq!((done.code, report["result"].as_str()), (Some(0), Some("lease-kept")), "{report}");
+    let pid = life.hear("pid");
+    (life, gate, pid)
+}
+
+/// K21
+#[test]
+fn a_process_that_outlives_its_command_ends_the_run_with_the_slots_changes() {
+    let (life, mut gate, pid) = lingering(
+        "echo late >>file; echo n >new; git aynig set-state --keep-trailers done -m finished; echo $? >\"$T/set\"",
+        &[],
+    );
+    assert!(lives(&pid));
+    assert_eq!(life.states("work"), ["working", "working", "build"]);
+    assert_eq!(life.trailers("work"), life.trailers("work~1"));
+    let lease = life.trailers("work");
+    // Its slot is taken: another branch waits for one.
+    life.event("other", "quick", "");
+    let command = life.aynig(&["tick", "--jobs", "1", "other"]);
+    let other = Running::saying(command, &life.shared().join("waits"));
+    let waits = "other: all worktrees are in use; waiting for one (git aynig doctor says who has them)";
+    assert_eq!(life.hear("waits"), waits);
+    life.config("aynig.jobs", "1");
+    let found = life.run(&["doctor"]).expect(0).stdout;
+    assert!(found.contains("on refs/heads/work, whose command has ended"), "{found}");
+    assert!(
+        found.contains("a tick waits for a lease to end") && found.contains("git aynig cancel work"),
+        "{found}"
+    );
+    life.git(&["config", "--global", "--unset", "aynig.jobs"]);
+    life.tick(&["work"]).expect(3);
+    assert_eq!((life.state("other"), lives(&pid)), ("quick".into(), true));
+    gate.open();
+    assert_eq!(life.hear("set"), "0");
+    assert_eq!(life.states("work"), ["done", "working", "working", "build"]);
+    assert_eq!(life.git(&["log", "-1", "--format=%s", "work"]), "finished");
+    assert_eq!(
+        (life.show("work", "file"), life.show("work", "new")),
+        ("one\nearly\nlate".into(), "n".into())
+    );
+    let trailers = life.trailers("work");
+    for key in ["dwp-run-id", "dwp-origin-state", "dwp-trigger", "dwp-hop", "dwp-role"] {
+        assert_eq!(trailers[key], lease[key], "{key}");
+    }
+    // The slot is free again, and clean.
+    other.done().expect(0);
+    assert_eq!(life.said("where").trim_end(), life.slot(0).to_str().unwrap());
+    assert_eq!(
+        (life.state("other"), life.files("other")),
+        ("done".into(), vec!["dir/other".into(), "file".into()])
+    );
+    assert_eq!((life.attempts(), life.git(&["for-each-ref", "refs/aynig/run"])), (vec![], String::new()));
+    life.repo.assert_sound();
+}
+
+/// K14, K21: without another free slot nothing takes the one of a run that lives on.
+#[test]
+fn a_second_slot_is_used_beside_a_run_that_lives_on() {
+    let (life, _gate, pid) = lingering("true", &[]);
+    life.event("other", "quick", "");
+    life.tick(&["--jobs", "2", "other"]).expect(0);
+    assert_eq!(life.said("where").trim_end(), life.slot(1).to_str().unwrap());
+    assert!(lives(&pid));
+}
+
+/// K21, K8, K26
+#[test]
+fn a_process_that_dies_leaves_its_lease_to_expire_and_its_work_as_an_attempt() {
+    let (life, mut gate, pid) = lingering("echo late >>file", &["--lease", "2s"]);
+    let run = life.trailer("work", "dwp-run-id").unwrap();
+    gate.open();
+    eventually("its end", || (!lives(&pid)).then_some(()));
+    let over = eventually("expiry", || Some(life.tick(&["--json", "work"])).filter(|d| d.code != Some(3)));
+    let report = over.expect(1).json();
+    let attempt = format!("refs/aynig/attempts/{run}");
+    assert_eq!(report["recovered"][0]["attempt"].as_str(), Some(&*attempt), "{report}");
+    assert_eq!(life.show(&attempt, "file"), "one\nearly\nlate");
+    assert!(life.body("work").contains(&attempt));
+    assert_eq!(life.states("work"), ["stalled", "working", "working", "build"]);
+}
+
+/// K14, K21: once the lease is over, what still runs in the slot has to go when it is needed.
+#[test]
+fn a_process_whose_lease_is_over_is_ended_when_its_slot_is_needed() {
+    let (life, _gate, pid) = lingering("true", &["--lease", "1s"]);
+    life.run(&["cancel", "work"]).expect(0);
+    life.event("other", "quick", "");
+    life.tick(&["--jobs", "1", "other"]).expect(0);
+    assert!(!lives(&pid));
+    let attempts = life.attempts();
+    assert_eq!((attempts.len(), life.show(&attempts[0], "file")), (1, "one\nearly".into()));
+}
+
+/// K14, K17: also one that wrote the outcome and goes on all the same.
+#[test]
+fn a_process_that_goes_on_after_its_outcome_does_not_block_the_slot() {
+    let (life, mut gate, pid) =
+        lingering("git aynig set-state done; echo more >>file; echo ok >\"$T/ok\"; read x <\"$T/gate\"", &[]);
+    gate.open();
+    life.hear("ok");
+    life.event("other", "quick", "");
+    life.tick(&["--jobs", "1", "other"]).expect(0);
+    assert!(!lives(&pid));
+    // What it changed after its outcome is kept beside it (K22).
+    let attempts = life.attempts();
+    assert_eq!((attempts.len(), life.show(&attempts[0], "file")), (1, "one\nearly\nmore".into()));
+    assert_eq!(life.show("work", "file"), "one\nearly");
+}
+
+/// K22, K26
+#[test]
+fn a_command_that_sets_the_state_itself_has_written_the_outcome() {
+    for (ending, code) in [("exit 0", 0), ("exit 3", 3), ("echo 'SET_STATE {\"state\":\"declared\"}'", 0)] {
+        for (after, kept) in [("echo more >>file", true), ("true", false)] {
+            let script = format!(
+                "echo w >>file; git aynig set-state review -m 'my own' >\"$T/out\" || exit 50\n{after}\n{ending}"
+            );
+            let life = Life::new(&[("build", &script)]);
+            life.event("work", "build", "");
+            let (done, report) = life.report(&["work"]);
+            assert_eq!((done.code, report["result"].as_str()), (Some(0), Some("own")), "{report}");
+            assert_eq!(report["exit"].as_str(), Some(&*format!("exit {code}")));
+            assert_eq!(
+                (report["next"].as_str(), report["commit"].as_str()),
+                (Some("review"), Some(&*life.rev("work")))
+            );
+            assert_eq!(life.states("work"), ["review", "working", "build"]);
+            assert_eq!(
+                (life.show("work", "file"), life.git(&["log", "-1", "--format=%s", "work"])),
+                ("one\nw".into(), "my own".into())
+            );
+            assert_eq!(life.trailer("work", "dwp-run-id"), life.trailer("work~1", "dwp-run-id"));
+            assert_eq!(life.trailer("work", "dwp-hop"), Some("1".into()));
+            assert_eq!(life.attempts().len(), usize::from(kept), "{after}; {ending}");
+            if kept {
+                assert_eq!(life.show(&life.attempts()[0], "file"), "one\nw\nmore");
+            }
+        }
+    }
+}
+
+/// K22, K18: the command may finish, however long it takes, and whoever goes on from its outcome.
+#[test]
+fn an_outcome_that_others_go_on_from_is_still_the_commands_own() {
+    let script = "git aynig set-state next; echo up >\"$T/up\"; trap 'echo term >\"$T/term\"' TERM; read x <\"$T/gate\"; exit 0";
+    let life = Life::new(&[("build", script), ("next", "echo 'SET_STATE {\"state\":\"last\"}'")]);
+    life.event("work", "build", "");
+    let mut gate = life.gate("gate");
+    let tick = life.start_tick(&["--json", "work"]);
+    life.hear("up");
+    let own = life.rev("work");
+    life.tick(&["work"]).expect(0);
+    // Longer than the runner's look at its branch.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(life.said("term"), "");
+    gate.open();
+    let report = tick.done().expect(0).json();
+    assert_eq!(
+        (report["result"].as_str(), report["commit"].as_str()),
+        (Some("own"), Some(&*own)),
+        "{report}"
+    );
+    assert_eq!(life.states("work"), ["last", "working", "next", "working", "build"]);
+}
+
+/// K9, K22: other branches too, with the hop of the run; a leased one is refused.
+#[test]
+fn a_command_may_set_other_branches() {
+    let script = "git aynig set-state todo -b side --no-tick && git aynig set-state x -b held; echo $? >\"$T/code\"; echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    life.event("work", "build", "");
+    life.event("held", "build", "");
+    let held = life.lease("held", "build", "r", 300, 0);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(
+        (life.state("side"), life.trailer("side", "dwp-hop"), life.trailer("side", "dwp-run-id")),
+        ("todo".into(), Some("2".into()), None)
+    );
+    assert_eq!((life.hear("code"), life.rev("held")), ("3".into(), held));
+}
+
+/// K18: a command that renews by hand is taken at its word.
+#[test]
+fn a_lease_renewed_by_the_command_is_still_the_runs() {
+    let script = "git aynig set-working && git aynig set-working && echo w >>file && echo 'SET_STATE {\"state\":\"next\"}'";
+    let life = Life::new(&[("build", script)]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.states("work"), ["next", "working", "working", "working", "build"]);
+    assert_eq!(life.show("work", "file"), "one\nw");
+}
+
+/// The run is found also where the repository was reached through a link.
+#[test]
+fn a_command_knows_its_run_where_the_repository_is_reached_through_a_link() {
+    let life = Life::new(&[("build", "git aynig set-state next")]);
+    life.event("work", "build", "");
+    let link = life.repo.home().join("link");
+    std::os::unix::fs::symlink(life.repo.path(), &link).unwrap();
+    life.run(&["-C", link.to_str().unwrap(), "tick", "work"]).expect(0);
+    assert_eq!(life.states("work"), ["next", "working", "build"]);
+}
+
+/// K22: a state that a command commits by itself is nobody's outcome, and somebody says so
+#[test]
+fn a_state_that_a_command_commits_is_no_outcome_and_is_said() {
+    let life = Life::new(&[("build", "git commit -q --allow-empty -m 'done' -m 'dwp-state: done'")]);
+    life.event("work", "build", "");
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(done.code, Some(0), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("its command committed 'dwp-state: done' and declared nothing"), "{report}");
+    assert!(notes.contains("git aynig set-state done"), "{report}");
+    assert_eq!(life.state("work"), "working");
+}

@@ -1,0 +1,22 @@
+//! One tick from trigger to outcome: what it does, leaves alone, survives.
+
+mod arrival;
+mod basic;
+mod checkout;
+mod disk;
+mod in_the_way;
+mod inside;
+mod killed;
+mod lease;
+mod linger;
+mod many;
+mod merge;
+mod output;
+mod pending;
+mod race;
+mod settings;
+mod silent;
+mod slots;
+mod submodules;
+mod table;
+mod work;

@@ -1,0 +1,160 @@
+//! Output of every size: kept, bounded in memory, and nobody waits for a reader that went away.
+//!
+//! `AYNIG_TEST_GIB=1` prints a whole GiB instead of 256 MiB.
+
+use crate::support::life::{Life, Running, eventually, lives};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+const NEXT: &str = "echo 'SET_STATE {\"state\":\"next\"}'";
+
+/// The most memory that a process ever held, in KiB; `None` once it is gone.
+fn peak(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn parent(pid: &str) -> i32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|l| l.starts_with("PPid:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// K16, K19: what a command prints costs its runner and its guardian no memory.
+#[test]
+fn memory_stays_bounded_whatever_a_command_prints() {
+    let mib = if std::env::var_os("AYNIG_TEST_GIB").is_some() { 1024 } else { 256 };
+    // A line that begins as a declaration and does not end, half of it; then short ones.
+    let script = format!(
+        "echo $$ >\"$T/pid\"; printf 'SET_STATE '\n head -c {half}M /dev/zero | tr '\\0' x\n echo\n yes | head -c {half}M\n\
+         yes 'SET_STATE {{\"no\":1}}' | head -c 2M; echo; {NEXT}\n echo up >\"$T/up\"; read x <\"$T/gate\"",
+        half = mib / 2
+    );
+    let life = Life::new(&[("build", &script)]);
+    let trigger = life.event("work", "build", "");
+    let mut gate = life.gate("gate");
+    let tick = life.start_tick(&["--json", "work"]);
+    let guardian = parent(&life.hear("pid"));
+    life.hear("up");
+    let log = life.path(&format!(".aynig/logs/{trigger}.stdout.log"));
+    let (runner, guarding) = (peak(tick.pid()).unwrap(), peak(guardian).unwrap());
+    gate.open();
+    let report = tick.done().expect(0).json();
+    assert_eq!(life.state("work"), "next");
+    assert!(runner < 40 * 1024 && guarding < 40 * 1024, "runner {runner} KiB, guardian {guarding} KiB");
+    assert!(fs::metadata(log).unwrap().len() <= (64 << 20) + 4096);
+    let notes = report["notes"].as_array().unwrap();
+    assert!(notes.len() < 40 && notes[0].as_str().unwrap().contains("more than 16 MiB"), "{notes:?}");
+}
+
+/// K16
+#[test]
+fn a_log_above_its_limit_keeps_head_and_tail() {
+    let script = format!("echo first; seq 1 2000000; echo last; {NEXT}; seq 1 2000000 >&2");
+    let life = Life::new(&[("build", &script)]);
+    life.config("aynig.logMaxBytes", "64k");
+    let trigger = life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    for (name, first, last) in [
+        ("stdout", "first\n1\n2\n", "last\nSET_STATE {\"state\":\"next\"}\n"),
+        ("stderr", "1\n2\n", "\n2000000\n"),
+    ] {
+        let log = life.read(&format!(".aynig/logs/{trigger}.{name}.log"));
+        assert!(log.starts_with(first) && log.ends_with(last), "{name}");
+        assert!(log.len() <= (64 << 10) + 1024, "{name}: {}", log.len());
+        assert!(
+            log.contains("left out") || log.contains("omitted") || log.contains("dropped"),
+            "{name}: no notice"
+        );
+    }
+}
+
+/// K16: a command that closes its output, or reopens it, is still heard out.
+#[test]
+fn output_that_is_closed_early_or_reopened_harms_nothing() {
+    let life = Life::new(&[
+        ("closes", &format!("echo a; {NEXT}; exec >&- 2>&-; echo w >>file; exit 0")),
+        (
+            "reopens",
+            &format!("echo a; echo b >/dev/stdout; {NEXT}; : >/dev/stdout; echo c >>/proc/self/fd/1"),
+        ),
+    ]);
+    let trigger = life.event("closes", "closes", "");
+    life.tick(&["closes"]).expect(0);
+    assert_eq!((life.state("closes"), life.show("closes", "file")), ("next".into(), "one\nw".into()));
+    assert!(life.read(&format!(".aynig/logs/{trigger}.stdout.log")).starts_with("a\nSET_STATE "));
+    let trigger = life.event("reopens", "reopens", "");
+    life.tick(&["reopens"]).expect(0);
+    let log = life.read(&format!(".aynig/logs/{trigger}.stdout.log"));
+    assert_eq!((life.state("reopens"), &*log), ("next".into(), "a\nb\nSET_STATE {\"state\":\"next\"}\nc\n"));
+}
+
+/// Section 13: the reader of `--tee` may go away; the run goes on.
+#[test]
+fn a_reader_that_goes_away_does_not_end_the_run() {
+    let life = Life::new(&[("build", &format!("seq 1 200000; seq 1 200000 >&2; {NEXT}"))]);
+    life.event("work", "build", "");
+    let mut command = life.aynig(&["tick", "--tee", "work"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    out.read_exact(&mut [0; 10]).unwrap();
+    drop((out, err));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(life.state("work"), "next");
+}
+
+/// `--tee`
+#[test]
+fn tee_shows_what_is_printed_as_it_is() {
+    let life = Life::new(&[("build", &format!("printf 'a\\nb'; printf 'e\\n' >&2; echo; {NEXT}"))]);
+    life.event("work", "build", "");
+    let done = life.tick(&["--tee", "work"]).expect(0);
+    assert!(done.stdout.starts_with("a\nb\nSET_STATE "), "{done:?}");
+    assert!(done.stderr.starts_with("e\n"), "{done:?}");
+}
+
+/// K16: a reader of `--tee` that reads nothing may slow the command; it does not fill the memory, and the
+/// runner can still be asked to stop.
+#[test]
+fn a_reader_that_does_not_read_fills_no_memory() {
+    let life = Life::new(&[(
+        "build",
+        "echo $$ >\"$T/pid\"; yes xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx | head -c 64M; echo up >\"$T/up\"",
+    )]);
+    life.event("work", "build", "");
+    let tick: Running = life.start_tick(&["--tee", "work"]);
+    let pid = life.hear("pid");
+    let guardian = parent(&pid);
+    // The pipe to us is full, and the guardian's to its runner: nothing moves any more.
+    let log = || {
+        fs::read_dir(life.path(".aynig/logs"))
+            .map_or(0, |d| d.flatten().map(|e| e.metadata().unwrap().len()).sum::<u64>())
+    };
+    let mut before = 0;
+    eventually("a standstill", || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let now = log();
+        (std::mem::replace(&mut before, now) == now && now > 0).then_some(())
+    });
+    for process in [tick.pid(), guardian] {
+        assert!(peak(process).unwrap() < 40 * 1024, "{process}: {:?} KiB", peak(process));
+    }
+    tick.signal(Signal::SIGKILL);
+    eventually("the command's end", || (!lives(&pid)).then_some(()));
+}
+
+/// K17: a command has no terminal and no input.
+#[test]
+fn a_command_has_an_empty_input_and_no_terminal() {
+    let script = format!(
+        "cat >\"$T/input\"; (: </dev/tty) 2>/dev/null && echo tty >\"$T/tty\"; ps -o sid= -p $$ >\"$T/sid\"; echo $$ >\"$T/pid\"; {NEXT}"
+    );
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.said("input"), life.said("tty")), (String::new(), String::new()));
+    assert_eq!(life.said("sid").trim(), life.said("pid").trim());
+}

@@ -1,0 +1,235 @@
+//! Branches that wait for a slot: nobody waits while one is free and somebody could wake them.
+
+use crate::support::Repo;
+use crate::support::life::{BIN, Gate, Life, done, eventually, lives};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// `keep` leaves a process in its slot that says who it is and goes on at the gate; `hold` waits there itself.
+const STATES: [(&str, &str); 4] = [
+    (
+        "keep",
+        "(exec sh -c 'echo $$ >\"$T/pid\"; read x <\"$T/gate\"; git aynig set-state build') >/dev/null 2>&1 &\nexit 0",
+    ),
+    ("hold", "echo $PPID >\"$T/pid\"; read x <\"$T/gate\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    ("build", "echo \"$AYNIG_BRANCH\" >>\"$T/runs\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    (
+        "pair",
+        "echo \"$AYNIG_BRANCH\" >>\"$T/pair\"; read x <\"$T/$AYNIG_BRANCH\"; echo 'SET_STATE {\"state\":\"done\"}'",
+    ),
+];
+
+/// A bare repository with hooks, in which a push evaluates its branches and nothing else happens.
+struct Server {
+    repo: Repo,
+    life: Life,
+}
+
+impl Server {
+    fn new() -> Self {
+        let life = Life::new(&STATES);
+        let repo = Repo::build().bare().create().unwrap();
+        let url = format!("file://{}", repo.path().display());
+        life.git(&["push", "-q", &url, "main"]);
+        life.git(&["remote", "add", "origin", &url]);
+        let this = Self { repo, life };
+        this.config("aynig.commandsFrom", "refs/heads/main");
+        this.config("aynig.passEnv", "T");
+        assert_eq!(done(this.aynig(&["hooks", "install"]).output().unwrap()).code, Some(0));
+        this
+    }
+
+    fn config(&self, key: &str, value: &str) {
+        self.repo.git(&["config", "--global", "--add", key, value]);
+    }
+
+    fn path() -> String {
+        format!("{}:{}", Path::new(BIN).parent().unwrap().display(), std::env::var("PATH").unwrap())
+    }
+
+    fn aynig(&self, args: &[&str]) -> Command {
+        let mut command = self.repo.command(BIN);
+        command.env("PATH", Self::path()).env("T", self.life.shared()).args(args);
+        command
+    }
+
+    /// Pushes events to these branches at once; says what the pusher is told.
+    fn push(&self, events: &[(&str, &str)]) -> String {
+        events.iter().for_each(|(branch, state)| drop(self.life.event(branch, state, "")));
+        let mut command = self.life.repo.command("git");
+        command.env("PATH", Self::path()).env("T", self.life.shared());
+        let receive = format!("--receive-pack=env HOME='{}' git-receive-pack", self.repo.home().display());
+        let branches = events.iter().map(|(branch, _)| *branch);
+        let output: Output =
+            command.args(["push", "-q", &receive, "origin"]).args(branches).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn state(&self, branch: &str) -> String {
+        let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
+        self.repo.git(&["log", "-1", format, branch])
+    }
+
+    #[track_caller]
+    fn is(&self, branch: &str, state: &str) {
+        eventually(branch, || (self.state(branch) == state).then_some(()));
+    }
+
+    fn notes(&self) -> usize {
+        let all =
+            std::fs::read_dir(self.repo.git_dir().join("aynig/pending")).into_iter().flatten().flatten();
+        // One that is being written has something after its name.
+        all.filter(|entry| !entry.file_name().to_string_lossy().contains('.')).count()
+    }
+
+    /// One slot, and a branch whose run has it.
+    fn taken_by(&self, state: &str) -> (Gate, String) {
+        (self.life.gate("gate"), self.dispatched("first", state))
+    }
+
+    /// A push that finds a slot; says what its command says of itself.
+    #[track_caller]
+    fn dispatched(&self, branch: &str, state: &str) -> String {
+        let told = self.push(&[(branch, state)]);
+        assert!(told.contains(&format!("aynig: {state} dispatched on {branch} (run ")), "{told}");
+        self.life.hear("pid")
+    }
+
+    /// A push that finds no slot; says the id that its run was promised.
+    #[track_caller]
+    fn queued(&self, branch: &str) -> String {
+        let told = self.push(&[(branch, "build")]);
+        let answer = format!("aynig: build queued on {branch} (run ");
+        let id = told.split(&answer).nth(1).unwrap_or_else(|| panic!("{told}"));
+        eventually("its note", || (self.notes() > 0).then_some(()));
+        id[..8].to_owned()
+    }
+
+    fn slot_is_free(&self) -> bool {
+        let record = std::fs::read_to_string(self.repo.git_dir().join("aynig/slots/0.json")).unwrap();
+        record.contains("\"run\":null")
+    }
+
+    fn run_of(&self, branch: &str) -> String {
+        self.repo.git(&["log", "-1", "--format=%(trailers:key=dwp-run-id,valueonly,separator=)", branch])
+    }
+}
+
+/// K14, K39, K40: the keeper's lease ends, and nobody but a branch that waits has to do with it.
+#[test]
+fn a_branch_that_waits_is_taken_on_when_the_lease_of_the_slots_keeper_ends() {
+    let server = Server::new();
+    server.config("aynig.leaseDuration", "4s");
+    let (_gate, pid) = server.taken_by("keep");
+    let id = server.queued("second");
+    assert!(lives(&pid), "its lease lives on");
+    server.is("second", "done");
+    assert!(server.run_of("second").starts_with(&id));
+    server.is("first", "stalled");
+    eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
+}
+
+/// K14, K40: a process that outlived its command ends its run, and what follows runs too.
+#[test]
+fn what_a_process_that_was_left_behind_sets_is_answered_and_so_is_who_waits_for_its_slot() {
+    let server = Server::new();
+    let (mut gate, _) = server.taken_by("keep");
+    gate.open();
+    server.is("first", "done");
+    assert_eq!(server.life.said("runs"), "first\n");
+    eventually("a free slot", || server.slot_is_free().then_some(()));
+    std::fs::remove_file(server.life.shared().join("pid")).unwrap();
+    server.dispatched("again", "keep");
+    server.queued("second");
+    gate.open();
+    server.is("second", "done");
+    server.is("again", "done");
+    eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
+}
+
+/// K14, K40: whoever holds the slot may be killed outright.
+#[test]
+fn a_branch_that_waits_is_taken_on_when_the_runner_that_has_the_slot_is_killed() {
+    let server = Server::new();
+    let (_gate, guardian) = server.taken_by("hold");
+    server.queued("second");
+    let stat = std::fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap();
+    let runner = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kill(Pid::from_raw(runner), Signal::SIGKILL).unwrap();
+    server.is("second", "done");
+    assert_eq!(server.state("first"), "working");
+}
+
+/// K14: what is taken on stays noted until it is done with: who takes it on may be killed.
+#[test]
+fn a_branch_that_was_taken_on_is_not_lost_with_who_took_it() {
+    let server = Server::new();
+    let (mut gate, _) = server.taken_by("hold");
+    let [_, _] = ["second", "third"].map(|name| server.life.gate(name));
+    server.push(&[("second", "pair"), ("third", "pair")]);
+    eventually("both wait", || (server.notes() == 2).then_some(()));
+    gate.open();
+    server.life.hear("pair");
+    // Whoever runs the one has nothing of the other in its hands alone.
+    assert!(server.notes() >= 1);
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    for process in all.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok()) {
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        if line.contains(&*server.repo.path().to_string_lossy()) && line.contains("\0chain\0") {
+            kill(Pid::from_raw(process), Signal::SIGKILL).unwrap();
+        }
+    }
+    assert!(server.notes() >= 1);
+    // The next event of the repository has it.
+    server.push(&[("fourth", "build")]);
+    server.is("fourth", "done");
+    eventually("the other runs", || (server.life.said("pair").lines().count() == 2).then_some(()));
+}
+
+/// Section 13: what waits is listed, with why.
+#[test]
+fn what_waits_is_listed_with_why() {
+    let server = Server::new();
+    let (mut gate, _) = server.taken_by("hold");
+    server.queued("second");
+    let found = done(server.aynig(&["doctor"]).output().unwrap()).stdout;
+    assert!(found.contains("refs/heads/second waits for a worktree since "), "{found}");
+    let said = done(server.aynig(&["status", "second"]).output().unwrap()).stdout;
+    assert!(said.contains("; waits for a worktree since "), "{said}");
+    let said = done(server.aynig(&["status", "--json", "second"]).output().unwrap()).json();
+    assert!(said["pending_seconds"].is_u64(), "{said}");
+    gate.open();
+    server.is("second", "done");
+    eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
+    let found = done(server.aynig(&["doctor"]).output().unwrap()).stdout;
+    assert!(!found.contains("waits for a worktree"), "{found}");
+    let said = done(server.aynig(&["status", "--json", "second"]).output().unwrap()).json();
+    assert!(said["pending_seconds"].is_null(), "{said}");
+}
+
+/// K14, K40: a note that nobody is awake for, as a power cut leaves it, is found and told.
+#[test]
+fn a_note_that_nobody_is_awake_for_is_told_and_taken_by_whoever_comes_next() {
+    let server = Server::new();
+    let id = server.life.event("second", "build", "");
+    server.life.git(&["push", "-q", "--receive-pack=env AYNIG=0 git receive-pack", "origin", "second"]);
+    assert_eq!(server.repo.git(&["rev-parse", "second"]), id);
+    let folder = server.repo.git_dir().join("aynig/pending");
+    std::fs::create_dir_all(&folder).unwrap();
+    let name: String = "refs/heads/second".bytes().map(|b| format!("{b:02x}")).collect();
+    let note = folder.join(&name);
+    std::fs::write(&note, "refs/heads/second").unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    std::fs::File::options().write(true).open(&note).unwrap().set_modified(old).unwrap();
+    // Half of a note, left by whoever was killed, is nobody's.
+    std::fs::write(folder.join(format!("{name}.7")), "refs/heads/sec").unwrap();
+    let found = done(server.aynig(&["doctor"]).output().unwrap()).stdout;
+    assert!(found.contains("nobody takes it on") && found.contains("git aynig tick second"), "{found}");
+    server.push(&[("third", "build")]);
+    server.is("third", "done");
+    server.is("second", "done");
+}

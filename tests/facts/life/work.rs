@@ -1,0 +1,286 @@
+//! What of a slot becomes part of an outcome: files, commits, the index.
+
+use crate::support::life::Life;
+use serde_json::Value;
+
+const NEXT: &str = "\necho 'SET_STATE {\"state\":\"next\"}'";
+
+fn once(script: &str) -> (Life, Value) {
+    let life = Life::new(&[("build", &format!("{script}{NEXT}"))]);
+    life.event("work", "build", "");
+    let report = life.report(&["work"]).1;
+    (life, report)
+}
+
+fn stalled(script: &str, why: &str) -> (Life, Value) {
+    let (life, report) = once(script);
+    assert_eq!(report["result"].as_str(), Some("stalled"), "{report}");
+    assert!(report["why"].as_str().unwrap().contains(why), "{report}");
+    assert_eq!(life.states("work"), ["stalled", "working", "build"]);
+    (life, report)
+}
+
+/// K25
+#[test]
+fn commits_of_a_command_are_the_second_parent_of_its_outcome() {
+    let (life, report) =
+        once("echo a >>file; git commit -qam first; echo b >>file; git commit -qam second; echo c >rest");
+    assert_eq!(report["result"].as_str(), Some("advanced"), "{report}");
+    let log = life.git(&["log", "--format=%s", "work^1..work^2"]);
+    assert_eq!(log, "second\nfirst");
+    let lease = life.rev("work^1");
+    assert_eq!(life.trailer(&lease, "dwp-state").as_deref(), Some("working"));
+    assert_eq!(life.rev("work~1^1"), life.rev("work^2~2^1"), "both begin at the lease");
+    assert_eq!((life.show("work", "file"), life.show("work", "rest")), ("one\na\nb".into(), "c".into()));
+    // A commit's own hooks and identity are the user's, and nothing else moved.
+    assert_eq!(life.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main\nrefs/heads/work");
+    life.repo.assert_sound();
+}
+
+/// K25: what is written in the second in which the slot was filled, at the same size, is seen in a later one: Git
+/// compares times by the second.
+#[test]
+fn a_change_of_the_same_size_in_the_same_second_is_part_of_the_outcome() {
+    let life = Life::new(&[("build", &format!("printf 'two\n' >file; sleep 1.2{NEXT}"))]);
+    for (branch, slot) in [("fresh", "fresh"), ("again", "reused"), ("third", "reused")] {
+        life.event(branch, "build", "");
+        crate::support::life::begin_of_a_second();
+        life.tick(&[branch]).expect(0);
+        assert_eq!(life.show(branch, "file"), "two", "{slot}");
+    }
+}
+
+/// K25: the same of a file that the command had staged.
+#[test]
+fn a_change_after_git_add_in_the_same_second_is_part_of_the_outcome() {
+    let (life, _) = once("printf 'two\n' >file; git add file; printf 'six\n' >file; sleep 1.2");
+    assert_eq!(life.show("work", "file"), "six");
+}
+
+/// K25: renewals between do not matter: the tree is the command's own.
+#[test]
+fn commits_of_a_command_meet_a_renewed_lease() {
+    let life = Life::new(&[(
+        "build",
+        &format!("echo a >>file; git commit -qam first; echo up >\"$T/up\"; read x <\"$T/gate\"{NEXT}"),
+    )]);
+    life.event("work", "build", "");
+    let mut gate = life.gate("gate");
+    let tick = life.start_tick(&["--lease", "5s", "work"]);
+    life.hear("up");
+    crate::support::life::eventually("a renewal", || (life.states("work").len() == 3).then_some(()));
+    gate.open();
+    tick.done().expect(0);
+    assert_eq!(life.states("work"), ["next", "working", "working", "build"]);
+    assert_eq!((life.rev("work^2^1"), life.show("work", "file")), (life.rev("work~2"), "one\na".into()));
+}
+
+/// K26, K31: what is finished is kept where its branch can't be written, and is not done again.
+#[test]
+fn an_outcome_that_cannot_be_written_is_kept_and_landed_by_retry() {
+    let lock = "$(git rev-parse --path-format=absolute --git-common-dir)/refs/heads/work.lock";
+    let script = format!("echo x >>\"$T/runs\"; echo built >result; : >\"{lock}\"{NEXT}");
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    let done = life.tick(&["--lease", "5s", "work"]).expect(75);
+    assert!(done.stderr.contains("its outcome is kept in refs/aynig/attempts/"), "{done:?}");
+    assert_eq!(life.states("work"), ["working", "build"]);
+    std::fs::remove_file(life.path(".git/refs/heads/work.lock")).unwrap();
+    crate::support::life::eventually("the recovery", || {
+        life.tick(&["work"]);
+        (life.state("work") == "stalled").then_some(())
+    });
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), life.show("work", "result").as_str()), ("next", "built"));
+    assert_eq!(life.said("runs"), "x\n");
+    life.repo.assert_sound();
+}
+
+/// Section 8, row 4
+#[test]
+fn a_command_that_advances_the_branch_itself_gets_its_outcome_on_top() {
+    let (life, report) =
+        once("git checkout -q work && echo a >>file && git commit -qam mine && echo rest >rest");
+    assert_eq!(report["result"].as_str(), Some("advanced"), "{report}");
+    assert_eq!(life.git(&["log", "--first-parent", "--format=%s", "-2", "work"]), "chore: set next\nmine");
+    assert_eq!(life.git(&["rev-list", "--merges", "work"]), "");
+    assert_eq!((life.show("work", "file"), life.show("work", "rest")), ("one\na".into(), "rest".into()));
+    life.git(&["checkout", "-q", "work"]);
+}
+
+/// Section 8: the branch moved by the command, and no declaration or a failure: nothing is written over it.
+#[test]
+fn a_command_that_advances_the_branch_and_fails_is_fenced() {
+    let life =
+        Life::new(&[("build", "git checkout -q work && echo a >>file && git commit -qam mine; exit 4")]);
+    life.event("work", "build", "");
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(
+        (done.code, report["result"].as_str(), report["exit"].as_str()),
+        (Some(3), Some("fenced"), Some("exit 4"))
+    );
+    assert_eq!(life.git(&["log", "-1", "--format=%s", "work"]), "mine");
+}
+
+/// K25, K26
+#[test]
+fn a_head_from_elsewhere_and_an_unmerged_index_end_stalled_with_the_work_kept() {
+    let (life, report) = stalled(
+        "git checkout -q --detach main~0 && echo a >>file && git commit -qam elsewhere && echo b >>file",
+        "does not descend from the lease",
+    );
+    let attempt = report["attempt"].as_str().unwrap();
+    assert_eq!(life.show(attempt, "file"), "one\na\nb");
+    assert_eq!(life.git(&["log", "-1", "--format=%s", &format!("{attempt}^2")]), "elsewhere");
+    let orphan = "git checkout -q --orphan lonely && git rm -rfq . && echo x >x && git add x && git commit -qm lonely && git checkout -q --detach";
+    let (life, report) = stalled(orphan, "does not descend from the lease");
+    assert_eq!(life.files(report["attempt"].as_str().unwrap()), ["x"]);
+    let conflict = "git checkout -q --detach && echo a >file && git commit -qam a && git checkout -q HEAD~1 && echo b >file && git commit -qam b\n\
+        git merge -q HEAD@{2} >/dev/null 2>&1 || git ls-files -u >\"$T/unmerged\"";
+    let (life, report) = stalled(conflict, "unmerged paths");
+    assert!(life.said("unmerged").lines().count() == 3, "{}", life.said("unmerged"));
+    assert!(life.show(report["attempt"].as_str().unwrap(), "file").contains("<<<<<<<"));
+}
+
+/// K26: an unborn HEAD, a broken index, a missing index: the files are kept.
+#[test]
+fn a_slot_that_git_cannot_read_keeps_its_files() {
+    let index = "$(git rev-parse --git-path index)";
+    for (script, ends) in [
+        (format!("echo a >>file; echo broken >\"{index}\""), "stalled"),
+        (format!("echo a >>file; rm \"{index}\""), "advanced"),
+        ("echo a >>file; git symbolic-ref HEAD refs/heads/unborn".to_owned(), "stalled"),
+        ("echo a >>file; rm .git".to_owned(), "advanced"),
+        ("echo a >>file; rm -rf \"$(git rev-parse --git-dir)\"".to_owned(), "stalled"),
+    ] {
+        let (life, report) = once(&script);
+        assert_eq!(report["result"].as_str(), Some(ends), "{script}: {report}");
+        let kept = if ends == "stalled" {
+            report["attempt"].as_str().unwrap_or_else(|| panic!("{script}: {report}"))
+        } else {
+            "work"
+        };
+        assert_eq!(life.show(kept, "file"), "one\na", "{script}");
+        life.git(&["update-ref", "refs/heads/work", &life.rev("work~1^")]);
+        // And the next run has a whole slot again.
+        life.tick(&["work"]);
+        assert_eq!(
+            life.show(
+                if ends == "stalled" { life.attempts().pop().unwrap() } else { "work".into() }.as_str(),
+                "file"
+            ),
+            "one\na",
+            "{script}"
+        );
+        life.git(&["worktree", "list"]);
+    }
+}
+
+/// K25
+#[test]
+fn nested_repositories_and_ignored_files_are_left_out() {
+    let (life, report) = once(
+        "echo '*.o' >.gitignore; echo o >x.o; mkdir -p sub/deep; echo k >sub/k; git init -q sub/deep/repo; echo in >sub/deep/repo/in\n\
+         git -C sub/deep/repo add in; git -C sub/deep/repo commit -qm in",
+    );
+    assert_eq!(report["result"].as_str(), Some("advanced"), "{report}");
+    assert_eq!(life.files("work"), [".gitignore", "dir/other", "file", "sub/k"]);
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("left out") && notes.contains("sub/deep/repo"), "{notes}");
+    life.repo.assert_sound();
+}
+
+/// K25
+#[test]
+fn with_stage_index_only_what_was_staged_is_taken() {
+    let life = Life::new(&[(
+        "build",
+        &format!("echo staged >>file; git add file; echo more >>file; echo u >untracked{NEXT}"),
+    )]);
+    life.config("aynig.stage", "index");
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(
+        (life.show("work", "file"), life.files("work")),
+        ("one\nstaged".into(), vec!["dir/other".into(), "file".into()])
+    );
+}
+
+/// K25, K37: names and kinds of files that need care arrive as they are.
+#[test]
+fn every_kind_of_file_arrives() {
+    let (life, _) = once(
+        "printf 'a\\0b\\r\\n' >bytes; printf x >'new\nline'; printf x >':(top)x'; printf x >-n; ln -s file link; ln -s /nowhere dangling\n\
+         printf '#!/bin/sh\\n' >tool; chmod +x tool; chmod +x file; rm -r dir; ln -s . dir; mkdir empty",
+    );
+    let listed = life.git(&["ls-tree", "-rz", "work"]);
+    let mut names: Vec<&str> =
+        listed.split('\0').filter_map(|l| l.split_once('\t')).map(|(_, n)| n).collect();
+    names.retain(|n| !n.starts_with(".aynig"));
+    names.sort_unstable();
+    assert_eq!(names, ["-n", ":(top)x", "bytes", "dangling", "dir", "file", "link", "new\nline", "tool"]);
+    let mode = |name: &str| life.git(&["ls-tree", "--format=%(objectmode)", "work", name]);
+    assert_eq!(
+        [mode("tool"), mode("file"), mode("link"), mode("dir")],
+        ["100755", "100755", "120000", "120000"]
+    );
+    assert_eq!(life.git(&["cat-file", "-s", "work:bytes"]), "5");
+    life.repo.assert_sound();
+}
+
+/// K25, K45: what a command stages with `git add` and takes back is no change.
+#[test]
+fn a_command_that_changes_nothing_leaves_the_tree() {
+    let (life, report) = once("echo a >x; git add x; git rm -qf x; touch file; git status >/dev/null");
+    assert_eq!(report["result"].as_str(), Some("advanced"));
+    assert_eq!(life.rev("work^{tree}"), life.rev("work~1^{tree}"));
+}
+
+/// K25: a merge that was not committed is its files, and no second parent.
+#[test]
+fn a_merge_that_was_not_committed_is_its_files() {
+    let life = Life::new(&[(
+        "build",
+        "git merge -q --no-commit --no-ff side; echo 'SET_STATE {\"state\":\"next\"}'",
+    )]);
+    life.git(&["checkout", "-qb", "side"]);
+    life.write("theirs", "t\n");
+    life.git(&["add", "theirs"]);
+    life.git(&["commit", "-qm", "theirs"]);
+    life.git(&["checkout", "-q", "main"]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.state("work"), life.show("work", "theirs")), ("next".into(), "t".into()));
+    assert_eq!(life.git(&["rev-list", "--merges", "--count", "work"]), "0");
+    // The next run in that slot has nothing of it.
+    life.command(
+        "look",
+        "git status | grep -c merging >\"$T/merging\"; echo 'SET_STATE {\"state\":\"last\"}'",
+    );
+    life.git(&["add", ".aynig"]);
+    life.git(&["commit", "-qm", "look"]);
+    life.event("other", "look", "");
+    life.tick(&["other"]).expect(0);
+    assert_eq!((life.state("other"), life.said("merging")), ("last".into(), "0\n".into()));
+}
+
+/// K25: what is ignored, and what is a change, is as the user has configured Git.
+#[test]
+fn a_users_own_excludes_and_modes_count() {
+    let script =
+        "echo x >a.mine; echo x >b.mine; echo x >c; chmod +x file; echo 'SET_STATE {\"state\":\"next\"}'";
+    for (set, files, mode) in [(false, "a.mine\nb.mine\nc", "100755"), (true, "c", "100644")] {
+        let life = Life::new(&[("build", script)]);
+        if set {
+            let excludes = life.repo.home().join("excludes");
+            std::fs::write(&excludes, "a.mine\n").unwrap();
+            life.config("core.excludesFile", excludes.to_str().unwrap());
+            std::fs::write(life.path(".git/info/exclude"), "b.mine\n").unwrap();
+            life.git(&["config", "core.fileMode", "false"]);
+        }
+        life.event("work", "build", "");
+        life.tick(&["work"]).expect(0);
+        assert_eq!(life.git(&["diff", "--name-only", "--diff-filter=A", "work^", "work"]), files);
+        assert!(life.git(&["ls-tree", "work", "file"]).starts_with(mode), "{set}");
+    }
+}

@@ -1,0 +1,318 @@
+//! The packs in `examples/`: installed into a new repository as a user would, and played to their end.
+
+use crate::support::skipped;
+use crate::support::world::{Said, World};
+use std::path::{Path, PathBuf};
+
+/// A repository with one pack of this project installed, committed and trusted.
+struct Play {
+    world: World,
+    dir: PathBuf,
+}
+
+impl Play {
+    fn of(pack: &str) -> Self {
+        let world = World::any();
+        let packs = world.init("packs");
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        world.run("cp", &packs, &["-R".as_ref(), examples.as_os_str(), ".".as_ref()]).expect(0);
+        world.git(&packs, &["add", "-A"]);
+        world.git(&packs, &["commit", "-q", "-m", "packs"]);
+        let dir = world.init("repo");
+        std::fs::write(dir.join("file"), "one\n").unwrap();
+        world.git(&dir, &["add", "file"]);
+        world.git(&dir, &["commit", "-q", "-m", "start"]);
+        let said = world.aynig(&dir, &["install", "../packs", "HEAD", &format!("examples/{pack}")]).expect(0);
+        assert!(said.out.contains(" 0 overwritten, 0 unchanged\n"), "{}", said.out);
+        let play = Self { world, dir };
+        play.git(&["add", ".aynig"]);
+        play.git(&["commit", "-q", "-m", "pack"]);
+        play.aynig(&["trust"]).expect(0);
+        play
+    }
+
+    /// A further command, committed on main.
+    fn command(&self, state: &str, script: &str) {
+        let path = self.dir.join(".aynig/command").join(state);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        self.world.run("chmod", &self.dir, &["+x", path.to_str().unwrap()]).expect(0);
+        self.git(&["add", ".aynig"]);
+        self.git(&["commit", "-q", "-m", state]);
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        self.world.git(&self.dir, args)
+    }
+
+    fn aynig(&self, args: &[&str]) -> Said {
+        self.world.aynig(&self.dir, args)
+    }
+
+    /// The states of a branch since it left main, oldest first, leases left out.
+    fn states(&self, branch: &str) -> Vec<String> {
+        let mut states = self.world.states(&self.dir, branch, "main");
+        states.retain(|state| !matches!(state.as_str(), "" | "working"));
+        states.reverse();
+        states
+    }
+
+    fn body(&self, commit: &str) -> String {
+        self.git(&["log", "-1", "--format=%B", commit])
+    }
+
+    /// Runs the command that a commit's body says, as it stands there.
+    fn type_from(&self, body: &str, before: &str) {
+        let (_, rest) = body.split_once(before).unwrap_or_else(|| panic!("no '{before}' in {body}"));
+        let line = rest.lines().next().unwrap();
+        self.world.run("sh", &self.dir, &["-c", line]).expect(0);
+    }
+}
+
+/// What `install` prints below a line that begins so, without the indent.
+fn typed(out: &str, heading: &str) -> Vec<String> {
+    let after = out.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
+    after.map_while(|line| line.strip_prefix("  ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_pack_says_what_it_is_and_is_started_by_what_install_prints() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let packs: Vec<String> = std::fs::read_dir(&examples)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().join(".aynig").is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert!(packs.len() >= 3, "{packs:?}");
+    for pack in packs {
+        let world = World::any();
+        let dir = world.init("repo");
+        let aynig = |args: &[&str]| world.aynig(&dir, args);
+        // Something that failed, for a pack that answers failures.
+        aynig(&["init", "--trust"]).expect(0);
+        std::fs::write(dir.join(".aynig/command/hello"), "#!/bin/sh\nexit 1\n").unwrap();
+        world.git(&dir, &["add", "-A"]);
+        world.git(&dir, &["commit", "-q", "-m", "start"]);
+        aynig(&["set-state", "hello", "-b", "job"]).expect(0);
+        aynig(&["run"]).expect(1);
+        aynig(&["trust", "--revoke"]).expect(0);
+        let folder = format!("examples/{pack}");
+        let packs = world.init("packs");
+        world.run("cp", &packs, &["-R".as_ref(), examples.as_os_str(), ".".as_ref()]).expect(0);
+        world.git(&packs, &["add", "-A"]);
+        world.git(&packs, &["commit", "-q", "-m", "packs"]);
+        let dry = aynig(&["install", "--dry-run", "../packs", "HEAD", &folder]).expect(0).out;
+        let said = aynig(&["install", "../packs", "HEAD", &folder]).expect(0).out;
+        for out in [&dry, &said] {
+            let about = typed(out, &format!("README: {folder}/README.md in {} (", packs.display()));
+            assert!(about.first().is_some_and(|line| line.ends_with(['.', ':'])), "{pack}: {out}");
+        }
+        let next = typed(&said, "Next, after reading what came:");
+        let starts = typed(&dry, "Once it is installed, committed and trusted:");
+        assert!(!starts.is_empty() && next.ends_with(&starts), "{pack}: {dry}{said}");
+        let before = world.git(&dir, &["for-each-ref", "--format=%(objectname)"]);
+        for line in &next {
+            world.run("sh", &dir, &["-c", line]).expect(0);
+        }
+        // A command of the pack has run.
+        let new: Vec<&str> = before.lines().collect();
+        let mut args = vec!["log", "--all", "--format=%(trailers:key=dwp-origin-state,valueonly)", "--not"];
+        args.extend(new);
+        let ran = world.git(&dir, &args);
+        let command = examples.join(&pack).join(".aynig/command");
+        let states: Vec<&str> = ran.lines().filter(|line| !line.is_empty()).collect();
+        assert!(!states.is_empty() && states.iter().any(|s| command.join(s).is_file()), "{pack}: {ran}");
+    }
+}
+
+#[test]
+fn build_review_ship_waits_for_a_person_and_ships_what_was_reviewed() {
+    let play = Play::of("build-review-ship");
+    play.aynig(&["set-state", "build", "-b", "release", "--trailer", "dwp-version: 1.0"]).expect(0);
+    play.aynig(&["run"]).expect(0);
+    assert_eq!(play.states("release"), ["build", "review"]);
+    let status = play.aynig(&["status", "release"]).expect(0).out;
+    assert!(status.contains("waits for a person"), "{status}");
+    let manifest = play.git(&["show", "release:dist/1.0.manifest"]);
+    assert!(manifest.ends_with("\tfile") && manifest.lines().count() == 1, "{manifest}");
+    // The person types what the commit says.
+    play.type_from(&play.body("release"), "To ship it: ");
+    play.aynig(&["run"]).expect(0);
+    assert_eq!(play.states("release"), ["build", "review", "ship", "done"]);
+    assert_eq!(play.git(&["show", "shipped/1.0:file"]), "one");
+    assert_eq!(
+        play.git(&["for-each-ref", "--format=%(contents:subject)", "refs/tags/shipped/1.0"]),
+        "1.0, approved by Ada"
+    );
+    play.world.assert_sound(&play.dir);
+}
+
+#[test]
+fn build_review_ship_goes_back_when_asked_to() {
+    let play = Play::of("build-review-ship");
+    play.aynig(&["set-state", "build", "-b", "release", "--trailer", "dwp-version: 2"]).expect(0);
+    play.aynig(&["run"]).expect(0);
+    play.git(&["switch", "-q", "release"]);
+    std::fs::write(play.dir.join("file"), "two\n").unwrap();
+    play.git(&["commit", "-q", "-a", "-m", "mended"]);
+    play.git(&["switch", "-q", "main"]);
+    // Shipped as it is now, it would not be what was reviewed.
+    play.aynig(&["set-state", "ship", "-b", "release", "--trailer", "dwp-version: 2"]).expect(0);
+    play.aynig(&["run"]).expect(1);
+    let body = play.body("release");
+    assert!(body.contains("files changed since dist/2.manifest was reviewed"), "{body}");
+    assert_eq!(play.git(&["tag"]), "");
+    play.aynig(&["set-state", "build", "-b", "release", "--trailer", "dwp-version: 2"]).expect(0);
+    play.aynig(&["run"]).expect(0);
+    play.type_from(&play.body("release"), "To ship it: ");
+    play.aynig(&["run"]).expect(0);
+    assert_eq!(
+        play.states("release"),
+        ["build", "review", "ship", "stalled", "build", "review", "ship", "done"]
+    );
+    assert_eq!(play.git(&["show", "shipped/2:file"]), "two");
+}
+
+#[test]
+fn build_review_ship_wants_a_version_that_can_name_a_file() {
+    let play = Play::of("build-review-ship");
+    for (branch, version) in [("none", ""), ("path", "../x"), ("flag", "-x"), ("words", "a b;c")] {
+        let trailer = format!("dwp-version: {version}");
+        let mut args = vec!["set-state", "build", "-b", branch];
+        args.extend((!version.is_empty()).then_some(["--trailer", &trailer]).into_iter().flatten());
+        play.aynig(&args).expect(0);
+        play.aynig(&["tick", branch]).expect(1);
+        assert!(play.body(branch).contains("say which version"), "{}", play.body(branch));
+    }
+}
+
+#[test]
+fn stalled_triage_tries_again_once_what_may_pass() {
+    let play = Play::of("stalled-triage");
+    let script = "echo \"$BODY\" >>said; echo \"$DWP_TICKET\" >>said\n\
+                  [ -e \"$HOME/up\" ] || { touch \"$HOME/up\"; echo 'Connection reset by peer' >&2; exit 7; }\n\
+                  echo 'SET_STATE {\"state\":\"done\"}'";
+    play.command("fetch", script);
+    let body = "First paragraph.\nreviewed-by: in the text\n\nSecond: one\n\n# no comment";
+    play.aynig(&[
+        "set-state",
+        "fetch",
+        "-b",
+        "job",
+        "-m",
+        "fetch: please",
+        "-m",
+        body,
+        "--trailer",
+        "dwp-ticket: 7",
+    ])
+    .expect(0);
+    play.aynig(&["run"]).expect(1);
+    assert_eq!(play.states("job"), ["fetch", "stalled", "fetch", "done"]);
+    let said = play.git(&["show", "job:said"]);
+    assert_eq!(said, format!("{body}\n7"), "body and trailers are as they were");
+    let again = play.git(&["log", "--grep", "dwp-triage: fetch", "--format=%s", "job"]);
+    assert!(again.lines().any(|line| line == "fetch: please"), "{again}");
+    play.world.assert_sound(&play.dir);
+}
+
+#[test]
+fn stalled_triage_leaves_to_a_person_what_fails_twice_or_for_good() {
+    let play = Play::of("stalled-triage");
+    play.command("fetch", "echo 'could not resolve host: mirror' >&2; exit 7");
+    play.command("build", "echo 'syntax error' >&2; exit 2");
+    play.aynig(&["set-state", "fetch", "-b", "twice"]).expect(0);
+    play.aynig(&["set-state", "build", "-b", "broken"]).expect(0);
+    play.aynig(&["run"]).expect(1);
+    assert_eq!(play.states("twice"), ["fetch", "stalled", "fetch", "stalled", "needs-human"]);
+    assert_eq!(play.states("broken"), ["build", "stalled", "needs-human"]);
+    assert!(play.body("twice").contains("it was tried twice"), "{}", play.body("twice"));
+    assert!(
+        play.body("broken").contains("It ended so: aynig: build stalled: exit 2"),
+        "{}",
+        play.body("broken")
+    );
+    assert!(play.aynig(&["status", "twice"]).expect(0).out.contains("waits for a person"));
+    // Once it is mended, what the commit says brings it to its end.
+    play.command("build", "echo 'SET_STATE {\"state\":\"done\"}'");
+    play.type_from(&play.body("broken"), "To ask for it again: ");
+    play.aynig(&["run"]).expect(0);
+    assert_eq!(play.states("broken").last().unwrap(), "done");
+}
+
+#[test]
+fn stalled_triage_is_bounded_by_hops() {
+    let mut play = Play::of("stalled-triage");
+    // Goes on without its mark, for ever.
+    play.command("loop", "git aynig set-state fail --emit");
+    play.command("fail", "echo 'try again' >&2; exit 1");
+    play.world.set("TRIAGE_HOPS", "4");
+    play.aynig(&["set-state", "loop", "-b", "round"]).expect(0);
+    play.aynig(&["run"]).expect(1);
+    assert_eq!(play.states("round").last().unwrap(), "needs-human");
+    let mut round = play.states("round");
+    round.truncate(4);
+    assert_eq!(round, ["loop", "fail", "stalled", "fail"]);
+    // A triage that can't work either ends at the runner's own limit.
+    play.command("stalled", "exit 1");
+    play.git(&["config", "aynig.maxHops", "3"]);
+    play.aynig(&["set-state", "fail", "-b", "hopeless"]).expect(0);
+    play.aynig(&["run"]).expect(1);
+    assert_eq!(play.states("hopeless"), ["fail", "stalled", "stalled", "stalled"]);
+}
+
+#[test]
+fn what_stands_in_examples_is_plain_shell() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut checked = 0;
+    for pack in std::fs::read_dir(&examples).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        assert!(pack.join("README.md").is_file(), "{}", pack.display());
+        let mut folders = vec![pack.join(".aynig")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let text = std::fs::read_to_string(entry.path()).unwrap();
+                if !text.starts_with("#!") {
+                    continue;
+                }
+                assert!(text.starts_with("#!/bin/sh\n"), "{}", entry.path().display());
+                let Ok(said) = std::process::Command::new("shellcheck").arg(entry.path()).output() else {
+                    return skipped("there is no shellcheck here");
+                };
+                assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stdout));
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked >= 8);
+}
+
+#[test]
+fn stalled_triage_answers_in_the_dialect_of_the_branch() {
+    let play = Play::of("stalled-triage");
+    let script =
+        "git commit -q --allow-empty -m \"fetched $AYNIG_TRAILER_AYNIG_TICKET\" -m 'aynig-state: done'";
+    play.command("fetch", script);
+    let args = ["set-state", "fetch", "--dialect", "aynig", "-b", "job", "--trailer", "aynig-ticket: 7"];
+    play.aynig(&args).expect(0);
+    let trigger = play.git(&["rev-parse", "job"]);
+    // As a tick leaves it that found the lease of a dead runner.
+    let stalled = |reason: &str| {
+        let message = format!(
+            "aynig: fetch stalled: {reason}\n\naynig-state: stalled\naynig-stalled-run: r\naynig-run-id: r\n\
+             aynig-origin-state: fetch\naynig-trigger: {trigger}\naynig-hop: 1\n"
+        );
+        play.world.raw_commit(&play.dir, "job", message.as_bytes());
+        play.aynig(&["run"]).expect(0);
+        let format = "--format=%(trailers:key=aynig-state,valueonly,separator=%x2c)";
+        let states = play.git(&["log", "--first-parent", "--reverse", format, &format!("{trigger}..job")]);
+        let states = states.lines().filter(|s| !["", "working"].contains(s));
+        states.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(stalled("lease expired"), ["stalled", "fetch", "done"]);
+    assert_eq!(play.git(&["log", "-1", "--format=%s", "job"]), "fetched 7");
+    assert_eq!(stalled("exit 3")[3..], ["stalled", "needs-human"]);
+}

@@ -1,0 +1,76 @@
+//! A repository that several accounts share (`core.sharedRepository`): what is made in it is the group's.
+
+use crate::support::life::{BIN, Life, done};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+const OTHER: u32 = 54321;
+const GROUP: u32 = 54322;
+
+fn all(folder: &Path, each: &mut dyn FnMut(&Path)) {
+    each(folder);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.symlink_metadata().unwrap().is_dir() { all(&path, each) } else { each(&path) }
+    }
+}
+
+/// K14, K42: Git's own rule for every file and folder that is made below the Git directory, but for what is private.
+#[test]
+fn another_account_of_the_group_adds_worktrees_and_ticks() {
+    if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
+        return crate::support::skipped("only root can be two accounts");
+    }
+    let life = Life::new(&[("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.git(&["config", "core.sharedRepository", "group"]);
+    life.config("safe.directory", "*");
+    // As `git init --shared` leaves it, and reachable; the other account has a home of its own.
+    let home = life.repo.home().join("other");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::copy(life.repo.home().join(".gitconfig"), home.join(".gitconfig")).unwrap();
+    all(&home, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
+    let top = life.repo.path();
+    all(&top, &mut |path| {
+        chown(path, None, Some(GROUP)).unwrap();
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode() | if meta.is_dir() { 0o2070 } else { 0o060 };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    });
+    for above in top.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
+        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    life.event("work", "build", "");
+    life.event("next", "build", "dwp-n: 1\n");
+    life.tick(&["--jobs", "1", "work"]).expect(0);
+    let git = life.repo.git_dir();
+    let private = [git.join("aynig/runs"), git.join("aynig/logs")];
+    let mut closed = Vec::new();
+    all(&git, &mut |path| {
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode();
+        let wanted = match (meta.is_dir(), mode & 0o200 == 0) {
+            (true, false) => 0o2070,
+            (true, true) => 0o050,
+            (false, true) => 0o040,
+            (false, false) => 0o060,
+        };
+        if mode & wanted != wanted && !private.iter().any(|p| path.starts_with(p) && path != *p) {
+            closed.push(format!("{mode:o} {}", path.strip_prefix(&git).unwrap().display()));
+        }
+    });
+    assert_eq!(closed, Vec::<String>::new());
+    let runs = std::fs::read_dir(&private[0]).unwrap().flatten();
+    assert!(runs.into_iter().all(|run| run.metadata().unwrap().permissions().mode() & 0o077 == 0));
+    let as_other = |program: &str, args: &[&str]| {
+        let mut command = life.repo.command("setpriv");
+        command.env("HOME", &home).env_remove("XDG_CACHE_HOME");
+        command.args([&format!("--reuid={OTHER}"), &format!("--regid={GROUP}"), "--clear-groups", program]);
+        done(command.args(args).output().unwrap())
+    };
+    as_other("git", &["worktree", "add", "-q", "--detach", home.join("tree").to_str().unwrap()]).expect(0);
+    as_other(BIN, &["tick", "--jobs", "1", "next"]).expect(0);
+    assert_eq!(life.show("next", "file"), "one\nx");
+    // And back.
+    life.event("last", "build", "dwp-n: 2\n");
+    life.tick(&["--jobs", "1", "last"]).expect(0);
+}

@@ -1,0 +1,4 @@
+//! The compare-and-swap and what stands on it, each implementation beside real Git.
+
+mod edges;
+mod suite;

@@ -1,0 +1,110 @@
+//! A state that nothing answers because of a letter, and a trailer that is none: everybody who looks hears it.
+
+use crate::support::flow::{head, repo};
+use crate::support::world::World;
+use crate::verbs::rig::Rig;
+
+const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// K6
+#[test]
+fn a_misspelt_state_is_asked_about_wherever_somebody_looks() {
+    let world = World::any();
+    let dir = repo(&world, &[("deploy", DONE)]);
+    let asks = "no command answers 'depoly': did you mean 'deploy'?";
+    let said = world.aynig(&dir, &["set-state", "depoly", "-b", "work"]).expect(0);
+    assert!(said.err.contains(asks), "{}", said.err);
+    let before = head(&world, &dir, "work");
+    for args in [&["tick"][..], &["tick", "work"], &["run"]] {
+        let said = world.aynig(&dir, args).expect(0);
+        assert!(said.err.contains(asks), "{args:?}: {}{}", said.out, said.err);
+    }
+    assert_eq!(head(&world, &dir, "work"), before, "nothing is guessed");
+    let said = world.aynig(&dir, &["status"]).expect(0);
+    assert!(said.out.contains("waits for a person; did you mean 'deploy'?"), "{}", said.out);
+    let said = world.aynig(&dir, &["doctor"]);
+    assert!(said.out.contains("work: no command answers its state"), "{}", said.out);
+    assert!(said.out.contains("git aynig set-state deploy -b work"), "{}", said.out);
+    // States that have a meaning, and those that are far from all others, are nobody's mistake.
+    for state in ["done", "waiting", "failed", "review"] {
+        let said = world.aynig(&dir, &["set-state", state, "-b", "other"]).expect(0);
+        let ticked = world.aynig(&dir, &["tick", "other"]).expect(0);
+        assert!(!(said.err + &ticked.err).contains("did you mean"), "{state}");
+    }
+}
+
+/// K1, K6, K38, K39
+#[test]
+fn what_is_nearly_a_state_event_is_said_by_hooks_tick_status_and_doctor() {
+    for (message, says) in [
+        (
+            "go\n\ndwp-sate: build",
+            "'dwp-sate' is not the trailer that names a state: did you mean 'dwp-state'?",
+        ),
+        ("go\n\nDWP-State: build", "'DWP-State' is not the trailer"),
+        ("go\n\ndwp-state: build\n\nthanks", "'dwp-state: build' is not in the message's last paragraph"),
+    ] {
+        let world = World::any();
+        let dir = repo(&world, &[("build", DONE)]);
+        world.aynig(&dir, &["hooks", "install"]).expect(0);
+        world.git(&dir, &["checkout", "-q", "-b", "work"]);
+        let said = world.try_git(&dir, &["commit", "-q", "--allow-empty", "-m", message]).expect(0);
+        assert!(said.err.contains(says), "post-commit: {}", said.err);
+        let said = world.aynig(&dir, &["tick", "work"]).expect(0);
+        assert!(said.err.contains(says), "tick: {}{}", said.out, said.err);
+        let said = world.aynig(&dir, &["status", "work"]);
+        assert!(said.out.contains(says), "status: {}{}", said.out, said.err);
+        let said = world.aynig(&dir, &["doctor"]);
+        assert!(said.out.contains("work: its head"), "doctor: {}", said.out);
+        // The pusher hears it too; a plain commit says nothing.
+        let server = world.init("server");
+        world.git(&server, &["config", "receive.denyCurrentBranch", "ignore"]);
+        world.aynig(&server, &["hooks", "install"]).expect(0);
+        let said = world.try_git(&dir, &["push", server.to_str().unwrap(), "work"]).expect(0);
+        assert!(said.err.contains(&format!("aynig: work: {says}")), "push: {}", said.err);
+        let said = world.try_git(&dir, &["commit", "-q", "--allow-empty", "-m", "plain: words"]).expect(0);
+        assert_eq!(said.err, "");
+        let said = world.try_git(&dir, &["push", server.to_str().unwrap(), "work"]).expect(0);
+        assert!(!said.err.contains("aynig:"), "push: {}", said.err);
+    }
+}
+
+/// K6, K38, K39
+#[test]
+fn hooks_ask_about_a_misspelt_state() {
+    let world = World::any();
+    let dir = repo(&world, &[("build", DONE)]);
+    world.aynig(&dir, &["hooks", "install"]).expect(0);
+    world.git(&dir, &["checkout", "-q", "-b", "work"]);
+    let said =
+        world.try_git(&dir, &["commit", "-q", "--allow-empty", "-m", "go\n\ndwp-state: biuld"]).expect(0);
+    assert!(said.err.contains("no command answers 'biuld': did you mean 'build'?"), "{}", said.err);
+    let server = world.init("server");
+    world.git(&server, &["config", "receive.denyCurrentBranch", "ignore"]);
+    world.git(&dir, &["push", "-q", server.to_str().unwrap(), "main"]);
+    world.aynig(&server, &["hooks", "install"]).expect(0);
+    world.aynig(&server, &["trust", "--ref", "main"]).expect(0);
+    let said = world.try_git(&dir, &["push", server.to_str().unwrap(), "work"]).expect(0);
+    let says = "aynig: work: no command answers 'biuld': did you mean 'build'?";
+    assert!(said.err.contains(says), "{}", said.err);
+}
+
+/// K4, K13: what no runner can have as its role answers nothing
+#[test]
+fn commands_of_a_role_that_cannot_be_are_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let rig = Rig::new();
+    for role in [&b"two words"[..], b"r\xff"] {
+        let folder = rig.dir.join(".aynig/roles").join(std::ffi::OsStr::from_bytes(role)).join("command");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(rig.dir.join(".aynig/command/ok"), folder.join("ok")).unwrap();
+    }
+    rig.git(&["add", "-A"]);
+    rig.git(&["commit", "-q", "-m", "roles"]);
+    let told = rig.aynig(&["doctor"]).expect(0).out;
+    for role in ["two words", "r\u{fffd}"] {
+        let words = format!(".aynig/roles/{role}/command/ok answers no state: only letters");
+        assert!(told.contains(&words), "{role}: {told}");
+    }
+    assert!(told.contains("command/fail, command/ok, command/wait in refs/heads/main"), "{told}");
+}

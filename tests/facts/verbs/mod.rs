@@ -1,0 +1,16 @@
+//! What the verbs that look and clean up show and leave: status, events, logs, gc, doctor, demo.
+
+mod demo;
+mod doctor;
+mod events;
+mod gc;
+mod logs;
+mod manual;
+mod misspelt;
+mod paste;
+mod people;
+mod rig;
+mod status;
+mod trust;
+mod uninstall;
+mod words;
