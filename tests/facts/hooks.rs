@@ -2,6 +2,7 @@
 
 use crate::support::Repo;
 use crate::support::life::{BIN, Life, done, eventually, now};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -67,6 +68,17 @@ fn runs(life: &Life, of: &str) -> usize {
     life.said("runs").lines().filter(|line| *line == of).count()
 }
 
+/// Waits until no chain of this repository is under way, its last look included: it would take the next event.
+fn chains_ended(life: &Life) {
+    let ours = [b"T=", life.shared().as_os_str().as_bytes()].concat();
+    let is_ours = |entry: std::fs::DirEntry| {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == ours)
+    };
+    let any = || std::fs::read_dir("/proc").is_ok_and(|all| all.flatten().any(is_ours));
+    eventually("the chains' ends", || (!any()).then_some(()));
+}
+
 /// Nothing is started: whatever would have been had the time to be seen.
 fn nothing_starts(life: &Life, what: impl FnOnce()) {
     let before = life.said("runs");
@@ -103,6 +115,7 @@ fn a_commit_starts_its_chain_and_returns() {
     };
     assert!(log.lines().all(is_dated), "{log}");
     // What was watched is there as well.
+    chains_ended(&life);
     git(&life, &["config", "aynig.hooks", "wait"]);
     commit(&life, "test");
     let log = life.read(".aynig/logs/hook.log");
