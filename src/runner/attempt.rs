@@ -7,6 +7,7 @@
 
 use super::active_run::ActiveRun;
 use super::head::{Step, step};
+use super::lease::is_written;
 use super::report::{Note, Report};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::dialect::Writer;
@@ -15,7 +16,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::text::with_causes;
 use crate::store::slots::Slot;
 use crate::store::slots::harvest::{Harvest, Stage};
-use crate::store::{Commit, NewCommit, RefName, StoreError, Swap, swap};
+use crate::store::{Commit, NewCommit, RefName, StoreError, swap};
 use std::collections::{HashSet, VecDeque};
 
 /// Longest way down to a lease.
@@ -78,11 +79,11 @@ impl Runner<'_> {
 
     /// Points an attempt's ref at a commit.
     pub(super) fn keep(&self, name: &RefName, commit: ObjectId) -> Result<(), RunnerError> {
-        match swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")? {
-            Swap::Won => Ok(()),
-            // Whoever goes on from here frees the slot: nothing less than a ref keeps what is in it.
-            Swap::Lost { .. } => Err(RunnerError::unknown(name, "another process moves it".to_owned())),
-            Swap::Unknown { cause } => Err(RunnerError::unknown(name, cause)),
+        let put = swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")?;
+        // The caller frees the slot next: nothing less than a ref keeps what is in it.
+        match is_written(name, put)? {
+            true => Ok(()),
+            false => Err(RunnerError::unknown(name, "another process moves it".to_owned())),
         }
     }
 

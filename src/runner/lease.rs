@@ -68,6 +68,15 @@ impl Claim {
     }
 }
 
+/// True where a new commit is on its branch; false where the head is another one; an error where that is not known.
+pub(super) fn is_written(branch: &RefName, verdict: Swap) -> Result<bool, RunnerError> {
+    match after_end(verdict) {
+        AfterEnd::Written => Ok(true),
+        AfterEnd::JudgeAgain => Ok(false),
+        AfterEnd::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
+    }
+}
+
 impl Runner<'_> {
     /// Claims a branch for a run of `state`.
     pub(super) fn claim(
@@ -139,16 +148,7 @@ impl Runner<'_> {
         until: Duration,
     ) -> Result<bool, RunnerError> {
         let patience = Patience::Until(until);
-        self.is_ended(branch, self.advance_by(branch, (lease, end), log, until, patience)?)
-    }
-
-    /// True where the commit that ends a run is on its branch; false where the head is another one.
-    pub(super) fn is_ended(&self, branch: &RefName, swap: Swap) -> Result<bool, RunnerError> {
-        match after_end(swap) {
-            AfterEnd::Written => Ok(true),
-            AfterEnd::JudgeAgain => Ok(false),
-            AfterEnd::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
-        }
+        is_written(branch, self.advance_by(branch, (lease, end), log, until, patience)?)
     }
 
     /// Until when a swap outside of a run is tried, on the clock that counts suspend.
@@ -156,15 +156,16 @@ impl Runner<'_> {
         self.clock.elapsed() + PATIENCE
     }
 
-    /// Moves a branch from `old` to `new` outside of a run. An unknown verdict is tried again for 10 s.
+    /// Moves a branch from `old` to `new` outside of a run; false where the head is another one. An unknown verdict
+    /// is tried again for 10 s.
     pub fn advance(
         &self,
         branch: &RefName,
         old: ObjectId,
         new: ObjectId,
         log: &str,
-    ) -> Result<Swap, RunnerError> {
-        self.advance_by(branch, (old, new), log, self.soon(), Patience::Tries)
+    ) -> Result<bool, RunnerError> {
+        is_written(branch, self.advance_by(branch, (old, new), log, self.soon(), Patience::Tries)?)
     }
 
     /// Moves a branch from `old` to `new`. An unknown verdict is tried again: a few times where the branch is local,

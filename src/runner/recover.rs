@@ -57,7 +57,7 @@ impl Runner<'_> {
             None => self.write(branch, tip.commit.tree, vec![tip.id()], &message)?,
             Some(_) => self.write_unsigned(tip.commit.tree, vec![tip.id()], &message)?,
         };
-        if self.is_ended(branch, self.advance(branch, tip.id(), commit, "aynig: lease expired")?)? {
+        if self.advance(branch, tip.id(), commit, "aynig: lease expired")? {
             self.unfollow(&run_id, &[tip.id()]);
             let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
             report.recovered.push(Recovered { run_id, state, commit, attempt });

@@ -4,16 +4,14 @@
 //! What the change leaves there becomes one commit on that head by one compare-and-swap: two who change the
 //! same head cannot both succeed. Nothing is kept of a change that failed. Implements K9 (by hand), K25, K28.
 
-use super::super::land::Moved;
-use super::super::land::blocked_notes;
 use super::super::report::Report;
 use super::super::{Runner, RunnerError, Tip};
-use super::{ChangeError, Written, not_left, refuse_leased, written};
+use super::{ChangeError, Written, moved_notes, refuse_leased, written};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::RECOVERY_ID;
+use crate::store::RefName;
 use crate::store::slots::harvest::{HarvestError, Stage};
-use crate::store::{Expected, RefName, Swap, swap};
 use std::path::Path;
 
 impl Runner<'_> {
@@ -61,27 +59,14 @@ impl Runner<'_> {
         slot.sync(self.repo)?;
         let log = format!("aynig: set {}", next.state);
         if created {
-            let by = self.signature();
-            let made = swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)?;
-            return match made {
-                Swap::Won => Ok(Ok(Written { created, ..written(branch, commit, &next.state) })),
-                Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-                Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
-            };
+            self.create_at(branch, commit, &log)?;
+            return Ok(Ok(Written { created, ..written(branch, commit, &next.state) }));
         }
-        match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
-            Moved::Won(finished) => {
-                let _ = slot.leave(self.repo, tip.id());
-                let mut notes = report.notes;
-                notes.extend(blocked_notes(finished));
-                Ok(Ok(Written { notes, ..written(branch, commit, &next.state) }))
-            }
-            Moved::Lost(left) => {
-                not_left(branch, left)?;
-                Err(ChangeError::Raced(branch.clone()))
-            }
-            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
-        }
+        let moved = self.move_branch(branch, tip.id(), commit, &log, self.soon())?;
+        let moved = moved_notes(branch, moved)?.ok_or_else(|| ChangeError::Raced(branch.clone()))?;
+        let _ = slot.leave(self.repo, tip.id());
+        let notes = [report.notes, moved].concat();
+        Ok(Ok(Written { notes, ..written(branch, commit, &next.state) }))
     }
 
     /// The commit that a new branch begins at.

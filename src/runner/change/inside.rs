@@ -3,18 +3,17 @@
 //! The commit carries the run's id and takes what the slot holds. Only a renewal of the same run that came
 //! between makes it try again; any other head means that the lease is gone. Implements K21, K22, K29.
 
-use super::super::land::Moved;
 use super::super::report::Note;
-use super::super::{Runner, RunnerError, Tip};
-use super::{ChangeError, Inside, RENEWALS, Written, blocked_notes, not_left, working, written};
+use super::super::{Runner, Tip};
+use super::{ChangeError, Inside, RENEWALS, Written, moved_notes, working, written};
 use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::transition::Run;
+use crate::store::RefName;
 use crate::store::slots::harvest::HarvestError;
 use crate::store::slots::{Occupant, Slot};
-use crate::store::{RefName, Swap};
 
 /// How often, and how far apart, a slot that somebody looks at is tried again.
 const SLOT_TRIES: usize = 50;
@@ -43,14 +42,11 @@ impl Runner<'_> {
             let (tree, parents, slot) = self.inside_tree(inside, &tip, run.dialect, &mut notes)?;
             let commit = self.write_declared(branch, &next.message(run.dialect, &own), tree, parents)?;
             let log = format!("aynig: {} -> {}", run.state, next.state);
-            match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
-                Moved::Won(finished) => {
-                    self.settle_inside(slot, (inside, tip.id()), commit)?;
-                    notes.extend(blocked_notes(finished));
-                    return Ok(Written { notes, ..written(branch, commit, &next.state) });
-                }
-                Moved::Lost(left) => not_left(branch, left)?,
-                Moved::Blocked(words) => return Err(ChangeError::Blocked(branch.clone(), words)),
+            let moved = self.move_branch(branch, tip.id(), commit, &log, self.soon())?;
+            if let Some(moved) = moved_notes(branch, moved)? {
+                self.settle_inside(slot, (inside, tip.id()), commit)?;
+                notes.extend(moved);
+                return Ok(Written { notes, ..written(branch, commit, &next.state) });
             }
         }
         Err(ChangeError::Raced(branch.clone()))
@@ -168,21 +164,16 @@ impl Runner<'_> {
         };
         let tree = self.store.read_commit(base)?.tree;
         let commit = self.write(branch, tree, vec![base], &lease.message)?;
-        match self.move_branch(branch, tip.id(), commit, "aynig: renew", self.soon())? {
-            Moved::Won(finished) => {
-                self.follow(&inside.run_id, commit);
-                if let (Some(slot), Some(head)) = (slot, head)
-                    && self.store.read_commit(head)?.tree == tree
-                {
-                    slot.move_head(self.repo, head, commit)?;
-                }
-                let written = written(branch, commit, &working()?);
-                let (run_id, notes) = (Some(inside.run_id.clone()), blocked_notes(finished));
-                Ok(Some(Written { run_id, notes, ..written }))
-            }
-            Moved::Lost(left) => not_left(branch, left).map(|()| None),
-            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
+        let moved = self.move_branch(branch, tip.id(), commit, "aynig: renew", self.soon())?;
+        let Some(notes) = moved_notes(branch, moved)? else { return Ok(None) };
+        self.follow(&inside.run_id, commit);
+        if let (Some(slot), Some(head)) = (slot, head)
+            && self.store.read_commit(head)?.tree == tree
+        {
+            slot.move_head(self.repo, head, commit)?;
         }
+        let run_id = Some(inside.run_id.clone());
+        Ok(Some(Written { run_id, notes, ..written(branch, commit, &working()?) }))
     }
 
     /// Renews the lease of the run that we are inside of.
@@ -196,16 +187,10 @@ impl Runner<'_> {
                 }
             }
             let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &lease.message)?;
-            match self.advance(branch, tip.id(), commit, "aynig: renew")? {
-                Swap::Won => {
-                    self.follow(&inside.run_id, commit);
-                    let written = written(branch, commit, &working()?);
-                    return Ok(Written { run_id: Some(inside.run_id.clone()), ..written });
-                }
-                Swap::Lost { .. } => {}
-                Swap::Unknown { cause } => {
-                    return Err(RunnerError::unknown(branch, cause).into());
-                }
+            if self.advance(branch, tip.id(), commit, "aynig: renew")? {
+                self.follow(&inside.run_id, commit);
+                let written = written(branch, commit, &working()?);
+                return Ok(Written { run_id: Some(inside.run_id.clone()), ..written });
             }
         }
         Err(ChangeError::Raced(branch.clone()))

@@ -7,7 +7,8 @@ mod edit;
 mod inside;
 mod retry;
 
-use super::land::blocked_notes;
+use super::land::{Moved, blocked_notes};
+use super::lease::is_written;
 use super::report::Note;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::declaration::{Declaration, travelling};
@@ -20,7 +21,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
 use crate::store::checkout::Finished;
 use crate::store::git_merge::Overruled;
-use crate::store::{Expected, RefName, StoreError, Swap, swap};
+use crate::store::{Expected, RefName, StoreError, swap};
 
 /// The run that we are inside of, as its environment says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,11 +168,8 @@ impl Runner<'_> {
         let message = next.message(dialect, &own);
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
-        match self.advance(branch, tip.id(), commit, &log)? {
-            Swap::Won => self.answered(written(branch, commit, &next.state), tip.commit.tree),
-            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
-        }
+        unless_raced(branch, self.advance(branch, tip.id(), commit, &log)?)?;
+        self.answered(written(branch, commit, &next.state), tip.commit.tree)
     }
 
     /// With a word about a state that nothing answers and that is nearly one that something does.
@@ -211,15 +209,15 @@ impl Runner<'_> {
         let head = head.map_err(|_| ChangeError::Unborn(branch.clone()))?;
         let tree = self.store.read_commit(head)?.tree;
         let commit = self.write_declared(branch, &next.message(dialect, &own), tree, vec![head])?;
-        let log = format!("aynig: set {}", next.state);
+        self.create_at(branch, commit, &format!("aynig: set {}", next.state))?;
+        self.answered(Written { created: true, ..written(branch, commit, &next.state) }, tree)
+    }
+
+    /// Creates a branch at a commit.
+    fn create_at(&self, branch: &RefName, commit: ObjectId, log: &str) -> Result<(), ChangeError> {
         let by = self.signature();
-        match swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, &log)? {
-            Swap::Won => {
-                self.answered(Written { created: true, ..written(branch, commit, &next.state) }, tree)
-            }
-            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
-        }
+        let made = swap::compare_and_swap(&*self.store, branch, Expected::Missing, commit, &by, log)?;
+        unless_raced(branch, is_written(branch, made)?)
     }
 
     /// Takes or renews a lease by hand: `set-working`.
@@ -247,14 +245,8 @@ impl Runner<'_> {
         };
         let message = run.lease(&Message::parse(&tip.commit.message));
         let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
-        match self.advance(branch, tip.id(), commit, "aynig: set working")? {
-            Swap::Won => {
-                let written = written(branch, commit, &working()?);
-                Ok(Written { run_id: Some(run.id), ..written })
-            }
-            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
-        }
+        unless_raced(branch, self.advance(branch, tip.id(), commit, "aynig: set working")?)?;
+        Ok(Written { run_id: Some(run.id), ..written(branch, commit, &working()?) })
     }
 
     /// Takes a lease away: `cancel`.
@@ -267,17 +259,11 @@ impl Runner<'_> {
             let id = uuid::Uuid::new_v4().to_string();
             let message = transition::canceled(&lease, &id, &details);
             let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
-            match self.advance(branch, tip.id(), commit, "aynig: cancel")? {
-                Swap::Won => {
-                    let state = StateName::new(crate::protocol::name::CANCELED);
-                    let state = state.map_err(|e| ChangeError::Message(e.to_string()))?;
-                    let notes = lease.origin_state().map(Note::AskedAgainBy).into_iter().collect();
-                    return Ok(Written { run_id: Some(run_id), notes, ..written(branch, commit, &state) });
-                }
-                Swap::Lost { .. } => {}
-                Swap::Unknown { cause } => {
-                    return Err(RunnerError::unknown(branch, cause).into());
-                }
+            if self.advance(branch, tip.id(), commit, "aynig: cancel")? {
+                let state = StateName::new(crate::protocol::name::CANCELED);
+                let state = state.map_err(|e| ChangeError::Message(e.to_string()))?;
+                let notes = lease.origin_state().map(Note::AskedAgainBy).into_iter().collect();
+                return Ok(Written { run_id: Some(run_id), notes, ..written(branch, commit, &state) });
             }
         }
         Err(ChangeError::Raced(branch.clone()))
@@ -294,11 +280,21 @@ fn refuse_leased(branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
     }
 }
 
-/// A working tree that has what its branch was not given is told before anything else.
-fn not_left(branch: &RefName, left: Vec<Finished>) -> Result<(), ChangeError> {
-    match left.into_iter().find(|done| done.obstacle().is_some()) {
-        Some(Finished::Blocked(_, by)) => Err(ChangeError::Blocked(branch.clone(), by)),
-        Some(Finished::Arrived(_) | Finished::Moot(_)) | None => Ok(()),
+fn unless_raced(branch: &RefName, is_written: bool) -> Result<(), ChangeError> {
+    if is_written { Ok(()) } else { Err(ChangeError::Raced(branch.clone())) }
+}
+
+/// What is said where a branch moved with its working trees; `None`: another process was quicker. A working tree
+/// that keeps what its branch was not given is told before anything else.
+fn moved_notes(branch: &RefName, moved: Moved) -> Result<Option<Vec<Note>>, ChangeError> {
+    let blocked = |by| Err(ChangeError::Blocked(branch.clone(), by));
+    match moved {
+        Moved::Won(finished) => Ok(Some(blocked_notes(finished))),
+        Moved::Lost(left) => match left.into_iter().find(|done| done.obstacle().is_some()) {
+            Some(Finished::Blocked(_, by)) => blocked(by),
+            Some(Finished::Arrived(_) | Finished::Moot(_)) | None => Ok(None),
+        },
+        Moved::Blocked(by) => blocked(by),
     }
 }
 

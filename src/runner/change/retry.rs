@@ -4,16 +4,15 @@
 //! outcome, and is landed without running anything. Implements K28 (landing an attempt).
 
 use super::super::attempt::attempt_ref;
-use super::super::land::Moved;
-use super::super::{Runner, RunnerError, Tip, recover};
-use super::{ChangeError, Inside, Written, blocked_notes, not_left, written};
+use super::super::{Runner, Tip, recover};
+use super::{ChangeError, Inside, Written, moved_notes, unless_raced, written};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::RECOVERY_ID;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::transition;
 use crate::store::git_merge::Merged;
-use crate::store::{RefName, Swap, swap};
+use crate::store::{RefName, swap};
 
 impl Runner<'_> {
     /// Asks for a stalled branch's trigger again, or lands its finished outcome: `retry`.
@@ -39,11 +38,8 @@ impl Runner<'_> {
         let hop = inside.map(|i| i.hop.saturating_add(1));
         let message = transition::retried(state, &trigger, hop);
         let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
-        match self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))? {
-            Swap::Won => Ok(written(branch, commit, state)),
-            Swap::Lost { .. } => Err(ChangeError::Raced(branch.clone())),
-            Swap::Unknown { cause } => Err(RunnerError::unknown(branch, cause).into()),
-        }
+        unless_raced(branch, self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))?)?;
+        Ok(written(branch, commit, state))
     }
 
     /// What is written here is signed: it repeats nothing that was not.
@@ -119,26 +115,18 @@ impl Runner<'_> {
                 };
         }
         let commit = self.write(branch, tree, parents, &message)?;
-        match self.move_branch(branch, head.id(), commit, "aynig: land attempt", self.soon())? {
-            Moved::Won(finished) => {
-                let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());
-                let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
-                let notes = blocked_notes(finished);
-                let run_id = stalled.event.as_ref().and_then(recover::stalled_run);
-                if let Some(run_id) = run_id
-                    && let Some(name) = attempt_ref(run_id)
-                    && !self.is_for_others(run_id, branch).unwrap_or(true)
-                {
-                    // It is on the branch, and nobody else's; a ref too many goes with its age.
-                    let _ = swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature());
-                }
-                Ok(Written { notes, overruled, ..written(branch, commit, &state) })
-            }
-            Moved::Lost(left) => {
-                not_left(branch, left)?;
-                Err(ChangeError::Raced(branch.clone()))
-            }
-            Moved::Blocked(words) => Err(ChangeError::Blocked(branch.clone(), words)),
+        let moved = self.move_branch(branch, head.id(), commit, "aynig: land attempt", self.soon())?;
+        let notes = moved_notes(branch, moved)?.ok_or_else(|| ChangeError::Raced(branch.clone()))?;
+        let state = attempt.event.as_ref().and_then(|e| e.state_name().cloned());
+        let state = state.ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
+        let run_id = stalled.event.as_ref().and_then(recover::stalled_run);
+        if let Some(run_id) = run_id
+            && let Some(name) = attempt_ref(run_id)
+            && !self.is_for_others(run_id, branch).unwrap_or(true)
+        {
+            // It is on the branch, and no other branch's; a ref too many goes with its age.
+            let _ = swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature());
         }
+        Ok(Written { notes, overruled, ..written(branch, commit, &state) })
     }
 }
