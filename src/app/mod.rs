@@ -12,6 +12,7 @@ pub mod config;
 pub mod dispatch;
 mod error;
 mod exit;
+pub mod govern;
 pub mod mend;
 pub mod session;
 mod warning;

@@ -5,12 +5,14 @@
 //! Implements G1.
 
 use super::json::{self, Object};
+use serde::Serialize;
 use serde_json::Value;
 
 macro_rules! record {
     ($(#[$about:meta])* $name:ident) => {
         $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Default)]
+        #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+        #[serde(transparent)]
         pub struct $name(Object);
 
         impl $name {

@@ -78,6 +78,24 @@ pub trait Callbacks {
         let _ = (turn, accepted);
         Ok(())
     }
+
+    /// Is given what an operation refused and the loop stops for; the report has its words.
+    fn on_refusal(&mut self, error: GovernedError) {
+        let _ = error;
+    }
+}
+
+/// The stage that a result failed at and what is wrong with it, where its worker may do the turn again.
+pub(crate) fn fault(error: &GovernedError) -> Option<(&'static str, Vec<String>)> {
+    if let GovernedError::InvalidResult(validation) = error {
+        let stage = validation.stage.map_or("schema", |stage| stage.name());
+        return Some((stage, validation.errors.clone()));
+    }
+    let is_its = matches!(
+        error,
+        GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { escalated: None, .. }
+    );
+    is_its.then(|| ("protocol", vec![error.to_string()]))
 }
 
 /// How long a loop goes on.
@@ -141,18 +159,25 @@ impl Driver<'_> {
         Err(reason)
     }
 
+    /// Notes what an operation refused and gives the reason to stop for.
+    fn refused<T>(&mut self, reason: StopReason, error: GovernedError) -> Result<T, StopReason> {
+        self.note(&error);
+        self.callbacks.on_refusal(error);
+        Err(reason)
+    }
+
     fn load(&mut self) -> Result<State, StopReason> {
-        load_state(self.root, self.config).or_else(|error| self.stop(StopReason::Blocked, error))
+        load_state(self.root, self.config).or_else(|error| self.refused(StopReason::Blocked, error))
     }
 
     fn initialized(&mut self) -> Step {
         let needs_run = match load_state(self.root, self.config) {
             Ok(state) => state.status() == Some(RunStatus::Idle),
             Err(GovernedError::NoState { .. }) => true,
-            Err(error) => return self.stop(StopReason::Blocked, error),
+            Err(error) => return self.refused(StopReason::Blocked, error),
         };
         if needs_run && let Err(error) = init_run(self.root, self.config) {
-            return self.stop(StopReason::InitFailed, error);
+            return self.refused(StopReason::InitFailed, error);
         }
         Ok(())
     }
@@ -210,7 +235,7 @@ impl Driver<'_> {
             GateKind::RunCompletion => approve_completion_gate(self.root, self.config).map(drop),
         };
         if let Err(error) = approved {
-            return self.stop(StopReason::Blocked, error);
+            return self.refused(StopReason::Blocked, error);
         }
         self.report.gates_approved += 1;
         self.tell(LoopEvent::GateApproved { kind });
@@ -230,7 +255,7 @@ impl Driver<'_> {
         let options = BundleOptions { turn_id: Some(turn.id().to_owned()), ..BundleOptions::default() };
         let bundle = match write_dispatch_bundle(self.root, &state, self.config, &options) {
             Ok(bundle) => bundle,
-            Err(error) => return self.stop(StopReason::Blocked, error),
+            Err(error) => return self.refused(StopReason::Blocked, error),
         };
         let dispatch = Dispatch {
             root: self.root,
@@ -271,7 +296,7 @@ impl Driver<'_> {
                 self.tell(LoopEvent::TurnAssigned { turn: assigned.turn.clone() });
                 Ok((assigned.state, assigned.turn))
             }
-            Err(error) => self.stop(StopReason::Blocked, error),
+            Err(error) => self.refused(StopReason::Blocked, error),
         }
     }
 
@@ -300,19 +325,16 @@ impl Driver<'_> {
             }
             Err(error @ GovernedError::Conflict { .. }) => self.conflicted(turn, error),
             // What a worker did wrong, it may do again.
-            Err(GovernedError::InvalidResult(validation)) if self.rejects => {
-                let stage = validation.stage.map_or("schema", |stage| stage.name());
-                let reason = validation.errors.first().cloned().unwrap_or_default();
-                self.reject(turn, stage, validation.errors, &reason)
-            }
-            Err(
-                error @ (GovernedError::OverrideRefused { .. }
-                | GovernedError::PolicyViolation { escalated: None, .. }),
-            ) if self.rejects => self.reject(turn, "protocol", vec![error.to_string()], &error.to_string()),
-            Err(error) => {
-                self.record(turn, false, Some(error.to_string()));
-                self.stop(StopReason::Blocked, error)
-            }
+            Err(error) => match fault(&error).filter(|_| self.rejects) {
+                Some((stage, errors)) => {
+                    let reason = errors.first().cloned().unwrap_or_default();
+                    self.reject(turn, stage, errors, &reason)
+                }
+                None => {
+                    self.record(turn, false, Some(error.to_string()));
+                    self.refused(StopReason::Blocked, error)
+                }
+            },
         }
     }
 
@@ -320,10 +342,10 @@ impl Driver<'_> {
     fn conflicted(&mut self, turn: &Turn, error: GovernedError) -> Step {
         self.tell(LoopEvent::TurnConflicted { turn: turn.clone() });
         let reason = error.to_string();
-        match error {
+        match &error {
             GovernedError::Conflict { state, .. } if state.status() == Some(RunStatus::Blocked) => {
-                self.record(turn, false, Some(reason.clone()));
-                self.stop(StopReason::ConflictLoop, reason)
+                self.record(turn, false, Some(reason));
+                self.refused(StopReason::ConflictLoop, error)
             }
             _ => self.reject(turn, "conflict", Vec::new(), &reason),
         }
@@ -339,7 +361,7 @@ impl Driver<'_> {
                 self.tell(LoopEvent::TurnRejected { turn: rejected.turn, escalated: rejected.escalated });
                 if rejected.escalated { Err(StopReason::RejectExhausted) } else { Ok(()) }
             }
-            Err(error) => self.stop(StopReason::Blocked, error),
+            Err(error) => self.refused(StopReason::Blocked, error),
         }
     }
 
@@ -355,7 +377,7 @@ impl Driver<'_> {
         };
         match mark_run_blocked(self.root, &details) {
             Ok(_) => Err(StopReason::Blocked),
-            Err(error) => self.stop(StopReason::Blocked, error),
+            Err(error) => self.refused(StopReason::Blocked, error),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a loop tells: why it stopped, what was done, and what happened on the way.
 
 use crate::governed::{GateKind, State, Turn};
+use serde::Serialize;
 
 /// Why a loop stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +110,7 @@ impl LoopEvent {
 }
 
 /// One attempt at a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnRecord {
     /// The role.
     pub role: String,

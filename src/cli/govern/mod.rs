@@ -1,24 +1,36 @@
 //! `govern`: governed runs, where roles take turns, gates hold phases, and people approve.
 //!
 //! `start` begins a run on a branch; the kernel then answers `turn/<role>` with that role's command, which
-//! calls `turn`; what people do (`people`) is a commit each. `place` is how anything is written, `next` what
-//! it is followed by, `worker` who does the work of a turn. Implements G6-G9.
+//! calls `turn`; what people do (`people`) is a commit each. The acts themselves are [`crate::app::govern`]'s; here
+//! are their arguments, what is shown of them, and what mends them (`failure`). Implements G6-G9.
 
 pub mod args;
-mod dispatch;
+mod failure;
 mod looping;
-mod merges;
-mod next;
 mod people;
 mod place;
 mod start;
 mod status;
 mod turn;
-mod worker;
 
 use super::fail::Failure;
+use super::output;
 use super::session::Global;
+use crate::app::govern::driver::Audience;
 use args::GovernVerb;
+
+/// Passes on what workers print, to standard error: nothing of it can pass for a declaration of ours.
+struct Aloud;
+
+impl Audience for Aloud {
+    fn printed(&self, bytes: &[u8]) {
+        output::raw(true, bytes);
+    }
+
+    fn survived(&self, processes: u32) {
+        output::note(&format!("warning: {processes} processes of the worker can't be killed"));
+    }
+}
 
 /// `git aynig govern`.
 pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
@@ -44,10 +56,10 @@ pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
 pub fn conformance() -> i32 {
     let mut fixture = Vec::new();
     if let Err(error) = std::io::Read::read_to_end(&mut std::io::stdin(), &mut fixture) {
-        super::output::error(&Failure::fatal(format!("cannot read fixture: {error}")).render());
+        output::error(&Failure::fatal(format!("cannot read fixture: {error}")).render());
         return 2;
     }
     let (verdict, code) = crate::conformance::conformance(&fixture);
-    super::output::line(verdict.trim_end());
+    output::line(verdict.trim_end());
     code
 }

@@ -9,14 +9,11 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::{Global, Session};
 use super::args::Where;
-use super::merges;
-use super::next::Next;
 use crate::app::background;
 use crate::app::config::Flags;
-use crate::governed::{
-    Config, Context, GovernedError, Root, State, context_here, context_of, load_context, own_paths,
-};
-use crate::protocol::declaration::{Declaration, Rest, Take};
+use crate::app::govern::next::Next;
+use crate::app::govern::{Done, Facts};
+use crate::governed::{Config, Context, GovernedError, Root, State, context_here, context_of, load_context};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Written;
@@ -25,51 +22,16 @@ use crate::runner::{Runner, Silent};
 use crate::store::RefName;
 use crate::store::repository::Repository;
 use crate::supervisor::interrupt::Interrupt;
-use serde_json::{Value, json};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The file that makes a folder a governed project.
 pub const PROJECT: &str = "agentxchain.json";
-const SCHEMA: &str = "aynig.govern/1";
-
-/// What an act did.
-pub struct Done {
-    /// The run's state after it.
-    pub state: State,
-    /// What happened, in one line.
-    pub happened: String,
-    /// More of it.
-    pub body: String,
-    /// Facts for programs.
-    pub facts: Value,
-    /// What comes next, where the state does not say it.
-    pub next: Option<Next>,
-    /// Why it is no success, where it is none although something was written.
-    pub failure: Option<Failure>,
-    /// What becomes of what is in the worktree besides the run's own files.
-    pub rest: Rest,
-    /// Paths that are committed besides the run's own, whatever rules for ignoring say.
-    pub paths: Vec<String>,
-}
-
-impl Done {
-    /// An act that did what it was to do.
-    pub fn new(state: State, happened: impl Into<String>) -> Self {
-        let (happened, body) = (happened.into(), String::new());
-        let (rest, paths) = (Rest::AsConfigured, Vec::new());
-        Self { state, happened, body, facts: json!({}), next: None, failure: None, rest, paths }
-    }
-
-    /// What comes next.
-    pub fn next(&self, config: &Config) -> Next {
-        self.next.clone().unwrap_or_else(|| Next::of(&self.state, config))
-    }
-}
-
-/// What an act came to: a refusal changed nothing.
-pub type Act = Result<Done, Failure>;
+/// The schema of what `--json` prints.
+pub const SCHEMA: &str = "aynig.govern/1";
 
 /// A governed project in a plain folder. In a repository its hooks and workers are executed only where that is
 /// trusted, as commands are; inside a run it is.
@@ -81,7 +43,7 @@ pub fn folder(root: &Path) -> Result<Context, Failure> {
             session.require_trust(&session.settings(&Flags::default())?)?;
         }
     }
-    load_context(&Root::new(root)).map_err(|e| failure(&e))
+    Ok(load_context(&Root::new(root))?)
 }
 
 /// Acts on the run and says what came of it.
@@ -122,7 +84,8 @@ impl Where {
     pub fn there(&self, mut failed: Failure) -> Failure {
         let flags = self.flags();
         const VERB: &str = "git aynig govern ";
-        for hint in failed.hints.iter_mut().filter(|hint| !hint.contains(" -b ")) {
+        let is_open = |hint: &&mut String| !hint.contains(" -b ") && !hint.contains(" --root ");
+        for hint in failed.hints.iter_mut().filter(is_open) {
             let mut parts = hint.split(VERB).map(str::to_owned);
             let mut mended = parts.next().unwrap_or_default();
             for part in parts {
@@ -143,13 +106,13 @@ fn acted(
 ) -> Result<i32, Failure> {
     if let Some(folder) = &place.root {
         let context = self::folder(folder)?;
-        let done = settled(act(&context.root, &context.config))?;
+        let done = Done::settled(act(&context.root, &context.config))?;
         let next = done.next(&context.config);
         if may_create {
             warn(global, &context.warnings);
         }
         show(global, place.json, &done, &next, None);
-        return done.failure.map_or(Ok(0), Err);
+        return ended(done);
     }
     let mut session = global.open()?;
     // Whoever ends us ends hooks and workers.
@@ -167,11 +130,11 @@ fn acted(
         let context = project(&runner, &branch, dir)?;
         let (root, config) = (context.root, context.config);
         warnings = context.warnings;
-        let done = settled(act(&root, &config))?;
+        let done = Done::settled(act(&root, &config))?;
         let next = done.next(&config);
-        let declared = declare(&root, &next, &done);
+        let declared = done.declare(&root, &next)?;
         kept = Some((done, next));
-        declared
+        Ok::<_, Failure>(declared)
     })??;
     if !place.no_tick {
         background::as_the_hook_would(&session, &settings, &branch)?;
@@ -182,7 +145,7 @@ fn acted(
     }
     read_back(&runner, &written, &done)?;
     show(global, place.json, &done, &next, Some(&written));
-    done.failure.map_or(Ok(0), Err)
+    ended(done)
 }
 
 /// Says what a configuration asks for and nothing here does, to whoever begins a run with it.
@@ -223,7 +186,7 @@ pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Cont
         CommandsFrom::Ref(from) => from,
         CommandsFrom::Branch | CommandsFrom::Nowhere => {
             // The branch's own, and no other that a folder above may have.
-            return context_here(&root).map_err(|e| failure(&e));
+            return Ok(context_here(&root)?);
         }
     };
     let shown = escape(from.short());
@@ -232,47 +195,38 @@ pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Cont
             .hint(format!("git switch {} && git add {PROJECT} && git commit", shell_word(from.short())))
     })?;
     let from = format!("{shown}:{PROJECT}");
-    context_of(&root, &bytes, Path::new(&from)).map_err(|e| failure(&e))
+    Ok(context_of(&root, &bytes, Path::new(&from))?)
 }
 
-/// An act that failed but was written down, as a change; any other failure changed nothing.
-pub fn settled(acted: Result<Done, GovernedError>) -> Act {
-    acted.or_else(|error| {
-        let (GovernedError::Hook { state, .. }
-        | GovernedError::Conflict { state, .. }
-        | GovernedError::TimedOut { state, .. }
-        | GovernedError::PolicyViolation { escalated: Some(state), .. }) = &error
-        else {
-            return Err(failure(&error));
-        };
-        let state = (**state).clone();
-        let mut done = Done::new(state, error.to_string());
-        done.failure = Some(Failure { code: 1, ..failure(&error) });
-        Ok(done)
-    })
+/// What was written down is no success where something kept the act from its end.
+fn ended(done: Done) -> Result<i32, Failure> {
+    done.failure.map_or(Ok(0), |error| Err(Failure { code: 1, ..error.into() }))
 }
 
-/// The commit that an act is written as. The run's own files are in it whatever rules for ignoring say.
-pub fn declare(root: &Root, next: &Next, done: &Done) -> Result<Declaration, Failure> {
-    merges::follow(root, &done.state).map_err(|e| failure(&e))?;
-    let mut paths = own_paths(root).map_err(|e| failure(&e))?;
-    paths.extend_from_slice(&done.paths);
-    let take = Take { paths, rest: done.rest };
-    next.declaration(done, take).map_err(|why| Failure::fatal(format!("cannot name what comes next: {why}")))
+/// An act as programs read it.
+#[derive(Serialize)]
+struct Act<'a> {
+    schema: &'static str,
+    branch: Option<Cow<'a, str>>,
+    commit: Option<String>,
+    state: &'a str,
+    happened: &'a str,
+    facts: &'a Facts,
+    run: &'a State,
 }
 
 fn show(global: &Global, as_json: bool, done: &Done, next: &Next, written: Option<&Written>) {
     let state = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
     if as_json {
-        let object = json!({
-            "schema": SCHEMA,
-            "branch": written.map(|w| String::from_utf8_lossy(w.branch.short()).into_owned()),
-            "commit": written.map(|w| w.commit.to_string()),
-            "state": state,
-            "happened": done.happened,
-            "facts": done.facts,
-            "run": done.state.to_value(),
-        });
+        let object = Act {
+            schema: SCHEMA,
+            branch: written.map(|w| String::from_utf8_lossy(w.branch.short())),
+            commit: written.map(|w| w.commit.to_string()),
+            state: &state,
+            happened: &done.happened,
+            facts: &done.facts,
+            run: &done.state,
+        };
         output::line(&output::json(&object));
     } else if !global.quiet {
         let place = match written {
@@ -280,91 +234,5 @@ fn show(global: &Global, as_json: bool, done: &Done, next: &Next, written: Optio
             None => format!("{state}: "),
         };
         output::line(&format!("{place}{}", escape(done.happened.as_bytes())));
-    }
-}
-
-/// What a governed operation's refusal is to a person.
-pub fn failure(error: &GovernedError) -> Failure {
-    let code = match error {
-        GovernedError::Refused(_)
-        | GovernedError::StaleStaging { .. }
-        | GovernedError::InvalidResult(_)
-        | GovernedError::OverrideRefused { .. }
-        | GovernedError::PolicyViolation { .. }
-        | GovernedError::DirtyWorkspace { .. }
-        | GovernedError::StaleState
-        | GovernedError::Blank { .. }
-        | GovernedError::NoSuchRole { .. }
-        | GovernedError::Hook { .. }
-        | GovernedError::TimedOut { .. }
-        | GovernedError::Conflict { .. } => 2,
-        GovernedError::Locked { .. } => 75,
-        GovernedError::NoProject { .. }
-        | GovernedError::ForeignOwner { .. }
-        | GovernedError::NoState { .. }
-        | GovernedError::UnreadableConfig { .. }
-        | GovernedError::InvalidConfig { .. }
-        | GovernedError::UnreadableState { .. }
-        | GovernedError::InvalidState { .. }
-        | GovernedError::UnreadableJournal { .. }
-        | GovernedError::UnsafeTurnId { .. }
-        | GovernedError::UnknownNotification { .. }
-        | GovernedError::Outside { .. }
-        | GovernedError::Io { .. }
-        | GovernedError::Workspace { .. } => 128,
-    };
-    let mut failed = Failure { code, ..Failure::caused(error) };
-    if let GovernedError::InvalidResult(validation) = error {
-        failed.causes.extend(validation.errors.iter().skip(1).cloned());
-    }
-    match hint(error) {
-        Some(hint) => failed.hint(hint),
-        None => failed,
-    }
-}
-
-fn hint(error: &GovernedError) -> Option<String> {
-    if let GovernedError::ForeignOwner { folder } = error {
-        let folder = shell_word(folder.as_os_str().as_bytes());
-        return Some(format!("git config --global --add safe.directory {folder}"));
-    }
-    fixed_hint(error).map(str::to_owned)
-}
-
-fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
-    match error {
-        GovernedError::NoState { .. } => Some("git aynig govern start"),
-        GovernedError::NoProject { .. } => {
-            Some("git aynig install <repository of a pack> # or write agentxchain.json")
-        }
-        GovernedError::Refused(_) | GovernedError::StaleState => Some("git aynig govern status"),
-        GovernedError::InvalidResult(_) | GovernedError::StaleStaging { .. } => {
-            Some("mend the staged result, or: git aynig govern reject -m <reason>")
-        }
-        GovernedError::Conflict { .. } => Some(
-            "merge by hand, then: git aynig govern accept --human-merge; or: git aynig govern reject -m <reason>",
-        ),
-        GovernedError::Hook { .. } | GovernedError::TimedOut { .. } => {
-            Some("git aynig govern status; once it is mended: git aynig govern unblock")
-        }
-        GovernedError::DirtyWorkspace { .. } => Some("git status"),
-        GovernedError::Locked { .. } => Some("try again when the other process is done"),
-        GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. } => {
-            Some("git aynig govern reject -m <reason>")
-        }
-        GovernedError::UnreadableState { .. } | GovernedError::InvalidState { .. } => {
-            Some("git log -p -- .agentxchain/state.json")
-        }
-        GovernedError::UnreadableConfig { .. }
-        | GovernedError::InvalidConfig { .. }
-        | GovernedError::UnreadableJournal { .. }
-        | GovernedError::UnsafeTurnId { .. }
-        | GovernedError::UnknownNotification { .. }
-        | GovernedError::Blank { .. }
-        | GovernedError::NoSuchRole { .. }
-        | GovernedError::Io { .. }
-        | GovernedError::ForeignOwner { .. }
-        | GovernedError::Workspace { .. } => None,
-        GovernedError::Outside { .. } => Some("git log --stat -- .agentxchain"),
     }
 }

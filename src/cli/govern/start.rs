@@ -1,19 +1,18 @@
 //! `govern start`: a run on a branch, with a command for each role.
 //!
 //! The commands go where commands are taken from. Where the branch's own are trusted, that is the branch;
-//! where a ref is, they must be on it before a run is begun, and are written into the working tree for
-//! whoever may commit there. Nothing that exists is overwritten. Implements G7, G8.
+//! where a ref is, they must be on it before a run is begun, and are written into the working tree to be
+//! committed there. Nothing that exists is overwritten. Implements G7, G8.
 
 use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
 use super::args::{Start, Where};
-use super::merges;
-use super::next::{Next, TURN};
-use super::place::{self, Done};
-use super::turn::begun;
+use super::place;
 use crate::app::config::Flags;
-use crate::governed::{Config, GovernedError, Root, RunStatus, disk, init_next_run, init_run, load_state};
+use crate::app::govern::begin::{begin, begin_on_branch, commands};
+use crate::app::govern::next::TURN;
+use crate::governed::Root;
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::resolve::Resolved;
@@ -22,15 +21,6 @@ use crate::runner::{Runner, Silent, Tip};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::path::Path;
-
-/// The command of a role.
-const COMMAND: &str = "#!/bin/sh
-# Takes one turn of a governed run. The worker is the command of the role's runtime in agentxchain.json;
-# put another one behind '--' to have that do the work.
-exec git aynig govern turn
-";
-/// What of the run's files is nobody's but a process's at work.
-const IGNORED: &str = "/locks/\n/transactions/\n";
 
 /// `git aynig govern start`.
 pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
@@ -42,38 +32,11 @@ pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     prepare(global, &args.place).map_err(|failed| args.place.there(failed))?;
     let adopts = is_another_tools(global, &args.place)?;
     place::change_or_begin(global, &args.place, true, |root, config| {
-        scaffold(root, config)?;
-        let mut begun = begin(root, config, args.role.as_deref(), adopts)?;
-        begun.paths.push(".aynig/command/turn".to_owned());
-        Ok(begun)
+        begin_on_branch(root, config, args.role.as_deref(), adopts)
     })
 }
 
-/// Begins a run, or takes one up (`adopts`) that another tool of the format began and no state of the branch's says.
-fn begin(root: &Root, config: &Config, role: Option<&str>, adopts: bool) -> Result<Done, GovernedError> {
-    if let Some(role) = role
-        && !config.roles().any(|known| known == role)
-    {
-        return Err(GovernedError::NoSuchRole { role: role.to_owned() });
-    }
-    // One that is under way is refused by the operation itself.
-    let state = match load_state(root, config) {
-        Ok(state) if state.status() == Some(RunStatus::Completed) => init_next_run(root, config)?.state,
-        Ok(state) if state.run_id().is_some() && adopts => {
-            let run = state.run_id().unwrap_or_default().to_owned();
-            return Ok(Done::new(state, format!("run {run} taken up")));
-        }
-        Ok(state) if state.run_id().is_some() => init_run(root, config)?.state,
-        Ok(_) | Err(GovernedError::NoState { .. }) => begun(root, config)?,
-        Err(error) => return Err(error),
-    };
-    let run = state.run_id().unwrap_or_default().to_owned();
-    let mut done = Done::new(state, format!("run {run} begun"));
-    done.next = role.map(|role| Next::Turn(role.to_owned()));
-    Ok(done)
-}
-
-/// True for a branch whose head says no state: what run it holds is nobody's whose command could answer.
+/// True for a branch whose head says no state: no command of ours could answer for the run that it holds.
 fn is_another_tools(global: &Global, place: &Where) -> Result<bool, Failure> {
     let session = global.open()?;
     let settings = session.settings(&Flags { remote: place.remote.clone(), ..Flags::default() })?;
@@ -106,7 +69,7 @@ fn prepare(global: &Global, place: &Where) -> Result<(), Failure> {
         return Err(failed.hint(format!("git switch {} && git aynig govern start", shell_word(from.short()))));
     };
     let roles = missing.iter().map(String::as_str);
-    commands(&Root::new(dir), roles).map_err(|e| place::failure(&e))?;
+    commands(&Root::new(dir), roles)?;
     if !place.json {
         output::line("Wrote .aynig/command/turn/ for them");
     }
@@ -133,18 +96,4 @@ fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, Failur
         }
     }
     Ok(missing)
-}
-
-/// Puts what is missing into a checkout.
-fn scaffold(root: &Root, config: &Config) -> Result<(), GovernedError> {
-    let folder = root.folder().join(".agentxchain");
-    disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
-    merges::logs(root)?;
-    commands(root, config.roles())
-}
-
-/// A command for each of these roles, where there is none.
-fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<(), GovernedError> {
-    let folder = root.folder().join(".aynig/command/turn");
-    roles.into_iter().try_for_each(|role| disk::scaffold(root, &folder.join(role), COMMAND, 0o777))
 }

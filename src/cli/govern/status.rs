@@ -4,9 +4,9 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::{Global, Session};
 use super::args::{Look, Where};
-use super::next::Next;
-use super::place::{PROJECT, failure};
+use super::place::{PROJECT, SCHEMA};
 use crate::app::config::Flags;
+use crate::app::govern::next::Next;
 use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, context_of, get_active_turns, load_context, load_state,
 };
@@ -27,11 +27,11 @@ pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
 
 fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     if let Some(folder) = &args.place.root {
-        let context = load_context(&Root::new(folder)).map_err(|e| failure(&e))?;
+        let context = load_context(&Root::new(folder))?;
         match load_state(&context.root, &context.config) {
             Ok(state) => show(&state, &context.config, None, &args.place, None),
             Err(GovernedError::NoState { .. }) => nothing(&args.place),
-            Err(error) => return Err(failure(&error)),
+            Err(error) => return Err(error.into()),
         }
         return Ok(0);
     }
@@ -51,12 +51,12 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
                 .hint("git aynig install <repository of a pack> # or write agentxchain.json")
         })?;
         let from = format!("{shown}:{PROJECT}");
-        let context = context_of(&Root::new(&aside), &config, Path::new(&from)).map_err(|e| failure(&e))?;
+        let context = context_of(&Root::new(&aside), &config, Path::new(&from))?;
         let state = load_state(&context.root, &context.config).map_err(|error| match error {
             GovernedError::NoState { .. } => {
                 Failure::fatal(format!("branch '{shown}' holds no run")).hint("git aynig govern start")
             }
-            error => failure(&error),
+            error => error.into(),
         })?;
         Ok((state, context.config))
     });
@@ -85,7 +85,7 @@ fn held(tip: &Tip, branch: &RefName, place: &str) -> Option<String> {
 /// A folder without a run.
 fn nothing(place: &Where) {
     if place.json {
-        let object = json!({ "schema": "aynig.govern/1", "branch": null, "state": "", "run": null });
+        let object = json!({ "schema": SCHEMA, "branch": null, "state": "", "run": null });
         return output::line(&output::json(&object));
     }
     output::line("run       none yet");
@@ -133,7 +133,7 @@ fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where,
     let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
     if place.json {
         let object = json!({
-            "schema": "aynig.govern/1",
+            "schema": SCHEMA,
             "branch": branch.map(|b| String::from_utf8_lossy(b.short()).into_owned()),
             "state": name,
             "run": state.to_value(),

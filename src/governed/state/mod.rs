@@ -18,13 +18,15 @@ use super::records::{PendingCompletion, PendingTransition};
 use super::root::Root;
 use super::{Config, GovernedError, disk};
 use indexmap::IndexMap;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 const STATE: &str = ".agentxchain/state.json";
 
 /// A run's state. Cloning it copies it; only an operation changes what is on disk.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct State(Object);
 
 impl State {

@@ -1,10 +1,12 @@
 //! One turn, as it stands in `active_turns`: every key kept.
 
 use super::{Object, TurnStatus, json};
+use serde::Serialize;
 use serde_json::Value;
 
 /// An active turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct Turn(Object);
 
 impl Turn {

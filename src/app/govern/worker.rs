@@ -1,27 +1,32 @@
-//! The worker of a turn: whoever does the work that the dispatch bundle describes.
+//! The worker of a turn: the program that does the work that the dispatch bundle describes.
 //!
 //! Given on the command line, or what the role's `local_cli` runtime names. It is started in the project's
 //! folder below a guardian of its own, is told where bundle and result are by its environment, and what it prints
-//! goes to our standard error, so that nothing of it can pass for a declaration of ours. It ends at the first limit
+//! goes to the [`Audience`], so that nothing of it can pass for a declaration of ours. It ends at the first limit
 //! of its turn, its phase or its run; once it has ended, or we have, no process of it is left. Implements G7, G13,
 //! G16, K17.
 
-use super::super::fail::Failure;
-use super::super::output;
+use super::GovernError;
 use crate::governed::{
-    Config, GovernedError, LockGuard, Own, Root, State, TimeLeft, Turn, acquire_lock, get_active_turns,
-    get_turn_staging_result_path, time_left,
+    Config, GovernedError, LockGuard, Own, Root, State, TimeLeft, Turn, acquire_lock, dispatch_folder,
+    get_active_turns, get_turn_staging_result_path, time_left,
 };
-use crate::protocol::text::shell_word;
 use crate::supervisor::{Ending, Event, Spec, Supervised, SupervisorError, Wake};
 use serde_json::Value;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// SIGTERM to SIGKILL where no repository says how long.
 pub const KILL_GRACE: Duration = Duration::from_secs(10);
+
+/// Hears workers while they are at work.
+pub trait Audience {
+    /// A worker printed this, to either of its streams.
+    fn printed(&self, bytes: &[u8]);
+    /// So many processes of a worker that has ended can't be killed.
+    fn survived(&self, processes: u32);
+}
 
 /// What is started for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +39,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The worker of a role: this one where one is given, else the runtime's. `None`: somebody else's.
+    /// The worker of a role: this one where one is given, else the runtime's. `None` where it is not ours to start.
     ///
     /// # Errors
     /// A `local_cli` runtime whose command is no string or list of strings.
@@ -44,7 +49,7 @@ impl Worker {
         role: &str,
         prompt: &str,
         grace: Duration,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>, GovernError> {
         if !given.is_empty() {
             return Ok(Some(Self { argv: given.to_vec(), fed: false, grace }));
         }
@@ -56,8 +61,7 @@ impl Worker {
         let mut words = words(runtime.get("command"));
         words.extend(self::words(runtime.get("args")));
         if words.is_empty() {
-            return Err(Failure::fatal(format!("runtime '{id}' of role '{role}' has no command"))
-                .hint("name one in agentxchain.json, or: git aynig govern turn -- <worker>"));
+            return Err(GovernError::NoWorker { runtime: id.to_owned(), role: role.to_owned() });
         }
         let fed = runtime.get("prompt_transport").and_then(Value::as_str) == Some("stdin");
         let argv = words.into_iter().map(|word| OsString::from(word.replace("{prompt}", prompt))).collect();
@@ -68,34 +72,40 @@ impl Worker {
     ///
     /// # Errors
     /// A program that can't be started.
-    pub fn run(&self, root: &Root, config: &Config, state: &State, turn: &Turn) -> Result<Worked, Failure> {
+    pub fn run(
+        &self,
+        root: &Root,
+        config: &Config,
+        state: &State,
+        turn: &Turn,
+        audience: &dyn Audience,
+    ) -> Result<Ended, GovernError> {
         let time = time_left(root, config, state, turn);
-        let mut guardian =
-            Supervised::start(&self.spec(root, state, turn, time.as_ref())?).map_err(failed)?;
+        let mut guardian = Supervised::start(&self.spec(root, state, turn, time.as_ref())?)?;
         let mut ending = Ending::GuardianLost;
         loop {
             match guardian.next(None, None) {
-                Ok(Wake::Event(Event::Chunk { bytes, .. })) => output::raw(true, &bytes),
+                Ok(Wake::Event(Event::Chunk { bytes, .. })) => audience.printed(&bytes),
                 Ok(Wake::Event(Event::Exited { ending: how, .. })) => {
                     ending = how;
                     break;
                 }
                 Ok(Wake::Event(Event::Done { .. })) | Err(SupervisorError::Over) => break,
                 Ok(Wake::Event(_) | Wake::Deadline | Wake::Interrupted) => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(error.into()),
             }
         }
-        let ended = guardian.end().map_err(failed)?;
+        let ended = guardian.end()?;
         if ended.survivors > 0 {
-            output::note(&format!("warning: {} processes of the worker can't be killed", ended.survivors));
+            audience.survived(ended.survivors);
         }
         if let Ending::NotStarted { .. } = &ending {
-            let program = self.argv.first().map_or(Path::new(""), Path::new);
-            return Err(Failure::fatal(format!("cannot start worker '{}': it {ending}", program.display())));
+            let program = self.argv.first().map_or_else(PathBuf::new, PathBuf::from);
+            return Err(GovernError::NotStarted { program, ending });
         }
         Ok(match time.filter(|_| matches!(ending, Ending::TimedOut { .. })) {
-            Some(time) => Worked::OutOfTime(time),
-            None => Worked::Ended(ending),
+            Some(time) => Ended::OutOfTime(time),
+            None => Ended::Itself(ending),
         })
     }
 
@@ -105,12 +115,8 @@ impl Worker {
         state: &State,
         turn: &Turn,
         time: Option<&TimeLeft>,
-    ) -> Result<Spec, Failure> {
-        if self.argv.is_empty() {
-            return Err(Failure::usage("no worker"));
-        }
-        let guardian = std::env::current_exe()
-            .map_err(|e| Failure::fatal(format!("cannot find the program of this process: {e}")))?;
+    ) -> Result<Spec, GovernError> {
+        let guardian = std::env::current_exe().map_err(GovernError::NoProgram)?;
         let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let mut tell = |name: &str, value: OsString| {
             env.retain(|(known, _)| known != name);
@@ -132,7 +138,7 @@ impl Worker {
             env,
             stdin: self.fed.then(|| bundle(root, turn).join("PROMPT.md")),
             cwd: root.folder().to_owned(),
-            // It is passed on as it comes, and whoever reads our standard error keeps it.
+            // It is passed on as it comes, and kept by the reader of our standard error.
             stdout_log: PathBuf::from("/dev/null"),
             stderr_log: PathBuf::from("/dev/null"),
             log_max: u64::MAX,
@@ -148,20 +154,16 @@ impl Worker {
 
 /// How a worker ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Worked {
-    /// By itself, or by somebody else's hand.
-    Ended(Ending),
+pub enum Ended {
+    /// By itself, or by another's hand.
+    Itself(Ending),
     /// At this limit, by ours.
     OutOfTime(TimeLeft),
 }
 
-fn failed(error: SupervisorError) -> Failure {
-    Failure::caused(&error)
-}
-
 /// The folder of a turn's dispatch bundle.
-pub fn bundle(root: &Root, turn: &Turn) -> std::path::PathBuf {
-    root.folder().join(".agentxchain/dispatch/turns").join(turn.id())
+fn bundle(root: &Root, turn: &Turn) -> PathBuf {
+    root.folder().join(dispatch_folder(turn.id()))
 }
 
 fn words(value: Option<&Value>) -> Vec<String> {
@@ -172,24 +174,24 @@ fn words(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// Why no worker may be started for a turn in a plain folder: another turn is active, and nobody could say whose
-/// change is whose.
-pub fn beside(root: &Root, state: &State, role: &str) -> Option<Failure> {
+/// Refuses a worker for a turn in a plain folder beside another active turn: whose change is whose, no process could say.
+///
+/// # Errors
+/// [`GovernError::Beside`].
+pub fn alone(root: &Root, state: &State, role: &str) -> Result<(), GovernError> {
+    // A slot is its run's alone.
     if std::env::var_os("AYNIG_RUN_ID").is_some() {
-        // A slot is its run's alone.
-        return None;
+        return Ok(());
     }
-    let other = get_active_turns(state).into_values().find(|turn| turn.role() != role)?;
-    let folder = shell_word(root.folder().as_os_str().as_bytes());
-    let (id, of) = (other.id(), other.role());
-    Some(
-        Failure::refused(format!(
-            "cannot run a worker for '{role}' beside turn '{id}' of '{of}': nobody could say whose change is whose in a \
-             plain folder"
-        ))
-        .hint(format!("git aynig govern accept --root {folder} {id}"))
-        .hint("git aynig govern start -b <branch> # there each turn has a worktree of its own"),
-    )
+    match get_active_turns(state).into_values().find(|turn| turn.role() != role) {
+        None => Ok(()),
+        Some(other) => Err(GovernError::Beside {
+            role: role.to_owned(),
+            turn: other.id().to_owned(),
+            of: other.role().to_owned(),
+            folder: root.folder().to_owned(),
+        }),
+    }
 }
 
 /// The run's own files while a worker works: what it changes of them is put back, and is a violation.

@@ -1,8 +1,8 @@
 //! What is asked once a turn's bundle is written and before its worker starts: the hooks of `after_dispatch`.
 //!
-//! They are whoever dispatches to ask, and no operation of the boundary does. Implements G5.
+//! The caller that dispatches asks them; no operation of the boundary does. Implements G5.
 
-use super::place::Done;
+use super::Done;
 use crate::governed::{
     Block, Config, GovernedError, HookOptions, HookPhase, HookStop, Root, Turn, disk, mark_run_blocked,
     run_hooks,
@@ -10,7 +10,7 @@ use crate::governed::{
 use serde_json::json;
 use std::path::Path;
 
-/// Asks the hooks; who of them stopped the dispatch.
+/// Asks the hooks; which of them stopped the dispatch.
 ///
 /// # Errors
 /// Those of [`run_hooks`]; a bundle that can't be listed.

@@ -1,9 +1,9 @@
 //! What comes next in a governed run, as the state that its branch is given.
 //!
-//! `turn/<role>` is answered by that role's command; `waiting` (a worker of somebody's own has the turn),
+//! `turn/<role>` is answered by that role's command; `waiting` (a worker that is not ours has the turn),
 //! `gate` (a person's approval is pending), `blocked` and `done` have no command. Implements G7.
 
-use super::place::Done;
+use super::Done;
 use crate::governed::{Config, RunStatus, State, Turn, TurnStatus, get_active_turns};
 use crate::protocol::declaration::{Declaration, Take};
 use crate::protocol::message::Trailer;
@@ -17,7 +17,7 @@ pub const TURN: &str = "turn/";
 pub enum Next {
     /// A turn of this role.
     Turn(String),
-    /// The result of a turn that a worker of somebody's own has.
+    /// The result of a turn whose worker is not started here.
     Waiting(String),
     /// A person's approval.
     Gate,

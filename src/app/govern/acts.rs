@@ -1,0 +1,125 @@
+//! The acts of people on a governed run: each is one operation of the boundary. Implements G8.
+
+use super::next::role_after;
+use super::{Done, Facts, hooks};
+use crate::governed::{
+    self, AcceptOptions, Accepted, Block, BundleOptions, Config, Escalation, GovernedError, HookPhase,
+    Reactivation, Rejected, Rejection, Resolution, Root, get_active_turn, get_turn_staging_result_path,
+    load_state, stage_result, write_dispatch_bundle,
+};
+
+/// An act, before what was written of its failure is told apart.
+type Acted = Result<Done, GovernedError>;
+
+/// Gives the next turn to a role, or to the recommended one.
+pub fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted {
+    let state = load_state(root, config)?;
+    let role = role.map(str::to_owned).or_else(|| role_after(&state, config)).unwrap_or_default();
+    let assigned = governed::assign_turn(root, config, &role)?;
+    let options = BundleOptions { turn_id: Some(assigned.turn.id().to_owned()), warnings: assigned.warnings };
+    let bundle = write_dispatch_bundle(root, &assigned.state, config, &options)?;
+    let turn = bundle.turn;
+    if let Some(stop) = hooks::stopped(root, config, assigned.state.run_id(), &turn, &bundle.path)? {
+        return hooks::blocked_by(root, config, HookPhase::AfterDispatch, &stop, Some(&turn));
+    }
+    let mut done = Done::new(load_state(root, config)?, format!("{role}: turn {} assigned", turn.id()));
+    done.facts = Facts::Assigned {
+        dispatch: governed::dispatch_folder(turn.id()),
+        staging: get_turn_staging_result_path(turn.id()),
+        turn,
+    };
+    Ok(done)
+}
+
+/// Accepts the result of a turn, or of the only active one; `result` is staged first where it is given.
+pub fn accept(
+    root: &Root,
+    config: &Config,
+    turn: Option<&str>,
+    result: Option<&[u8]>,
+    resolution: Resolution,
+) -> Acted {
+    if let Some(result) = result {
+        stage(root, config, turn, result)?;
+    }
+    let options = AcceptOptions { turn_id: turn.map(str::to_owned), resolution };
+    Ok(accepted_as(governed::accept_turn(root, config, &options)?))
+}
+
+/// What an acceptance is in the branch's history.
+pub(super) fn accepted_as(Accepted { accepted, state, .. }: Accepted) -> Done {
+    let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
+    done.body = accepted.summary().to_owned();
+    done.facts = Facts::Accepted { accepted };
+    done
+}
+
+/// Puts a result where its turn's is staged; that of no turn is left to the acceptance to refuse.
+fn stage(root: &Root, config: &Config, turn: Option<&str>, result: &[u8]) -> Result<(), GovernedError> {
+    let state = load_state(root, config)?;
+    let id = turn.map(str::to_owned).or_else(|| get_active_turn(&state).map(|turn| turn.id().to_owned()));
+    let Some(id) = id.filter(|id| state.turn(id).is_some()) else { return Ok(()) };
+    stage_result(root, &id, result)
+}
+
+/// Rejects a turn's result, or that of the only active one.
+pub fn reject(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
+    let rejection = Rejection {
+        stage: Some("human".to_owned()),
+        errors: vec![reason.to_owned()],
+        turn_id: turn.map(str::to_owned),
+    };
+    let Rejected { state, turn, escalated } = governed::reject_turn(root, config, &rejection, reason)?;
+    let mut done = Done::new(state, rejected(turn.role(), turn.id(), escalated));
+    done.body = reason.to_owned();
+    done.facts = Facts::Rejected { turn, escalated };
+    Ok(done)
+}
+
+/// That a turn was rejected, in one line.
+pub(super) fn rejected(role: &str, turn: &str, escalated: bool) -> String {
+    format!("{role}: turn {turn} {}", if escalated { "rejected for good" } else { "rejected" })
+}
+
+/// Lets the run enter the next phase.
+pub fn approve_phase(root: &Root, config: &Config) -> Acted {
+    let approved = governed::approve_phase_gate(root, config)?;
+    let transition = approved.transition;
+    let happened = format!("phase {} approved: {} is over", transition.to(), transition.from());
+    let mut done = Done::new(approved.state, happened);
+    done.facts = Facts::PhaseApproved { transition };
+    Ok(done)
+}
+
+/// Lets the run end.
+pub fn approve_completion(root: &Root, config: &Config) -> Acted {
+    let approved = governed::approve_completion_gate(root, config)?;
+    let mut done = Done::new(approved.state, "completion approved: the run is over");
+    done.facts = Facts::CompletionApproved { completion: approved.completion };
+    Ok(done)
+}
+
+/// Stops the run until a person unblocks it.
+pub fn block(root: &Root, config: &Config, reason: &str) -> Acted {
+    let on = format!("human:{reason}");
+    let details =
+        Block { blocked_on: &on, category: "needs_human", config: Some(config), ..Block::default() };
+    let blocked = governed::mark_run_blocked(root, &details)?;
+    Ok(Done::new(blocked.state, format!("blocked: {reason}")))
+}
+
+/// Lets a blocked run go on; `note` is for the decision ledger.
+pub fn unblock(root: &Root, config: &Config, note: Option<&str>) -> Acted {
+    let state = load_state(root, config)?;
+    let details = Reactivation { via: Some("git aynig govern unblock"), note, config: Some(config) };
+    let mut done = Done::new(governed::reactivate_run(root, &state, &details)?.state, "unblocked");
+    done.body = note.unwrap_or_default().to_owned();
+    Ok(done)
+}
+
+/// Stops the run for a person's decision, about this turn or the only active one.
+pub fn escalate(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
+    let details = Escalation { reason, turn_id: turn, ..Escalation::default() };
+    let escalated = governed::escalate(root, config, &details)?;
+    Ok(Done::new(escalated.state, format!("escalated: {reason}")))
+}

@@ -1,0 +1,110 @@
+//! What an act did, and the commit that it is written as.
+
+use super::merges;
+use super::next::Next;
+use super::{Act, GovernError};
+use crate::governed::{
+    Config, GovernedError, HistoryEntry, PendingCompletion, PendingTransition, Root, State, Turn, own_paths,
+};
+use crate::protocol::declaration::{Declaration, Rest, Take};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What an act did.
+#[derive(Debug)]
+pub struct Done {
+    /// The run's state after it.
+    pub state: State,
+    /// What happened, in one line.
+    pub happened: String,
+    /// More of it.
+    pub body: String,
+    /// Facts for programs.
+    pub facts: Facts,
+    /// What comes next, where the state does not say it.
+    pub next: Option<Next>,
+    /// Why it is no success, where it is none although something was written.
+    pub failure: Option<GovernedError>,
+    /// What becomes of what is in the worktree besides the run's own files.
+    pub rest: Rest,
+    /// Paths that are committed besides the run's own, whatever rules for ignoring say.
+    pub paths: Vec<String>,
+}
+
+/// What an act tells programs besides the state.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Facts {
+    /// Nothing.
+    None {},
+    /// A turn was assigned, and its bundle is written.
+    Assigned {
+        /// The turn.
+        turn: Turn,
+        /// The folder of its bundle.
+        dispatch: String,
+        /// Where its result is looked for.
+        staging: PathBuf,
+    },
+    /// A turn was accepted.
+    Accepted {
+        /// Its entry in the history.
+        accepted: HistoryEntry,
+    },
+    /// A turn was rejected.
+    Rejected {
+        /// The turn.
+        turn: Turn,
+        /// It was once too often.
+        escalated: bool,
+    },
+    /// A phase began.
+    PhaseApproved {
+        /// The transition.
+        transition: PendingTransition,
+    },
+    /// The run ended.
+    CompletionApproved {
+        /// The completion.
+        completion: PendingCompletion,
+    },
+}
+
+impl Done {
+    /// An act that did what it was to do.
+    pub fn new(state: State, happened: impl Into<String>) -> Self {
+        let (happened, body) = (happened.into(), String::new());
+        let (rest, paths) = (Rest::AsConfigured, Vec::new());
+        Self { state, happened, body, facts: Facts::None {}, next: None, failure: None, rest, paths }
+    }
+
+    /// What comes next.
+    pub fn next(&self, config: &Config) -> Next {
+        self.next.clone().unwrap_or_else(|| Next::of(&self.state, config))
+    }
+
+    /// The commit that it is written as. The run's own files are in it whatever rules for ignoring say.
+    pub fn declare(&self, root: &Root, next: &Next) -> Result<Declaration, GovernError> {
+        merges::follow(root, &self.state)?;
+        let mut paths = own_paths(root)?;
+        paths.extend_from_slice(&self.paths);
+        let take = Take { paths, rest: self.rest };
+        next.declaration(self, take).map_err(GovernError::Unnamed)
+    }
+
+    /// An act that failed but was written down, as a change; any other failure changed nothing.
+    pub fn settled(acted: Result<Self, GovernedError>) -> Act {
+        acted.or_else(|error| {
+            let (GovernedError::Hook { state, .. }
+            | GovernedError::Conflict { state, .. }
+            | GovernedError::TimedOut { state, .. }
+            | GovernedError::PolicyViolation { escalated: Some(state), .. }) = &error
+            else {
+                return Err(error.into());
+            };
+            let mut done = Done::new((**state).clone(), error.to_string());
+            done.failure = Some(error);
+            Ok(done)
+        })
+    }
+}

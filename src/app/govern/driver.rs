@@ -1,0 +1,92 @@
+//! The one driver of turns: it starts the worker of an active turn, and says what the worker left.
+//!
+//! `govern turn` ([`super::turn`]) takes one turn with it, `govern loop` ([`super::looping`]) as many as there are. The
+//! turn's bundle is written before, and its result accepted or rejected after. Implements G5, G7, G13, G16.
+
+use super::worker::{Ended, Guarded, Worker, alone};
+use super::{GovernError, hooks};
+use crate::governed::{
+    Config, GovernedError, HookStop, Root, State, TimeLeft, Turn, is_staged, make_staging, read_prompt,
+};
+use crate::supervisor::Ending;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+pub use super::worker::Audience;
+
+/// How workers are started in a project.
+#[derive(Clone, Copy)]
+pub struct Driver<'a> {
+    /// The project.
+    pub root: &'a Root,
+    /// Its configuration.
+    pub config: &'a Config,
+    /// The worker of every role; empty: that of the role's runtime.
+    pub worker: &'a [OsString],
+    /// SIGTERM to SIGKILL for a worker.
+    pub grace: Duration,
+    /// Hears them.
+    pub audience: &'a dyn Audience,
+}
+
+/// What a worker left.
+pub(super) enum Worked {
+    /// A result, which is staged.
+    Staged,
+    /// Nothing that could be accepted: the stage that failed, and what the worker did wrong.
+    Wrong(&'static str, Vec<String>),
+    /// Its time ended before it did.
+    OutOfTime(TimeLeft),
+}
+
+impl Driver<'_> {
+    /// True where the worker of a role is ours to start.
+    pub(super) fn starts(&self, role: &str) -> bool {
+        !self.worker.is_empty() || self.config.runtime_type_of(role) == "local_cli"
+    }
+
+    /// Refuses a worker beside another turn in a plain folder.
+    pub(super) fn alone(&self, state: &State, role: &str) -> Result<(), GovernError> {
+        alone(self.root, state, role)
+    }
+
+    /// The worker of a turn whose bundle is written; `None` where it is not ours to start.
+    pub(super) fn worker_of(&self, turn: &Turn) -> Result<Option<Worker>, GovernError> {
+        let prompt = read_prompt(self.root, turn.id())?;
+        Worker::of(self.worker, self.config, turn.role(), &prompt, self.grace)
+    }
+
+    /// Asks the hooks of `after_dispatch`; the one that stopped the dispatch.
+    pub(super) fn asked(
+        &self,
+        state: &State,
+        turn: &Turn,
+        bundle: &Path,
+    ) -> Result<Option<HookStop>, GovernedError> {
+        hooks::stopped(self.root, self.config, state.run_id(), turn, bundle)
+    }
+
+    /// Has the worker do the turn; what it changed of the run's own files is put back.
+    pub(super) fn work(&self, worker: &Worker, state: &State, turn: &Turn) -> Result<Worked, GovernError> {
+        make_staging(self.root, turn.id())?;
+        let guarded = Guarded::before(self.root, turn.id())?;
+        let ended = worker.run(self.root, self.config, state, turn, self.audience)?;
+        let meddled = guarded.after(self.root)?;
+        let staged = is_staged(self.root, turn.id())?;
+        Ok(match ended {
+            Ended::OutOfTime(time) => Worked::OutOfTime(time),
+            Ended::Itself(_) if !meddled.is_empty() => Worked::Wrong("artifact", meddled),
+            Ended::Itself(ending) => left(&ending, staged),
+        })
+    }
+}
+
+fn left(ending: &Ending, staged: bool) -> Worked {
+    let wrong = |why: String| Worked::Wrong("dispatch", vec![why]);
+    match (ending.is_success(), staged) {
+        (false, _) => wrong(format!("its worker failed ({ending})")),
+        (true, false) => wrong("the worker left no result".to_owned()),
+        (true, true) => Worked::Staged,
+    }
+}

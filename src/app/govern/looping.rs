@@ -1,0 +1,88 @@
+//! Taking turns in a plain folder until a person is needed: [`crate::run_loop`], with the driver's workers. Implements
+//! G8, G9.
+
+use super::GovernError;
+use super::driver::{Driver, Worked};
+use super::next::role_after;
+use crate::governed::{Config, GateKind, GovernedError, State, out_of_time, set_aside_result};
+use crate::run_loop::{
+    Callbacks, Dispatch, Dispatched, Failure, LoopEvent, LoopOptions, LoopReport, run_loop,
+};
+
+/// What a loop came to.
+pub struct Looped {
+    /// Its report.
+    pub report: LoopReport,
+    /// The refusals and failures that the report tells in words.
+    pub failures: Vec<GovernError>,
+}
+
+/// Takes turns until the run is completed, waits for a person, or `max_turns` were accepted; gates are approved as they
+/// come where `approve`. Events go to `hears` as they happen.
+pub fn drive(driver: Driver<'_>, approve: bool, max_turns: u64, hears: &dyn Fn(&LoopEvent)) -> Looped {
+    let mut answers = Answers { driver, approve, hears, failures: Vec::new() };
+    let options = LoopOptions { max_turns: Some(max_turns), reject_invalid: true };
+    let report = run_loop(driver.root, driver.config, &mut answers, &options);
+    Looped { report, failures: answers.failures }
+}
+
+struct Answers<'a> {
+    driver: Driver<'a>,
+    approve: bool,
+    hears: &'a dyn Fn(&LoopEvent),
+    failures: Vec<GovernError>,
+}
+
+impl Answers<'_> {
+    fn dispatched(
+        &mut self,
+        Dispatch { state, turn, bundle_path, .. }: &Dispatch<'_>,
+    ) -> Result<Dispatched, GovernError> {
+        let driver = self.driver;
+        driver.alone(state, turn.role())?;
+        let Some(worker) = driver.worker_of(turn)? else {
+            return Ok(Dispatched::Blocked(format!("{} has a worker of its own", turn.role())));
+        };
+        if let Some(stop) = driver.asked(state, turn, bundle_path)? {
+            return Ok(Dispatched::Blocked(format!("hook '{}' said no: {}", stop.hook_name, stop.message)));
+        }
+        Ok(match driver.work(&worker, state, turn)? {
+            Worked::Staged => Dispatched::Staged,
+            Worked::Wrong(_, errors) => Dispatched::Reject(errors.into_iter().next().unwrap_or_default()),
+            Worked::OutOfTime(time) => {
+                let error = out_of_time(driver.root, driver.config, turn.id(), &time);
+                let why = error.to_string();
+                self.failures.push(error.into());
+                set_aside_result(driver.root, turn)?;
+                Dispatched::BlockedAlready(why)
+            }
+        })
+    }
+}
+
+impl Callbacks for Answers<'_> {
+    fn select_role(&mut self, state: &State, config: &Config) -> Result<Option<String>, Failure> {
+        Ok(role_after(state, config))
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch<'_>) -> Result<Dispatched, Failure> {
+        self.dispatched(dispatch).map_err(|failed| {
+            let told = failed.to_string();
+            self.failures.push(failed);
+            told.into()
+        })
+    }
+
+    fn approve_gate(&mut self, _: GateKind, _: &State) -> Result<bool, Failure> {
+        Ok(self.approve)
+    }
+
+    fn on_event(&mut self, event: &LoopEvent) -> Result<(), Failure> {
+        (self.hears)(event);
+        Ok(())
+    }
+
+    fn on_refusal(&mut self, error: GovernedError) {
+        self.failures.push(error.into());
+    }
+}

@@ -1,0 +1,127 @@
+//! What keeps an act on a governed run from being done, for a user: exit codes, and the commands that mend it.
+
+use super::super::fail::Failure;
+use crate::app::govern::GovernError;
+use crate::governed::GovernedError;
+use crate::protocol::text::shell_word;
+use std::os::unix::ffi::OsStrExt;
+
+impl From<GovernError> for Failure {
+    fn from(error: GovernError) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&GovernError> for Failure {
+    fn from(error: &GovernError) -> Self {
+        match error {
+            GovernError::Governed(error) => error.into(),
+            GovernError::NoWorker { .. } => Failure::caused(error)
+                .hint("name one in agentxchain.json, or: git aynig govern turn -- <worker>"),
+            GovernError::Beside { turn, folder, .. } => {
+                let folder = shell_word(folder.as_os_str().as_bytes());
+                Failure::refused(error.to_string())
+                    .hint(format!("git aynig govern accept --root {folder} {turn}"))
+                    .hint("git aynig govern start -b <branch> # there each turn has a worktree of its own")
+            }
+            GovernError::Unnamed(_)
+            | GovernError::NotStarted { .. }
+            | GovernError::Supervisor(_)
+            | GovernError::NoProgram(_) => Failure::caused(error),
+        }
+    }
+}
+
+impl From<GovernedError> for Failure {
+    fn from(error: GovernedError) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&GovernedError> for Failure {
+    fn from(error: &GovernedError) -> Self {
+        let mut failed = Failure { code: code(error), ..Failure::caused(error) };
+        if let GovernedError::InvalidResult(validation) = error {
+            failed.causes.extend(validation.errors.iter().skip(1).cloned());
+        }
+        failed.hints.extend(hint(error));
+        failed
+    }
+}
+
+fn code(error: &GovernedError) -> i32 {
+    match error {
+        GovernedError::Refused(_)
+        | GovernedError::StaleStaging { .. }
+        | GovernedError::InvalidResult(_)
+        | GovernedError::OverrideRefused { .. }
+        | GovernedError::PolicyViolation { .. }
+        | GovernedError::DirtyWorkspace { .. }
+        | GovernedError::StaleState
+        | GovernedError::Blank { .. }
+        | GovernedError::NoSuchRole { .. }
+        | GovernedError::Hook { .. }
+        | GovernedError::TimedOut { .. }
+        | GovernedError::Conflict { .. } => 2,
+        GovernedError::Locked { .. } => 75,
+        GovernedError::NoProject { .. }
+        | GovernedError::ForeignOwner { .. }
+        | GovernedError::NoState { .. }
+        | GovernedError::UnreadableConfig { .. }
+        | GovernedError::InvalidConfig { .. }
+        | GovernedError::UnreadableState { .. }
+        | GovernedError::InvalidState { .. }
+        | GovernedError::UnreadableJournal { .. }
+        | GovernedError::UnsafeTurnId { .. }
+        | GovernedError::UnknownNotification { .. }
+        | GovernedError::Outside { .. }
+        | GovernedError::Io { .. }
+        | GovernedError::Workspace { .. } => 128,
+    }
+}
+
+fn hint(error: &GovernedError) -> Option<String> {
+    if let GovernedError::ForeignOwner { folder } = error {
+        let folder = shell_word(folder.as_os_str().as_bytes());
+        return Some(format!("git config --global --add safe.directory {folder}"));
+    }
+    fixed_hint(error).map(str::to_owned)
+}
+
+fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
+    match error {
+        GovernedError::NoState { .. } => Some("git aynig govern start"),
+        GovernedError::NoProject { .. } => {
+            Some("git aynig install <repository of a pack> # or write agentxchain.json")
+        }
+        GovernedError::Refused(_) | GovernedError::StaleState => Some("git aynig govern status"),
+        GovernedError::InvalidResult(_) | GovernedError::StaleStaging { .. } => {
+            Some("mend the staged result, or: git aynig govern reject -m <reason>")
+        }
+        GovernedError::Conflict { .. } => Some(
+            "merge by hand, then: git aynig govern accept --human-merge; or: git aynig govern reject -m <reason>",
+        ),
+        GovernedError::Hook { .. } | GovernedError::TimedOut { .. } => {
+            Some("git aynig govern status; once it is mended: git aynig govern unblock")
+        }
+        GovernedError::DirtyWorkspace { .. } => Some("git status"),
+        GovernedError::Locked { .. } => Some("try again when the other process is done"),
+        GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. } => {
+            Some("git aynig govern reject -m <reason>")
+        }
+        GovernedError::UnreadableState { .. } | GovernedError::InvalidState { .. } => {
+            Some("git log -p -- .agentxchain/state.json")
+        }
+        GovernedError::UnreadableConfig { .. }
+        | GovernedError::InvalidConfig { .. }
+        | GovernedError::UnreadableJournal { .. }
+        | GovernedError::UnsafeTurnId { .. }
+        | GovernedError::UnknownNotification { .. }
+        | GovernedError::Blank { .. }
+        | GovernedError::NoSuchRole { .. }
+        | GovernedError::Io { .. }
+        | GovernedError::ForeignOwner { .. }
+        | GovernedError::Workspace { .. } => None,
+        GovernedError::Outside { .. } => Some("git log --stat -- .agentxchain"),
+    }
+}
