@@ -151,6 +151,16 @@ fn a_worker_in_a_folder_works_beside_no_other_turn() {
     assert!(said.stderr.contains("hint: git aynig govern"), "{said:?}");
     assert!(!life.shared().join("ran").exists());
     assert_eq!(read(), state, "a refusal changes nothing");
+    // Nor does the loop, which says what mends it as 'turn' does.
+    govern(&life, &["assign", "--root", root, "dev"]).expect(0);
+    let looped = govern(&life, &["loop", "--root", root, "--", "sh", "-c", &ran]).expect(1);
+    assert!(looped.stderr.contains("error: dispatch failed: cannot run a worker for 'pm'"), "{looped:?}");
+    let accept = format!("hint: git aynig govern accept --root '{root}' turn_");
+    assert!(looped.stderr.contains(&accept) && !life.shared().join("ran").exists(), "{looped:?}");
+    // A hint that names no place means this folder.
+    std::fs::write(folder.join(".agentxchain/state.json"), "{}").unwrap();
+    let looped = govern(&life, &["loop", "--root", root]).expect(1);
+    assert!(looped.stderr.contains("hint: git log -p -- .agentxchain/state.json"), "{looped:?}");
 }
 
 /// G16: what a project of another tool asks for in vain is said once, when its run begins.
