@@ -156,24 +156,6 @@ pub struct TreeEntry {
     pub id: ObjectId,
 }
 
-/// Reads a tree object's content.
-fn parse_tree(id: ObjectId, raw: &[u8]) -> Result<Vec<TreeEntry>, StoreError> {
-    let torn = || StoreError::Object { id, cause: "its entries cannot be read".to_owned() };
-    let (mut entries, mut rest) = (Vec::new(), raw);
-    let length = id.as_bytes().len();
-    while !rest.is_empty() {
-        let space = rest.iter().position(|b| *b == b' ').ok_or_else(torn)?;
-        let nul = rest.iter().position(|b| *b == 0).filter(|nul| *nul > space).ok_or_else(torn)?;
-        let mode = std::str::from_utf8(&rest[..space]).ok().and_then(|m| u32::from_str_radix(m, 8).ok());
-        let end = nul + 1 + length;
-        let hash = rest.get(nul + 1..end).and_then(|h| ObjectId::from_bytes(h).ok());
-        let (mode, hash) = mode.zip(hash).ok_or_else(torn)?;
-        entries.push(TreeEntry { mode, name: rest[space + 1..nul].to_vec(), id: hash });
-        rest = &rest[end..];
-    }
-    Ok(entries)
-}
-
 /// What a prefix holds. One ref that can't be read never hides the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scan {

@@ -384,7 +384,7 @@ impl Store for GitStore {
     }
 
     fn read_tree(&self, id: ObjectId) -> Result<Vec<crate::store::TreeEntry>, StoreError> {
-        crate::store::parse_tree(id, &self.cat_file("tree", id)?)
+        super::parse_tree(id, &self.cat_file("tree", id)?)
     }
 
     fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {

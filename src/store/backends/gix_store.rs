@@ -286,7 +286,7 @@ impl Store for GixStore {
     }
 
     fn read_tree(&self, id: ObjectId) -> Result<Vec<crate::store::TreeEntry>, StoreError> {
-        crate::store::parse_tree(id, &self.read_raw(id, Kind::Tree)?)
+        super::parse_tree(id, &self.read_raw(id, Kind::Tree)?)
     }
 
     fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {

@@ -1,6 +1,7 @@
 //! The working trees of a repository: what each has checked out, and what it is in the middle of.
 //!
-//! Reads only. Implements K28 (who has the branch), K45.
+//! Reads only, and plain files of bounded length: gix's list believes a registration, which a command may have
+//! written. Implements K28 (who has the branch), K45.
 
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, read_plain};

@@ -3,6 +3,8 @@
 //! Nothing is cached between calls, so there is no stale copy to be fooled by (gix keeps one, judged
 //! by its time stamp). A scan lists the loose refs before it opens `packed-refs`: the other order
 //! would miss a ref that is packed meanwhile. Symbolic refs are values here, never followed.
+//! `packed-refs` is read here, not by gix: of a file whose header does not say that it is sorted, one line that gix
+//! can't read takes all refs away, and in any file such a line makes a name that is absent look damaged.
 //!
 //! Implements K37 (files backend), and the reading half of K11 and K42.
 
@@ -237,6 +239,22 @@ mod tests {
                 assert_eq!(packed.find(&RefName::new(absent.as_bytes())), RefValue::Missing);
             }
             assert_eq!(packed.entries_from(b"refs/heads/b01").count(), 10);
+        }
+    }
+
+    #[test]
+    fn a_damaged_packed_line_hides_no_other_ref() {
+        let id = "1".repeat(40);
+        for header in ["# pack-refs with: peeled fully-peeled sorted \n", ""] {
+            let damaged = format!("{} refs/heads/b\n{}\n", "x".repeat(40), "1".repeat(10));
+            let content = format!("{header}{id} refs/heads/a\n{damaged}{id} refs/heads/c\n").into_bytes();
+            let packed = Packed { content, sorted: !header.is_empty(), hex_len: 40 };
+            let find = |name: &str| packed.find(&RefName::branch(name));
+            assert_eq!(find("a"), RefValue::Object(id.parse().unwrap()));
+            assert!(matches!(find("b"), RefValue::Unreadable(_)));
+            assert_eq!(find("c"), RefValue::Object(id.parse().unwrap()));
+            assert_eq!(find("bb"), RefValue::Missing);
+            assert_eq!(packed.entries_from(b"refs/heads/").count(), 3);
         }
     }
 
