@@ -205,6 +205,15 @@ impl GitCommand {
         self
     }
 
+    /// Sets one key, which may be made of a name that has a `=`: `-c` would end it there. Git before 2.31 knows only
+    /// `-c`, and is told of no such key; only before [`GitCommand::verb`].
+    pub(crate) fn config_of(self, key: &str, value: &str) -> Self {
+        if key.contains('=') {
+            return self.settings([(key.into(), value.into())]);
+        }
+        self.config(&format!("{key}={value}"))
+    }
+
     /// Adds options of `git` itself; only before [`GitCommand::verb`].
     pub fn global<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.inner.args(args);

@@ -254,7 +254,7 @@ impl Remote {
         self.command()
             .may_lock(MayLock::refs(common, [tracking]))
             .config("push.followTags=false")
-            .config(&format!("remote.{}.mirror=false", self.name))
+            .config_of(&format!("remote.{}.mirror", self.name), "false")
             .verb("push")
             .args(["--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"])
             .args(lease)

@@ -73,6 +73,26 @@ fn a_commit_beside_the_head_is_not_pushed() {
     assert_eq!(net.rev(BRANCH), seen);
 }
 
+/// K12: whatever a remote that mirrors is called, one branch of it is pushed and nothing else.
+#[test]
+fn a_mirror_gets_the_one_branch() {
+    let net = Net::new(&[]);
+    let machine = net.machine("a");
+    let mut seen = net.event("work", "build", "");
+    machine.git(&["fetch", "-q", "origin"]);
+    machine.git(&["branch", "mine", &net.rev("main")]);
+    for name in ["plain", "a=b"] {
+        machine.git(&["config", &format!("remote.{name}.url"), net.origin().to_str().unwrap()]);
+        machine.git(&["config", &format!("remote.{name}.mirror"), "true"]);
+        let store = Repository::discover(&machine.dir, None).unwrap().open_remote(name, false).unwrap();
+        let new = commit(&machine, &seen, name);
+        assert_eq!(swap_on(&*store, &seen, &new).unwrap(), Swap::Won, "{name}");
+        assert_eq!(net.rev(BRANCH), new);
+        assert_eq!(net.git(&["for-each-ref", "refs/heads/mine"]), "");
+        seen = new;
+    }
+}
+
 /// The same, by a store that waits no longer than this.
 fn swap_within(machine: &Machine<'_>, patience: Duration, old: &str, new: &str) -> Result<Swap, StoreError> {
     let store = store(machine);
