@@ -132,11 +132,11 @@ pub use records::{Decision, HistoryEntry, PendingCompletion, PendingTransition};
 pub use root::Root;
 pub use staging::stage_turn_result;
 pub(crate) use staging::{is_staged, make_staging, read_prompt, set_aside_result, stage_result};
-pub(crate) use state::dispatch_folder;
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
     get_turn_staging_result_path, load_state,
 };
+pub(crate) use state::{dispatch_folder, state_of};
 
 pub(crate) use error::io;
 

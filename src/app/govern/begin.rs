@@ -1,10 +1,21 @@
 //! Beginning a run: its state, and a command for each role. Nothing that exists is overwritten. Implements G7, G8.
 
-use super::next::Next;
-use super::{Done, merges};
+use super::next::{Next, TURN};
+use super::place::{self, Branch};
+use super::{Done, GovernError, merges};
+use crate::app::AppError;
+use crate::app::session::Session;
 use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, disk, init_next_run, init_run, load_state,
 };
+
+use crate::protocol::name::StateName;
+use crate::runner::resolve::Resolved;
+use crate::runner::settings::CommandsFrom;
+use crate::runner::{Runner, Silent, Tip};
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use std::path::Path;
 
 /// The command of a role.
 const COMMAND: &str = "#!/bin/sh
@@ -66,7 +77,60 @@ pub fn begin_on_branch(
 }
 
 /// Writes a command for each of these roles, where there is none.
-pub fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<(), GovernedError> {
+fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<(), GovernedError> {
     let folder = root.folder().join(".aynig/command/turn");
     roles.into_iter().try_for_each(|role| disk::scaffold(root, &folder.join(role), COMMAND, 0o777))
+}
+
+impl Branch {
+    /// True where the head says no state: no command of ours could answer for the run that it holds.
+    pub fn is_another_tools(&self, session: &Session) -> Result<bool, GovernError> {
+        let settings = session.settings(&self.flags())?;
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        let runner = session.reader(&settings, &interrupt)?;
+        Ok(runner.fresh_tip(&self.of(session)?)?.is_some_and(|tip| tip.event.is_none()))
+    }
+
+    /// Makes sure that a command answers each role. Where commands are taken from a ref, they must be on it before a run
+    /// is begun; where that is the branch that is checked out, they are written into its working tree.
+    ///
+    /// # Errors
+    /// [`GovernError::Unanswered`] where one is missing, also where it is written now.
+    pub fn prepare(&self, session: &Session) -> Result<(), GovernError> {
+        let settings = session.settings(&self.flags())?;
+        session.require_trust(&settings)?;
+        let CommandsFrom::Ref(from) = &settings.commands_from else { return Ok(()) };
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        let runner = session.runner(&settings, &interrupt, &Silent)?;
+        let missing = unanswered(&runner, from)?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let is_here = session.current_branch()?.as_ref() == Some(from);
+        let dir = session.repo.work_dir.as_deref().filter(|_| is_here);
+        if let Some(dir) = dir {
+            commands(&Root::new(dir), missing.iter().map(String::as_str))?;
+        }
+        Err(GovernError::Unanswered { from: from.clone(), missing, written: dir.is_some() })
+    }
+}
+
+/// The roles that no command on the trusted ref answers.
+fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, GovernError> {
+    let config = place::project(runner, from, Path::new("."))?.config;
+    let id = runner.store.known_tip(from)?;
+    let id = id.ok_or_else(|| GovernError::NoTrusted(from.clone()))?;
+    let tip: Tip = runner.store.read_commit(id)?.into();
+    let mut missing = Vec::new();
+    for role in config.roles() {
+        let state = StateName::new(format!("{TURN}{role}"))
+            .map_err(|why| GovernError::BadRole { role: role.to_owned(), why })?;
+        match runner.lookup(&tip, &state)? {
+            Resolved::Found(_) => {}
+            Resolved::NotAsked | Resolved::Missing | Resolved::Unusable { .. } | Resolved::Refused(_) => {
+                missing.push(role.to_owned());
+            }
+        }
+    }
+    Ok(missing)
 }

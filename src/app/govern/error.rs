@@ -1,8 +1,14 @@
 //! Why an act on a governed run was not done, as one type. Which command mends it is `cli`'s to say.
 
 use super::Done;
+use super::next::TURN;
+use crate::app::AppError;
 use crate::governed::GovernedError;
 use crate::protocol::name::BadName;
+use crate::protocol::text::escape;
+use crate::runner::RunnerError;
+use crate::runner::change::ChangeError;
+use crate::store::{RefName, StoreError};
 use crate::supervisor::{Ending, SupervisorError};
 use std::io;
 use std::path::PathBuf;
@@ -16,6 +22,45 @@ pub enum GovernError {
     /// An operation of the boundary refused it, or failed.
     #[error(transparent)]
     Governed(#[from] GovernedError),
+    /// The repository or its branch.
+    #[error(transparent)]
+    App(#[from] AppError),
+    /// The ref that commands are taken from has no configuration.
+    #[error("'{}' has no agentxchain.json: workers and hooks are taken from there", escape(.0.short()))]
+    NotOnTrusted(RefName),
+    /// The ref that commands are taken from is not there.
+    #[error("'{0}' does not exist")]
+    NoTrusted(RefName),
+    /// The commit that was written does not say what the run is.
+    #[error("the commit on '{}' does not hold the run's state", escape(.0.short()))]
+    NotWritten(RefName),
+    /// There is no such branch.
+    #[error("branch '{}' does not exist", escape(.0.short()))]
+    NoBranch(RefName),
+    /// The branch has no configuration.
+    #[error("branch '{}' has no agentxchain.json: it is no governed project", escape(.0.short()))]
+    NoProject(RefName),
+    /// The branch has no state.
+    #[error("branch '{}' holds no run", escape(.0.short()))]
+    NoRun(RefName),
+    /// A role that no command can have.
+    #[error("role '{role}' can't be a command's name: {why}")]
+    BadRole {
+        /// The role.
+        role: String,
+        /// Why.
+        why: BadName,
+    },
+    /// No command answers the turns of these roles.
+    #[error("'{}', where commands are taken from, has none for {}", escape(from.short()), states(missing))]
+    Unanswered {
+        /// Where commands are taken from.
+        from: RefName,
+        /// The roles.
+        missing: Vec<String>,
+        /// Their commands are in the working tree now, to be committed.
+        written: bool,
+    },
     /// What comes next has no name that a state could have.
     #[error("cannot name what comes next: {0}")]
     Unnamed(BadName),
@@ -56,4 +101,26 @@ pub enum GovernError {
     /// This process can't say which program it is, and a guardian is the same one.
     #[error("cannot find the program of this process: {0}")]
     NoProgram(io::Error),
+}
+
+fn states(roles: &[String]) -> String {
+    roles.iter().map(|role| format!("'{TURN}{role}'")).collect::<Vec<_>>().join(", ")
+}
+
+impl From<RunnerError> for GovernError {
+    fn from(error: RunnerError) -> Self {
+        Self::App(error.into())
+    }
+}
+
+impl From<StoreError> for GovernError {
+    fn from(error: StoreError) -> Self {
+        Self::App(error.into())
+    }
+}
+
+impl From<ChangeError> for GovernError {
+    fn from(error: ChangeError) -> Self {
+        Self::App(AppError::Change { error, remote: None })
+    }
 }

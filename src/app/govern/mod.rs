@@ -10,9 +10,11 @@ mod done;
 pub mod driver;
 mod error;
 mod hooks;
+pub mod look;
 pub mod looping;
 mod merges;
 pub mod next;
+pub mod place;
 pub mod turn;
 mod worker;
 

@@ -24,7 +24,26 @@ impl From<&GovernError> for Failure {
                     .hint(format!("git aynig govern accept --root {folder} {turn}"))
                     .hint("git aynig govern start -b <branch> # there each turn has a worktree of its own")
             }
-            GovernError::Unnamed(_)
+            GovernError::App(error) => error.into(),
+            GovernError::NotOnTrusted(from) => Failure::refused(error.to_string()).hint(format!(
+                "git switch {} && git add agentxchain.json && git commit",
+                shell_word(from.short())
+            )),
+            GovernError::NotWritten(_) => {
+                Failure::caused(error).hint("git log -1 --stat -- .agentxchain")
+            }
+            GovernError::NoBranch(_) => Failure::caused(error).hint("git aynig status"),
+            GovernError::NoProject(_) => Failure::caused(error)
+                .hint("git aynig install <repository of a pack> # or write agentxchain.json"),
+            GovernError::NoRun(_) => Failure::caused(error).hint("git aynig govern start"),
+            GovernError::Unanswered { from, written: false, .. } => Failure::refused(error.to_string())
+                .hint(format!("git switch {} && git aynig govern start", shell_word(from.short()))),
+            // Written down, but stopped: a refusal would have changed nothing.
+            GovernError::Unanswered { written: true, .. } => Failure { code: 1, ..Failure::caused(error) }
+                .hint("git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start"),
+            GovernError::NoTrusted(_)
+            | GovernError::BadRole { .. }
+            | GovernError::Unnamed(_)
             | GovernError::NotStarted { .. }
             | GovernError::Supervisor(_)
             | GovernError::NoProgram(_) => Failure::caused(error),

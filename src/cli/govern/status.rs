@@ -2,23 +2,17 @@
 
 use super::super::fail::Failure;
 use super::super::output;
-use super::super::session::{Global, Session};
+use super::super::session::Global;
 use super::args::{Look, Where};
-use super::place::{PROJECT, SCHEMA};
-use crate::app::config::Flags;
+use super::place::SCHEMA;
+use crate::app::govern::look::{self, Head, Seen};
 use crate::app::govern::next::Next;
-use crate::governed::{
-    Config, GovernedError, Root, RunStatus, State, context_of, get_active_turns, load_context, load_state,
-};
-use crate::protocol::id::ObjectId;
+use crate::governed::{RunStatus, State, get_active_turns};
 use crate::protocol::text::{branch_word, escape, shell_word};
-use crate::runner::Tip;
-use crate::store::{RefName, Store};
-use crate::supervisor::interrupt::Interrupt;
-use serde_json::{Value, json};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 /// `git aynig govern status`.
 pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
@@ -26,120 +20,64 @@ pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
 }
 
 fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
-    if let Some(folder) = &args.place.root {
-        let context = load_context(&Root::new(folder))?;
-        match load_state(&context.root, &context.config) {
-            Ok(state) => show(&state, &context.config, None, &args.place, None),
-            Err(GovernedError::NoState { .. }) => nothing(&args.place),
-            Err(error) => return Err(error.into()),
-        }
+    let mut place = args.place.clone();
+    let seen = match &place.root {
+        Some(root) => look::folder(root)?,
+        None => Some(place.run("govern status -b <branch>").look(&global.open()?)?),
+    };
+    let Some(seen) = seen else {
+        nothing(&place);
         return Ok(0);
-    }
-    let session = global.open()?;
-    let settings = session.settings(&Flags { remote: args.place.remote.clone(), ..Flags::default() })?;
-    let interrupt = Interrupt::never()?;
-    let runner = session.reader(&settings, &interrupt)?;
-    let branch = session.branch_or_current(args.place.branch.as_deref(), "govern status -b <branch>")?;
-    let tip = runner.fresh_tip(&branch)?.ok_or_else(|| {
-        Failure::fatal(format!("branch '{}' does not exist", escape(branch.short()))).hint("git aynig status")
-    })?;
-    let aside = tempfile(&session)?;
-    let shown = escape(branch.short());
-    let found = copy(&*runner.store, tip.commit.tree, &aside).and_then(|config| {
-        let config = config.ok_or_else(|| {
-            Failure::fatal(format!("branch '{shown}' has no {PROJECT}: it is no governed project"))
-                .hint("git aynig install <repository of a pack> # or write agentxchain.json")
-        })?;
-        let from = format!("{shown}:{PROJECT}");
-        let context = context_of(&Root::new(&aside), &config, Path::new(&from))?;
-        let state = load_state(&context.root, &context.config).map_err(|error| match error {
-            GovernedError::NoState { .. } => {
-                Failure::fatal(format!("branch '{shown}' holds no run")).hint("git aynig govern start")
-            }
-            error => error.into(),
-        })?;
-        Ok((state, context.config))
-    });
-    let _ = std::fs::remove_dir_all(&aside);
-    let (state, config) = found?;
+    };
     // Named, also where it is the current one: the hint may be pasted elsewhere.
-    let place = Where { branch: Some(OsStr::from_bytes(branch.short()).to_owned()), ..args.place.clone() };
-    let held = held(&tip, &branch, &place.flags());
-    show(&state, &config, Some(&branch), &place, held);
+    if let Some(branch) = &seen.branch {
+        place.branch = Some(OsStr::from_bytes(branch.short()).to_owned());
+    }
+    show(&seen, &place);
     Ok(0)
 }
 
-/// What goes on from here where the branch's head says more than the run does: a lease, or the end of one that
-/// changed nothing of the run.
-fn held(tip: &Tip, branch: &RefName, place: &str) -> Option<String> {
-    let Some(event) = &tip.event else {
-        return Some(format!("nobody's: the branch has no state; git aynig govern start{place}"));
-    };
-    if event.is_working() {
-        return Some("a turn is being taken".to_owned());
+/// What goes on from here where the branch's head says more than the run does.
+fn held(seen: &Seen, place: &str) -> Option<String> {
+    match (seen.head, &seen.branch) {
+        (Head::AsTheRun, _) | (_, None) => None,
+        (Head::Stateless, _) => {
+            Some(format!("nobody's: the branch has no state; git aynig govern start{place}"))
+        }
+        (Head::Leased, _) => Some("a turn is being taken".to_owned()),
+        (Head::Stalled, Some(branch)) => {
+            Some(format!("a person: the turn stalled; git aynig retry {}", branch_word(branch.short())))
+        }
     }
-    let is_stalled = event.state_name().is_some_and(|state| state.as_str() == "stalled");
-    is_stalled.then(|| format!("a person: the turn stalled; git aynig retry {}", branch_word(branch.short())))
 }
 
 /// A folder without a run.
 fn nothing(place: &Where) {
     if place.json {
-        let object = json!({ "schema": SCHEMA, "branch": null, "state": "", "run": null });
-        return output::line(&output::json(&object));
+        let nothing = Run { schema: SCHEMA, branch: None, state: "", run: None };
+        return output::line(&output::json(&nothing));
     }
     output::line("run       none yet");
     output::line(&escape(format!("next      git aynig govern start{}", place.flags()).as_bytes()));
 }
 
-fn tempfile(session: &Session) -> Result<std::path::PathBuf, Failure> {
-    let name = format!("aynig-govern-{}", uuid::Uuid::new_v4());
-    // Whoever may not write here may still look.
-    let folders = [std::env::temp_dir(), session.repo.aynig_dir().join("runs")];
-    let mut last = None;
-    for folder in folders {
-        let mut builder = std::fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(folder.join(&name)) {
-            Ok(()) => return Ok(folder.join(&name)),
-            Err(error) => last = Some(error),
-        }
-    }
-    let why = last.map(|error| error.to_string()).unwrap_or_default();
-    Err(Failure::fatal(format!("cannot make a temporary folder: {why}")))
+/// A run as programs read it.
+#[derive(Serialize)]
+struct Run<'a> {
+    schema: &'static str,
+    branch: Option<Cow<'a, str>>,
+    state: &'a str,
+    run: Option<&'a State>,
 }
 
-/// The two files that say where a run is: the configuration's bytes, and a copy of the state.
-fn copy(store: &dyn Store, tree: ObjectId, to: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let mut config = None;
-    let failed = |e: std::io::Error| Failure::fatal(format!("cannot write '{}': {e}", to.display()));
-    for entry in store.read_tree(tree)? {
-        if entry.name == PROJECT.as_bytes() {
-            config = Some(store.read_blob(entry.id)?);
-        }
-        if entry.name == b".agentxchain" {
-            let state = store.read_tree(entry.id)?.into_iter().find(|e| e.name == b"state.json");
-            let Some(state) = state else { continue };
-            std::fs::create_dir(to.join(".agentxchain")).map_err(failed)?;
-            let bytes = store.read_blob(state.id)?;
-            std::fs::write(to.join(".agentxchain/state.json"), bytes).map_err(failed)?;
-        }
-    }
-    Ok(config)
-}
-
-fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where, held: Option<String>) {
-    let next = Next::of(state, config);
-    let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
+fn show(seen: &Seen, place: &Where) {
+    let state = &seen.state;
+    let next = Next::of(state, &seen.config);
     if place.json {
-        let object = json!({
-            "schema": SCHEMA,
-            "branch": branch.map(|b| String::from_utf8_lossy(b.short()).into_owned()),
-            "state": name,
-            "run": state.to_value(),
-        });
-        output::line(&output::json(&object));
-        return;
+        let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
+        let branch = seen.branch.as_ref().map(|branch| String::from_utf8_lossy(branch.short()));
+        let run = Run { schema: SCHEMA, branch, state: &name, run: Some(state) };
+        return output::line(&output::json(&run));
     }
     let say = |what: &str, value: &str| {
         if !value.is_empty() {
@@ -150,16 +88,16 @@ fn show(state: &State, config: &Config, branch: Option<&RefName>, place: &Where,
     say("status", state.status().map_or("unknown", |status| status.name()));
     say("phase", state.phase().unwrap_or_default());
     for turn in get_active_turns(state).into_values() {
-        let status = turn.get("status").and_then(Value::as_str).unwrap_or("unknown");
+        let status = turn.status_name().unwrap_or("unknown");
         say("turn", &format!("{} of {}: {status}, attempt {}", turn.id(), turn.role(), turn.attempt()));
     }
-    for (gate, status) in state.get("phase_gate_status").and_then(Value::as_object).into_iter().flatten() {
-        say("gate", &format!("{gate}: {}", status.as_str().unwrap_or("unknown")));
+    for (gate, status) in state.gates() {
+        say("gate", &format!("{gate}: {}", status.unwrap_or("unknown")));
     }
-    let detail = state.blocked_reason().and_then(|reason| reason.get("recovery")?.get("detail")?.as_str());
     say("blocked", state.blocked_on().unwrap_or_default());
-    say("detail", detail.unwrap_or_default());
-    say("next", &held.unwrap_or_else(|| hint(&next, state, &place.flags())));
+    say("detail", state.blocked_detail().unwrap_or_default());
+    let place = place.flags();
+    say("next", &held(seen, &place).unwrap_or_else(|| hint(&next, state, &place)));
 }
 
 /// What goes on from here, as a command where it is a person's.

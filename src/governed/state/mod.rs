@@ -20,7 +20,7 @@ use super::{Config, GovernedError, disk};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const STATE: &str = ".agentxchain/state.json";
 
@@ -99,6 +99,17 @@ impl State {
     /// Why the run is blocked: `{category, recovery, blocked_at, turn_id}`.
     pub fn blocked_reason(&self) -> Option<&Value> {
         self.set_value("blocked_reason")
+    }
+
+    /// What the run is blocked for, in words.
+    pub fn blocked_detail(&self) -> Option<&str> {
+        self.blocked_reason()?.get("recovery")?.get("detail")?.as_str()
+    }
+
+    /// The gates and where each is; `None` for what is no text.
+    pub fn gates(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let all = json::object(&self.0, "phase_gate_status").into_iter().flatten();
+        all.map(|(gate, status)| (gate.as_str(), status.as_str()))
     }
 
     /// The phase transition that waits for a person.
@@ -218,23 +229,38 @@ pub(super) fn is_safe_id(id: &str) -> bool {
 /// object; [`GovernedError::InvalidState`] with every invariant that it breaks. The seed answers each with
 /// null.
 pub fn load_state(root: &Root, config: &Config) -> Result<State, GovernedError> {
-    let state = read(root)?.ok_or_else(|| GovernedError::NoState { path: root.join(STATE) })?;
+    checked(require(root)?, &root.join(STATE), config)
+}
+
+/// The state in these bytes, which are called `path` where they are wrong.
+///
+/// # Errors
+/// As [`load_state`].
+pub(crate) fn state_of(bytes: &[u8], path: &Path, config: &Config) -> Result<State, GovernedError> {
+    checked(parsed(bytes, path)?, path, config)
+}
+
+fn checked(state: State, path: &Path, config: &Config) -> Result<State, GovernedError> {
     let errors = check::errors(&state, config);
     if errors.is_empty() {
         return Ok(state);
     }
-    Err(GovernedError::InvalidState { path: root.join(STATE), errors })
+    Err(GovernedError::InvalidState { path: path.to_owned(), errors })
+}
+
+fn parsed(bytes: &[u8], path: &Path) -> Result<State, GovernedError> {
+    let path = || path.to_owned();
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Ok(State(migrate::migrated(object))),
+        Ok(_) => Err(GovernedError::UnreadableState { path: path(), source: None }),
+        Err(source) => Err(GovernedError::UnreadableState { path: path(), source: Some(source) }),
+    }
 }
 
 /// The state as operations take it: less is asked of it than of a loaded one. `None` where there is none.
 pub(super) fn read(root: &Root) -> Result<Option<State>, GovernedError> {
     let path = root.join(STATE);
-    let Some(bytes) = disk::read(root, &path)? else { return Ok(None) };
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(object)) => Ok(Some(State(migrate::migrated(object)))),
-        Ok(_) => Err(GovernedError::UnreadableState { path, source: None }),
-        Err(source) => Err(GovernedError::UnreadableState { path, source: Some(source) }),
-    }
+    disk::read(root, &path)?.map(|bytes| parsed(&bytes, &path)).transpose()
 }
 
 /// The state that an operation needs.

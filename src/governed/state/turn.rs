@@ -31,7 +31,12 @@ impl Turn {
 
     /// Where it is; `None` for a status that is none of ours.
     pub fn status(&self) -> Option<TurnStatus> {
-        json::text(&self.0, "status").and_then(TurnStatus::named)
+        self.status_name().and_then(TurnStatus::named)
+    }
+
+    /// The name of its status, also of one that is none of ours.
+    pub fn status_name(&self) -> Option<&str> {
+        json::text(&self.0, "status")
     }
 
     /// Which attempt this is, from 1.

@@ -1,0 +1,162 @@
+//! Where a governed run is, and how a change to it is written.
+//!
+//! On a branch every change is one commit on its head by one compare-and-swap, made in a slot: of two acts on the same
+//! head one succeeds. In a plain folder the operation itself is the change. Which configuration counts is a matter of
+//! trust, as with commands: that of the ref that commands are taken from, for its hooks and workers are executed.
+//! Implements G6, G8, K33.
+
+use super::next::Next;
+use super::{Done, GovernError};
+use crate::app::config::Flags;
+use crate::app::session::Session;
+use crate::app::{AppError, Unheard, background, mend};
+use crate::governed::{Config, Context, GovernedError, Root, State, context_here, context_of, load_context};
+use crate::protocol::id::ObjectId;
+use crate::runner::change::Written;
+use crate::runner::settings::CommandsFrom;
+use crate::runner::{Runner, RunnerError, Silent};
+use crate::store::RefName;
+use crate::store::repository::Repository;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file that makes a folder a governed project.
+pub const PROJECT: &str = "agentxchain.json";
+
+/// A run's branch.
+pub struct Branch {
+    /// Its name; the run's own or the current one where none is given.
+    pub name: Option<OsString>,
+    /// The remote that it is of, in place of `aynig.remote`.
+    pub remote: Option<String>,
+    /// How a verb takes a branch, for the user who has to name one.
+    pub naming: &'static str,
+}
+
+/// What an act came to.
+pub struct Changed {
+    /// What it did.
+    pub done: Done,
+    /// What comes next.
+    pub next: Next,
+    /// The commit, where the run is on a branch.
+    pub written: Option<Written>,
+    /// What the configuration asks for and nothing here does.
+    pub warnings: Vec<String>,
+}
+
+/// A governed project in a plain folder. In a repository its hooks and workers are executed only where that is
+/// trusted, as commands are; inside a run it is.
+pub fn folder(root: &Path) -> Result<Context, GovernError> {
+    // Only where there is none: a repository that can't be opened is not trusted.
+    if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {
+        let session = Session::open_at(root, None, Arc::new(Unheard))?;
+        if session.inside().is_none() {
+            session.require_trust(&session.settings(&Flags::default())?)?;
+        }
+    }
+    Ok(load_context(&Root::new(root))?)
+}
+
+/// Acts on the run in a plain folder.
+pub fn change_folder(
+    root: &Path,
+    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+) -> Result<Changed, GovernError> {
+    let Context { root, config, warnings, .. } = folder(root)?;
+    let done = Done::settled(act(&root, &config))?;
+    Ok(Changed { next: done.next(&config), done, written: None, warnings })
+}
+
+impl Branch {
+    pub(super) fn flags(&self) -> Flags {
+        Flags { remote: self.remote.clone(), ..Flags::default() }
+    }
+
+    pub(super) fn of(&self, session: &Session) -> Result<RefName, AppError> {
+        session.branch_or_current(self.name.as_deref(), self.naming)
+    }
+
+    /// Acts on the run of this branch. With `may_create` a local branch that is not there is made at HEAD; with
+    /// `dispatch` the branch is gone on with where hooks are installed.
+    pub fn change(
+        &self,
+        mut session: Session,
+        may_create: bool,
+        dispatch: bool,
+        act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+    ) -> Result<Changed, GovernError> {
+        // The signal that ends this process ends hooks and workers.
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        session.repo.ended_by(interrupt.force_stop());
+        let settings = session.settings(&self.flags())?;
+        session.require_trust(&settings)?;
+        mend::all(&session);
+        let runner = session.runner(&settings, &interrupt, &Silent)?;
+        let branch = self.of(&session)?;
+        let mut kept = None;
+        let written = runner.edit(&branch, may_create, |dir| {
+            let Context { root, config, warnings, .. } = project(&runner, &branch, dir)?;
+            let done = Done::settled(act(&root, &config))?;
+            let next = done.next(&config);
+            let declared = done.declare(&root, &next)?;
+            kept = Some((done, next, warnings));
+            Ok::<_, GovernError>(declared)
+        })??;
+        if dispatch {
+            background::as_the_hook_would(&session, &settings, &branch)?;
+        }
+        let (done, next, warnings) = kept.ok_or_else(|| GovernError::NotWritten(branch))?;
+        read_back(&runner, &written, &done)?;
+        Ok(Changed { done, next, written: Some(written), warnings })
+    }
+}
+
+/// Makes sure that what was written is what a reader finds.
+fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), GovernError> {
+    let tree = runner.store.read_commit(written.commit)?.tree;
+    let [_, state] = files(runner, tree)?;
+    let found = state.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value);
+    if found.as_ref() == Some(&done.state) {
+        return Ok(());
+    }
+    Err(GovernError::NotWritten(written.branch.clone()))
+}
+
+/// The two files in a tree that say where a run is: the configuration and the state.
+pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u8>>; 2], RunnerError> {
+    let store = &runner.store;
+    let entry = |tree: ObjectId, name: &str| -> Result<Option<ObjectId>, RunnerError> {
+        let entry = store.read_tree(tree)?.into_iter().find(|entry| entry.name == name.as_bytes());
+        Ok(entry.map(|entry| entry.id))
+    };
+    let state = match entry(tree, ".agentxchain")? {
+        Some(folder) => entry(folder, "state.json")?,
+        None => None,
+    };
+    let read = |id: Option<ObjectId>| id.map(|id| store.read_blob(id)).transpose();
+    Ok([read(entry(tree, PROJECT)?)?, read(state)?])
+}
+
+/// The project in a checkout of a branch, with the configuration that may be acted on.
+///
+/// # Errors
+/// No or an unusable configuration on the trusted ref.
+pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Context, GovernError> {
+    let root = Root::new(dir);
+    let from = match &runner.settings.commands_from {
+        CommandsFrom::Ref(from) => from,
+        // The branch's own, and no other that a folder above may have.
+        CommandsFrom::Branch | CommandsFrom::Nowhere => return Ok(context_here(&root)?),
+    };
+    let bytes = runner.trusted_file(branch, PROJECT)?;
+    let bytes = bytes.ok_or_else(|| GovernError::NotOnTrusted(from.clone()))?;
+    Ok(context_of(&root, &bytes, Path::new(&named(from, PROJECT)))?)
+}
+
+/// What a file on a ref is called where it is wrong.
+pub(super) fn named(branch: &RefName, path: &str) -> String {
+    format!("{}:{path}", crate::protocol::text::escape(branch.short()))
+}
