@@ -13,13 +13,13 @@ mod tree;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 /// Why something below a root was not done. Its words name the path from the root on.
@@ -154,6 +154,22 @@ const STEP: OFlag = OFlag::O_PATH;
 #[cfg(not(target_os = "linux"))]
 const STEP: OFlag = OFlag::O_RDONLY;
 
+/// The folder that a name is looked for in: the root itself, or one that was opened below it.
+#[derive(Debug)]
+enum At<'r> {
+    Root(BorrowedFd<'r>),
+    Below(OwnedFd),
+}
+
+impl AsFd for At<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Root(folder) => *folder,
+            Self::Below(folder) => folder.as_fd(),
+        }
+    }
+}
+
 const SAFE: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
 impl Root {
@@ -170,7 +186,12 @@ impl Root {
 
     /// A folder below as a root of its own.
     pub fn below(&self, path: &Path) -> Result<Self, BeneathError> {
-        let folder = self.folder("open", path)?;
+        let folder = match self.walk("open", path, &self.names("open", path)?)? {
+            At::Root(folder) => {
+                folder.try_clone_to_owned().map_err(|source| self.failed("open", path, source))?
+            }
+            At::Below(folder) => folder,
+        };
         Ok(Self { folder, path: self.path.join(path) })
     }
 
@@ -202,7 +223,7 @@ impl Root {
 
     /// A regular file, to be read.
     pub fn file(&self, path: &Path) -> Result<File, BeneathError> {
-        self.open_file("read", path, OFlag::O_RDONLY, Mode::empty())
+        self.opened("read", path, OFlag::O_RDONLY, Mode::empty())
     }
 
     /// The whole content of a regular file of at most `limit` bytes.
@@ -216,11 +237,13 @@ impl Root {
 
     /// At most `limit` bytes of a regular file, from this offset on.
     pub fn read_from(&self, path: &Path, offset: u64, limit: u64) -> Result<Vec<u8>, BeneathError> {
-        let mut file = self.file(path)?;
-        let mut content = Vec::new();
-        let read =
-            file.seek(SeekFrom::Start(offset)).and_then(|_| file.take(limit).read_to_end(&mut content));
-        read.map(|_| content).map_err(|source| self.failed("read", path, source))
+        let (mut file, length) = self.open_file("read", path, OFlag::O_RDONLY, Mode::empty())?;
+        let start = match offset {
+            0 => Ok(0),
+            _ => file.seek(SeekFrom::Start(offset)),
+        };
+        let read = start.and_then(|_| take(&mut file, length.saturating_sub(offset), limit));
+        read.map_err(|source| self.failed("read", path, source))
     }
 
     /// The last `limit` bytes of a regular file, or all that it has.
@@ -232,24 +255,24 @@ impl Root {
     /// A new file of this mode (less the umask), to be written; an error where the name stands for anything.
     pub fn create_new(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
-        self.open_file("create", path, flags, mode_of(mode))
+        self.opened("create", path, flags, mode_of(mode))
     }
 
     /// A regular file to be appended to, made with this mode where there is none.
     pub fn append(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT;
-        self.open_file("write", path, flags, mode_of(mode))
+        self.opened("write", path, flags, mode_of(mode))
     }
 
     /// The same, to be read too.
     pub fn append_and_read(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
-        self.open_file("write", path, flags, mode_of(mode))
+        self.opened("write", path, flags, mode_of(mode))
     }
 
     /// A regular file that is read and written, as a lock is; made with this mode where there is none.
     pub fn lock_file(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
-        self.open_file("open", path, OFlag::O_RDWR | OFlag::O_CREAT, mode_of(mode))
+        self.opened("open", path, OFlag::O_RDWR | OFlag::O_CREAT, mode_of(mode))
     }
 
     /// Puts a file there at once, whole: written aside under a name that nobody has, renamed in. What stood
@@ -273,10 +296,10 @@ impl Root {
 
     /// Makes every folder of this path that is not there, with this mode (less the umask).
     pub fn create_dirs(&self, path: &Path, mode: u32) -> Result<(), BeneathError> {
-        let mut at = self.again()?;
+        let mut at = At::Root(self.folder.as_fd());
         for name in self.names("create", path)? {
             match mkdirat(&at, name, mode_of(mode)) {
-                Ok(()) | Err(Errno::EEXIST) => at = self.step("create", path, &at, name)?,
+                Ok(()) | Err(Errno::EEXIST) => at = At::Below(self.step("create", path, &at, name)?),
                 Err(errno) => return Err(self.io("create", path, errno)),
             }
         }
@@ -314,11 +337,7 @@ impl Root {
 
     /// What is in a folder (`""` for the root itself), sorted by name; an error where that is more than `limit`.
     pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<Entry>, BeneathError> {
-        let folder = match path.as_os_str().is_empty() {
-            true => self.again()?,
-            false => self.folder("list", path)?,
-        };
-        match tree::entries(&folder, limit) {
+        match tree::entries(self.folder("list", path)?.as_fd(), limit) {
             Ok(Some(mut entries)) => {
                 entries.sort_by(|a, b| a.name.cmp(&b.name));
                 Ok(entries)
@@ -332,55 +351,53 @@ impl Root {
     pub fn remove_tree(&self, path: &Path) -> Result<(), BeneathError> {
         let place = self.place("remove", path);
         let Some((folder, name)) = found(place)? else { return Ok(()) };
-        match tree::remove(&folder, name) {
+        match tree::remove(folder.as_fd(), name) {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.refused("remove", path, Refusal::TooDeep(tree::DEEPEST))),
             Err(errno) => Err(self.io("remove", path, errno)),
         }
     }
 
-    fn open_file(
+    fn opened(
         &self,
         what: &'static str,
         path: &Path,
         flags: OFlag,
         mode: Mode,
     ) -> Result<File, BeneathError> {
+        self.open_file(what, path, flags, mode).map(|(file, _)| file)
+    }
+
+    /// A regular file, and its length when it was opened.
+    fn open_file(
+        &self,
+        what: &'static str,
+        path: &Path,
+        flags: OFlag,
+        mode: Mode,
+    ) -> Result<(File, u64), BeneathError> {
         let (folder, name) = self.place(what, path)?;
-        let file = match openat(&folder, name, flags | SAFE, mode) {
-            Ok(fd) => File::from(fd),
-            Err(Errno::EEXIST) => return Err(self.io(what, path, Errno::EEXIST)),
-            Err(errno) => {
-                let kind = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|s| kind_of(&s));
-                return Err(match kind {
-                    Ok(Kind::Link) => self.refused(what, path, Refusal::Link),
-                    Ok(Kind::Folder | Kind::Other) => self.refused(what, path, Refusal::NotPlain),
-                    Ok(Kind::File) | Err(_) => self.io(what, path, errno),
-                });
-            }
-        };
-        match file.metadata() {
-            Ok(meta) if meta.is_file() => Ok(file),
-            Ok(_) => Err(self.refused(what, path, Refusal::NotPlain)),
-            Err(source) => Err(self.failed(what, path, source)),
-        }
+        open_in(&folder, name, flags, mode).map_err(|denial| match denial {
+            Denial::Refused(why) => self.refused(what, path, why),
+            Denial::Io(source) => self.failed(what, path, source),
+        })
     }
 
     /// The folder that a path's last name is in, and that name.
-    fn place<'p>(&self, what: &'static str, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), BeneathError> {
+    fn place<'p>(&self, what: &'static str, path: &'p Path) -> Result<(At<'_>, &'p OsStr), BeneathError> {
         let mut names = self.names(what, path)?;
         let name = names.pop().ok_or_else(|| self.refused(what, path, Refusal::Outside))?;
         Ok((self.walk(what, path, &names)?, name))
     }
 
-    fn folder(&self, what: &'static str, path: &Path) -> Result<OwnedFd, BeneathError> {
+    fn folder(&self, what: &'static str, path: &Path) -> Result<At<'_>, BeneathError> {
         self.walk(what, path, &self.names(what, path)?)
     }
 
-    fn walk(&self, what: &'static str, path: &Path, names: &[&OsStr]) -> Result<OwnedFd, BeneathError> {
-        let mut at = self.again()?;
+    fn walk(&self, what: &'static str, path: &Path, names: &[&OsStr]) -> Result<At<'_>, BeneathError> {
+        let mut at = At::Root(self.folder.as_fd());
         for name in names {
-            at = self.step(what, path, &at, name)?;
+            at = At::Below(self.step(what, path, &at, name)?);
         }
         Ok(at)
     }
@@ -389,7 +406,7 @@ impl Root {
         &self,
         what: &'static str,
         path: &Path,
-        at: &OwnedFd,
+        at: &At<'_>,
         name: &OsStr,
     ) -> Result<OwnedFd, BeneathError> {
         let flags = STEP | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -416,10 +433,6 @@ impl Root {
         Ok(names)
     }
 
-    fn again(&self) -> Result<OwnedFd, BeneathError> {
-        self.folder.try_clone().map_err(|source| self.failed("open", Path::new(""), source))
-    }
-
     fn refused(&self, what: &'static str, path: &Path, why: Refusal) -> BeneathError {
         // Joining an absolute path would lose the root, and that is what the reader is told is not left.
         let mut whole = self.path.clone().into_os_string();
@@ -439,16 +452,78 @@ impl Root {
 
 /// The content of a regular file at a path whose folder the caller vouches for, at most `limit` bytes.
 pub fn read_plain(path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
-    let (root, name) = apart(path)?;
-    root.read(name, limit)
+    let (folder, name) = parted(path)?;
+    // Joined again: a slash at the end would have the system follow a link of that name.
+    let path = folder.join(name);
+    let refused = |why| BeneathError::Refused { what: "read", path: path.clone(), why };
+    let failed = |source| BeneathError::Io { what: "read", path: path.clone(), source };
+    let opened = open_in(AT_FDCWD, path.as_os_str(), OFlag::O_RDONLY, Mode::empty());
+    let (mut file, length) = opened.map_err(|denial| match denial {
+        Denial::Refused(why) => refused(why),
+        Denial::Io(source) => failed(source),
+    })?;
+    let content = take(&mut file, length, limit.saturating_add(1)).map_err(failed)?;
+    if content.len() as u64 > limit { Err(refused(Refusal::TooLong(limit))) } else { Ok(content) }
+}
+
+/// Why a name was not opened.
+enum Denial {
+    Refused(Refusal),
+    Io(io::Error),
+}
+
+/// Opens a name in a folder if it is a regular file, and says how long that is.
+fn open_in(folder: impl AsFd, name: &OsStr, flags: OFlag, mode: Mode) -> Result<(File, u64), Denial> {
+    let file = match openat(&folder, name, flags | SAFE, mode) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::EEXIST) => return Err(Denial::Io(Errno::EEXIST.into())),
+        Err(errno) => {
+            let kind = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|s| kind_of(&s));
+            return Err(match kind {
+                Ok(Kind::Link) => Denial::Refused(Refusal::Link),
+                Ok(Kind::Folder | Kind::Other) => Denial::Refused(Refusal::NotPlain),
+                Ok(Kind::File) | Err(_) => Denial::Io(errno.into()),
+            });
+        }
+    };
+    match file.metadata() {
+        Ok(meta) if meta.is_file() => Ok((file, meta.len())),
+        Ok(_) => Err(Denial::Refused(Refusal::NotPlain)),
+        Err(source) => Err(Denial::Io(source)),
+    }
+}
+
+/// At most `limit` bytes of a file that should have `length` more: with one call where it does.
+fn take(file: &mut File, length: u64, limit: u64) -> io::Result<Vec<u8>> {
+    const MOST: u64 = 1 << 20;
+    // One byte more than there should be: less than was asked for says that this was all.
+    let asked = length.saturating_add(1).min(limit).min(MOST) as usize;
+    let mut content = vec![0; asked];
+    let read = loop {
+        match file.read(&mut content) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    content.truncate(read);
+    let all = length > 0 && read as u64 >= length && read < asked;
+    if !all && read > 0 {
+        file.take(limit - read as u64).read_to_end(&mut content)?;
+    }
+    Ok(content)
 }
 
 /// A path's folder as a root, and its last name.
 pub fn apart(path: &Path) -> Result<(Root, &Path), BeneathError> {
+    let (folder, name) = parted(path)?;
+    Ok((Root::open(folder)?, name))
+}
+
+fn parted(path: &Path) -> Result<(&Path, &Path), BeneathError> {
     let outside = || BeneathError::Refused { what: "open", path: path.to_owned(), why: Refusal::Outside };
     let name = path.file_name().ok_or_else(outside)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    Ok((Root::open(folder.unwrap_or(Path::new(".")))?, Path::new(name)))
+    Ok((folder.unwrap_or(Path::new(".")), Path::new(name)))
 }
 
 fn mode_of(mode: u32) -> Mode {

@@ -9,14 +9,14 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
 /// How many folders lie in each other, at most.
 pub(super) const DEEPEST: usize = 256;
 
 /// What is in an opened folder, in no order; `None` where that is more than `limit`.
-pub(super) fn entries(folder: &OwnedFd, limit: usize) -> nix::Result<Option<Vec<Entry>>> {
+pub(super) fn entries(folder: BorrowedFd<'_>, limit: usize) -> nix::Result<Option<Vec<Entry>>> {
     let mut found = Vec::new();
     // Opened anew: the descriptor at hand may be one that can't be read, and keeps a place of its own.
     let mut open = Dir::openat(folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | SAFE, Mode::empty())?;
@@ -41,11 +41,11 @@ pub(super) fn entries(folder: &OwnedFd, limit: usize) -> nix::Result<Option<Vec<
 
 /// Removes this name of an opened folder, and all below it; false where that is too deep. Nothing is done
 /// through a link: the link itself is removed.
-pub(super) fn remove(folder: &OwnedFd, name: &OsStr) -> nix::Result<bool> {
+pub(super) fn remove(folder: BorrowedFd<'_>, name: &OsStr) -> nix::Result<bool> {
     remove_below(folder, name, 0)
 }
 
-fn remove_below(folder: &OwnedFd, name: &OsStr, depth: usize) -> nix::Result<bool> {
+fn remove_below(folder: BorrowedFd<'_>, name: &OsStr, depth: usize) -> nix::Result<bool> {
     let kind = match fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => kind_of(&stat),
         Err(Errno::ENOENT) => return Ok(true),
@@ -68,15 +68,15 @@ fn remove_below(folder: &OwnedFd, name: &OsStr, depth: usize) -> nix::Result<boo
     let mut all = true;
     // In pieces: a folder may hold more names than anybody would keep in memory.
     loop {
-        let names = some(&opened)?;
+        let names = some(opened.as_fd())?;
         if names.is_empty() || !all {
             break;
         }
         for name in &names {
-            all &= match remove_below(&opened, name, depth + 1) {
+            all &= match remove_below(opened.as_fd(), name, depth + 1) {
                 Err(Errno::EACCES) => {
                     nix::sys::stat::fchmod(&opened, Mode::S_IRWXU)?;
-                    remove_below(&opened, name, depth + 1)?
+                    remove_below(opened.as_fd(), name, depth + 1)?
                 }
                 removed => removed?,
             };
@@ -89,7 +89,7 @@ fn remove_below(folder: &OwnedFd, name: &OsStr, depth: usize) -> nix::Result<boo
 }
 
 /// Some of the names in a folder.
-fn some(folder: &OwnedFd) -> nix::Result<Vec<std::ffi::OsString>> {
+fn some(folder: BorrowedFd<'_>) -> nix::Result<Vec<std::ffi::OsString>> {
     const PIECE: usize = 4096;
     let mut open = Dir::openat(folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | SAFE, Mode::empty())?;
     let names =
