@@ -12,8 +12,10 @@ use crate::protocol::id::ObjectId;
 use crate::store::{RefName, Scan, StoreError, Unread, io_error};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What one place holds for a ref.
@@ -36,6 +38,34 @@ pub(crate) fn path_of(common_dir: &Path, name: &RefName) -> Result<PathBuf, Stor
 /// What the loose file of a ref holds, by Git's rules: a symbolic link into `refs/` is a symbolic ref,
 /// a folder is nothing, white space may follow the id.
 pub(crate) fn read_loose(path: &Path, hex_len: usize) -> io::Result<RefValue> {
+    match read_plainly(path) {
+        Ok(content) => Ok(parse_loose(&content, hex_len)),
+        Err(e) if e.raw_os_error() == Some(nix::libc::ELOOP) => read_linked(path, hex_len),
+        Err(e) if is_absent(&e) || e.kind() == ErrorKind::IsADirectory => Ok(RefValue::Missing),
+        Err(e) => Err(e),
+    }
+}
+
+/// The content of a file that is no symbolic link. Most refs are one short line: one call reads all of it, and what
+/// is shorter than was asked for is all.
+fn read_plainly(path: &Path) -> io::Result<Vec<u8>> {
+    const LINE: usize = 256;
+    let mut file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path)?;
+    let mut content = vec![0; LINE];
+    let read = loop {
+        match file.read(&mut content) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    content.truncate(read);
+    if read == LINE {
+        file.read_to_end(&mut content)?;
+    }
+    Ok(content)
+}
+
+fn read_linked(path: &Path, hex_len: usize) -> io::Result<RefValue> {
     match std::fs::read_link(path) {
         Ok(target) if target.as_os_str().as_bytes().starts_with(b"refs/") => {
             return Ok(RefValue::Symbolic(RefName::new(target.into_os_string().into_vec())));
