@@ -20,6 +20,8 @@ use crate::store::{
     Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Visit, commit, io_error,
 };
 use gix::objs::{Kind, Write as _};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -119,7 +121,13 @@ pub struct GixStore {
     loose: gix::odb::loose::Store,
     refs: FilesRefs,
     durable: bool,
+    /// The commits that were asked for last: a tick reads the same few again at each step, and what an id names
+    /// does not change. Whether it is still there is asked where a ref is to name it.
+    recent: RefCell<VecDeque<Commit>>,
 }
+
+/// A head, a lease and an outcome, and as many of another branch.
+const RECENT: usize = 6;
 
 impl GixStore {
     /// Opens the repository of this Git directory or worktree.
@@ -142,7 +150,8 @@ impl GixStore {
         let policy = policy(&repo, options);
         let refs = FilesRefs::new(repo.common_dir(), hash.len_in_hex(), policy, git);
         let loose = gix::odb::loose::Store::at(objects_dir.clone(), hash);
-        Ok(Self { repo, objects_dir, loose, refs, durable: options.durable })
+        let recent = RefCell::default();
+        Ok(Self { repo, objects_dir, loose, refs, durable: options.durable, recent })
     }
 
     /// The gix repository, for the store room only.
@@ -179,10 +188,12 @@ impl GixStore {
             .map_err(gix_error("hash the object"))?;
         let path = self.loose.object_path(&id);
         let folder = path.parent().unwrap_or(&self.objects_dir).to_owned();
-        if path.exists() && !self.reads_back(&id, kind, data) {
+        let mut is_there = path.exists();
+        if is_there && !self.reads_back(&id, kind, data) {
             std::fs::remove_file(&path).map_err(io_error("remove the torn object", &path))?;
+            is_there = false;
         }
-        if !path.exists() {
+        if !is_there {
             self.refs.make_dirs_unsynced(&folder)?;
             self.loose
                 .write_buf(kind, data)
@@ -193,6 +204,11 @@ impl GixStore {
             self.refs.unsynced.add([path, folder, self.objects_dir.clone()]);
         }
         from_gix(&id)
+    }
+
+    fn parse_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        let raw = self.read_raw(id, Kind::Commit)?;
+        commit::parse(id, &raw).map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
     }
 
     fn reads_back(&self, id: &gix::hash::oid, kind: Kind, data: &[u8]) -> bool {
@@ -233,10 +249,10 @@ impl Store for GixStore {
         let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
         let mut read: Vec<Option<Result<Commit, StoreError>>> = ids.iter().map(|_| None).collect();
         for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
-            read[at] = Some(self.read_commit(ids[at]));
+            read[at] = Some(self.parse_commit(ids[at]));
         }
         for ((name, id), read) in scan.refs.into_iter().zip(read) {
-            heads.push(name, read.unwrap_or_else(|| self.read_commit(id)));
+            heads.push(name, read.unwrap_or_else(|| self.parse_commit(id)));
         }
         Ok(heads)
     }
@@ -250,7 +266,7 @@ impl Store for GixStore {
         let mut names: Vec<Option<RefName>> = scan.refs.into_iter().map(|(name, _)| Some(name)).collect();
         for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
             if let Some(name) = names[at].take() {
-                visit(name, self.read_commit(ids[at]));
+                visit(name, self.parse_commit(ids[at]));
             }
         }
         Ok(())
@@ -281,8 +297,14 @@ impl Store for GixStore {
     }
 
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
-        let raw = self.read_raw(id, Kind::Commit)?;
-        commit::parse(id, &raw).map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
+        if let Some(known) = self.recent.borrow().iter().find(|commit| commit.id == id) {
+            return Ok(known.clone());
+        }
+        let commit = self.parse_commit(id)?;
+        let mut recent = self.recent.borrow_mut();
+        recent.truncate(RECENT - 1);
+        recent.push_front(commit.clone());
+        Ok(commit)
     }
 
     fn read_tree(&self, id: ObjectId) -> Result<Vec<crate::store::TreeEntry>, StoreError> {
