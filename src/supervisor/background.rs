@@ -27,7 +27,7 @@ pub fn leave_caller() {
 pub fn start(mut command: Command, input: &[u8], log: File) -> io::Result<()> {
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
     command.stdin(stdin).stdout(log.try_clone()?).stderr(log);
-    let mut child = orphans::started(|| command.spawn())?;
+    let mut child = orphans::started(|| command.spawn(), std::process::Child::id)?;
     match child.stdin.take() {
         // It reads before it does anything else: this waits no longer than it takes to start.
         Some(mut pipe) => pipe.write_all(input),

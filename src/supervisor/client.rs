@@ -7,12 +7,12 @@
 
 use super::SupervisorError;
 use super::ending::Ending;
+use super::exec::{Child, exec};
 use super::guardian::options::{Options, ROLE};
 use super::hold;
-use super::inbox::Inbox;
 use super::orphans;
 use super::pulse::{Pulse, Sign};
-use super::wire::{Event, Order};
+use super::wire::{Event, Frames, Order};
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -20,10 +20,10 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -91,7 +91,7 @@ pub struct Supervised {
     guardian: Option<Child>,
     control: Option<PipeWriter>,
     events: Option<PipeReader>,
-    inbox: Inbox,
+    frames: Frames,
     /// Events that the guardian could not send itself.
     own: VecDeque<Event>,
     command: Option<Pid>,
@@ -106,6 +106,9 @@ pub struct Supervised {
     awaits_beat: bool,
 }
 
+/// Bytes of its events that are read at a time.
+const PIECE: usize = 64 << 10;
+
 /// Guardians that were let go before their end. Each is reaped when a later run starts: nobody waits for it.
 static LET_GO: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
@@ -117,25 +120,23 @@ impl Supervised {
     pub fn start(spec: &Spec) -> Result<Self, SupervisorError> {
         let mut let_go = LET_GO.lock().unwrap_or_else(PoisonError::into_inner);
         let_go.retain_mut(|child| {
-            let lives = matches!(child.try_wait(), Ok(None));
-            if !lives {
+            let over = child.is_over();
+            if over {
                 orphans::waited_for(child.id());
             }
-            lives
+            !over
         });
         drop(let_go);
         orphans::adopt();
         let pipe = || io::pipe().map_err(SupervisorError::system("make pipe"));
         let ((orders, control), (events, reports)) = (pipe()?, pipe()?);
-        let mut command = Command::new(&spec.guardian);
-        command.arg(ROLE).args(options(spec)?.to_args());
-        command.env_clear().envs(spec.env.iter().map(|(key, value)| (key, value)));
-        command.stdin(orders).stdout(reports);
+        let mut argv = vec![spec.guardian.clone().into_os_string(), ROLE.into()];
+        argv.extend(options(spec)?.to_args());
         let mut this = Self {
             guardian: None,
             control: Some(control),
             events: Some(events),
-            inbox: Inbox::default(),
+            frames: Frames::new(spec.line_max.max(spec.watch.len()).max(PIECE)),
             own: VecDeque::new(),
             command: None,
             exited: false,
@@ -146,15 +147,21 @@ impl Supervised {
             beats: 0,
             awaits_beat: false,
         };
-        // The caller's stderr may be a pipe whose end somebody waits for; a lingering guardian must not hold it.
-        match spec.hold.as_deref().map(hold::take).transpose() {
-            Ok(hold) => command.stderr(hold.map_or_else(Stdio::null, Stdio::from)),
+        // The caller's stderr may be a pipe whose end is waited for; a lingering guardian must not hold it.
+        let stderr = match spec.hold.as_deref().map(hold::take).transpose() {
+            Ok(Some(hold)) => Ok(hold),
+            Ok(None) => File::options().write(true).open("/dev/null"),
             Err(error) => {
                 this.ended_before(not_held(spec.hold.as_deref(), &error));
                 return Ok(this);
             }
         };
-        match orphans::started(|| command.spawn()) {
+        let start = || {
+            let stderr = stderr?;
+            let descriptors = [orders.as_fd(), reports.as_fd(), stderr.as_fd()];
+            Ok(Child::new(exec(&argv, spec.env.iter().cloned(), descriptors, false)?))
+        };
+        match orphans::started(start, Child::id) {
             Ok(child) => this.guardian = Some(child),
             Err(source) => {
                 let errno = not_startable(&source)
@@ -192,7 +199,7 @@ impl Supervised {
             }
             let event = match self.own.pop_front() {
                 Some(event) => Some(event),
-                None => self.inbox.take()?,
+                None => self.frames.next()?,
             };
             let over = event.is_none() && self.events.is_none();
             if over {
@@ -244,8 +251,12 @@ impl Supervised {
         }
         if ready(&fds[0]) {
             self.pulse.heard();
-            if !self.inbox.fill(events).map_err(SupervisorError::system("read events"))? {
-                self.events_ended();
+            let mut piece = [0; PIECE];
+            match nix::unistd::read(events, &mut piece) {
+                Ok(0) => self.events_ended(),
+                Ok(length) => self.frames.push(&piece[..length]),
+                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(errno) => return Err(SupervisorError::system("read events")(errno.into())),
             }
         } else if watched {
             match self.pulse.look(self.guardian_pid()) {
@@ -296,7 +307,7 @@ impl Supervised {
     fn kill_command(&mut self) {
         // Orphans come only once it is dead to the last thread.
         if let Some(guardian) = &mut self.guardian {
-            let _ = guardian.kill();
+            guardian.kill();
             let _ = guardian.wait();
         }
         if let Some(command) = self.command
@@ -311,7 +322,7 @@ impl Supervised {
     pub(super) fn order(&mut self, order: Order) {
         if let Some(control) = &mut self.control {
             // A guardian that is gone needs no order, and its events say that it is gone.
-            let _ = control.write_all(order.encode().as_bytes());
+            let _ = control.write_all(&order.encode());
         }
     }
 
@@ -342,7 +353,8 @@ impl Supervised {
             && let Some(mut guardian) = self.guardian.take()
         {
             // It said its last word, or is dead: this takes no time.
-            guardian.wait().map_err(SupervisorError::system("wait for guardian's end"))?;
+            let waited = guardian.wait().map_err(io::Error::from);
+            waited.map_err(SupervisorError::system("wait for guardian's end"))?;
             orphans::waited_for(guardian.id());
         }
         Ok(ended)
@@ -393,10 +405,10 @@ fn options(spec: &Spec) -> Result<Options, SupervisorError> {
         |path: &Path| std::path::absolute(path).map_err(SupervisorError::system("find working directory"));
     Ok(Options {
         argv: spec.argv.clone(),
-        cwd: absolute(&spec.cwd)?,
-        stdin: spec.stdin.as_deref().map(absolute).transpose()?,
-        stdout_log: absolute(&spec.stdout_log)?,
-        stderr_log: absolute(&spec.stderr_log)?,
+        cwd: absolute(&spec.cwd)?.into(),
+        stdin: spec.stdin.as_deref().map(absolute).transpose()?.map(Into::into),
+        stdout_log: absolute(&spec.stdout_log)?.into(),
+        stderr_log: absolute(&spec.stderr_log)?.into(),
         log_max: spec.log_max,
         timeout: spec.timeout,
         kill_grace: spec.kill_grace,

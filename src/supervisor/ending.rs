@@ -5,11 +5,12 @@
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
 /// How a process left: what `wait` reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// It exited with this status.
     Code(i32),
@@ -23,7 +24,7 @@ pub enum Exit {
 }
 
 /// How a command's run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// It exited by itself, with this status.
     Exited(i32),

@@ -1,14 +1,16 @@
 //! Requests to stop, as something that any number of threads can wait for.
 //!
-//! SIGINT, SIGTERM and SIGHUP write one byte into a pipe that nobody reads: from then on every wait
+//! SIGINT, SIGTERM and SIGHUP write one byte into a socket that is never read: from then on every wait
 //! returns at once. The last steps of a run go on all the same; a second SIGINT ([`ForceStop`]) ends what
 //! they wait for. Implements K17 (the runner's own signals).
 
 use super::SupervisorError;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::io::{PipeReader, Read, pipe};
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -20,35 +22,39 @@ pub const SIGNALS: [i32; 3] =
 /// Whether a stop was asked for.
 #[derive(Debug)]
 pub struct Interrupt {
-    reader: PipeReader,
+    arrivals: Arrivals,
     signal: Arc<AtomicUsize>,
     force_stop: ForceStop,
-    _keep: Option<std::io::PipeWriter>,
+}
+
+/// A socket that gets a byte with each signal.
+type Arrivals = SignalDelivery<UnixStream, SignalOnly>;
+
+fn arrivals_of(signals: &[i32]) -> Result<Arrivals, SupervisorError> {
+    let (read, write) = UnixStream::pair().map_err(SupervisorError::system("make pipe"))?;
+    Arrivals::with_pipe(read, write, SignalOnly::default(), signals)
+        .map_err(SupervisorError::system("catch signals"))
 }
 
 impl Interrupt {
     /// One that is told by the process's signals.
     pub fn by_signals() -> Result<Self, SupervisorError> {
-        let (reader, writer) = pipe().map_err(SupervisorError::system("make pipe"))?;
         let signal = Arc::new(AtomicUsize::new(0));
         for number in SIGNALS {
-            let registered = signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
-                .and_then(|_| signal_hook::low_level::pipe::register(number, writer.try_clone()?));
-            registered.map_err(SupervisorError::system("catch signals"))?;
+            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+                .map_err(SupervisorError::system("catch signals"))?;
         }
-        let (again, ctrl_c) = pipe().map_err(SupervisorError::system("make pipe"))?;
-        fcntl(&again, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
-            .map_err(|errno| SupervisorError::system("set pipe non-blocking")(errno.into()))?;
-        signal_hook::low_level::pipe::register(signal_hook::consts::SIGINT, ctrl_c)
-            .map_err(SupervisorError::system("catch signals"))?;
-        let force_stop = ForceStop::counting(again, Arc::clone(&signal));
-        Ok(Self { reader, signal, force_stop, _keep: Some(writer) })
+        let arrivals = arrivals_of(&SIGNALS)?;
+        let presses = arrivals_of(&[signal_hook::consts::SIGINT])?;
+        let unblocked = presses.get_read().set_nonblocking(true);
+        unblocked.map_err(SupervisorError::system("set pipe non-blocking"))?;
+        let force_stop = ForceStop::counting(presses, Arc::clone(&signal));
+        Ok(Self { arrivals, signal, force_stop })
     }
 
     /// One that is never told.
     pub fn never() -> Result<Self, SupervisorError> {
-        let (reader, writer) = pipe().map_err(SupervisorError::system("make pipe"))?;
-        Ok(Self { reader, signal: Arc::default(), force_stop: ForceStop::default(), _keep: Some(writer) })
+        Ok(Self { arrivals: arrivals_of(&[])?, signal: Arc::default(), force_stop: ForceStop::default() })
     }
 
     /// The signal that asked; `None` while none came.
@@ -68,7 +74,7 @@ impl Interrupt {
 
     /// Readable once a stop was asked for.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.reader.as_fd()
+        self.arrivals.get_read().as_fd()
     }
 
     /// Waits this long, or until a stop is asked for.
@@ -92,7 +98,7 @@ pub struct ForceStop(Option<Arc<Counter>>);
 
 #[derive(Debug)]
 struct Counter {
-    reader: PipeReader,
+    presses: Arrivals,
     signal: Arc<AtomicUsize>,
     first: OnceLock<Instant>,
     again: AtomicBool,
@@ -102,9 +108,9 @@ struct Counter {
 const ONE_PRESS: Duration = Duration::from_millis(150);
 
 impl ForceStop {
-    fn counting(reader: PipeReader, signal: Arc<AtomicUsize>) -> Self {
+    fn counting(presses: Arrivals, signal: Arc<AtomicUsize>) -> Self {
         let (first, again) = (OnceLock::new(), AtomicBool::new(false));
-        Self(Some(Arc::new(Counter { reader, signal, first, again })))
+        Self(Some(Arc::new(Counter { presses, signal, first, again })))
     }
 
     /// True from the first signal on, whichever: for what nothing depends on.
@@ -116,7 +122,7 @@ impl ForceStop {
     pub fn asked(&self) -> bool {
         let Some(counter) = &self.0 else { return false };
         let mut bytes = [0; 16];
-        if (&counter.reader).read(&mut bytes).unwrap_or(0) > 0
+        if counter.presses.get_read().read(&mut bytes).unwrap_or(0) > 0
             && counter.first.get_or_init(Instant::now).elapsed() > ONE_PRESS
         {
             counter.again.store(true, Ordering::SeqCst);

@@ -11,10 +11,10 @@ pub mod beneath;
 pub mod bounded;
 mod client;
 mod ending;
+mod exec;
 pub mod guardian;
 pub mod hold;
 pub mod holders;
-mod inbox;
 pub mod interrupt;
 mod orders;
 pub mod orphans;
@@ -61,11 +61,8 @@ pub enum SupervisorError {
         source: std::io::Error,
     },
     /// The guardian sent what no guardian of this version sends.
-    #[error("cannot read guardian's report: garbled event {kind}")]
-    Garbled {
-        /// The event's type byte.
-        kind: u8,
-    },
+    #[error("cannot read guardian's report: garbled event")]
+    Garbled,
     /// Everything was already reported.
     #[error("cannot wait for run: it is over")]
     Over,
@@ -78,7 +75,7 @@ impl SupervisorError {
             Self::NoGuardian { source, .. } | Self::NoHelper { source, .. } | Self::System { source, .. } => {
                 Some(source)
             }
-            Self::Garbled { .. } | Self::Over => None,
+            Self::Garbled | Self::Over => None,
         }
     }
 

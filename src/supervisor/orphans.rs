@@ -13,7 +13,6 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getsid};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::process::Child;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,11 +34,11 @@ pub(super) fn adopt() {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn adopt() {}
 
-/// Starts a child that will have a session of its own, and remembers it.
-pub(super) fn started(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+/// Starts a child that will have a session of its own, and remembers it by its process id.
+pub(super) fn started<C>(start: impl FnOnce() -> io::Result<C>, id: impl FnOnce(&C) -> u32) -> io::Result<C> {
     let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     let child = start()?;
-    ours.get_or_insert_with(HashSet::new).insert(child.id());
+    ours.get_or_insert_with(HashSet::new).insert(id(&child));
     Ok(child)
 }
 

@@ -1,15 +1,16 @@
 //! What guardian and caller say to each other: events one way, orders the other.
 //!
-//! An event is a frame: type byte, payload length (u32, little endian), payload. An order is one line of
-//! text. Both ends are the same binary, so there is no version: an unknown type is garbled, never skipped.
-//! `Event::encode` and `Event::decode` are inverse. Implements K17.
+//! An event is a frame: two lengths (u32, little endian), the event as JSON, and the bytes that it carries, as they
+//! are. An order is one line of JSON. Both ends are the same binary, so there is no version: what is no event, or
+//! longer than any is, is garbled, never skipped. `Event::encode` and [`Frames`] are inverse. Implements K17.
 
 use super::SupervisorError;
-use super::ending::{Ending, Exit};
+use super::ending::Ending;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What the guardian reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// The command runs.
     Started {
@@ -47,7 +48,7 @@ pub enum Event {
     Exited {
         /// How.
         ending: Ending,
-        /// Somebody still holds its stdout or stderr.
+        /// Another process still holds its stdout or stderr.
         leaked: bool,
     },
     /// Nothing of the run lives any more and the logs are complete; the guardian leaves.
@@ -60,179 +61,86 @@ pub enum Event {
     Beat,
 }
 
-/// Bytes of a frame before its payload.
-pub(crate) const HEADER: usize = 5;
-
-const STARTED: u8 = 1;
-const LINE: u8 = 2;
-const LONG_LINE: u8 = 3;
-const OUTPUT: u8 = 4;
-const CHUNK: u8 = 5;
-const LOG_FAILED: u8 = 6;
-const EXITED: u8 = 7;
-const DONE: u8 = 8;
-const BEAT: u8 = 9;
+/// Bytes of a frame before its JSON.
+const HEADER: usize = 8;
+/// Longest JSON of an event; the longest carries the name of a command, which the system bounds.
+const JSON_MAX: usize = 1 << 20;
 
 impl Event {
+    /// The bytes that it carries, which JSON would blow up.
+    fn bytes(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Line(bytes) | Self::Output { last: bytes, .. } | Self::Chunk { bytes, .. } => Some(bytes),
+            Self::Started { .. }
+            | Self::LongLine(_)
+            | Self::LogFailed { .. }
+            | Self::Exited { .. }
+            | Self::Done { .. }
+            | Self::Beat => None,
+        }
+    }
+
     /// The frame as two pieces, so that a long line is moved and not copied.
-    pub(crate) fn encode(self) -> (Vec<u8>, Vec<u8>) {
-        let mut head = Vec::with_capacity(HEADER);
-        let (kind, payload) = match self {
-            Self::Started { pid } => (STARTED, pid.to_le_bytes().to_vec()),
-            Self::Line(line) => (LINE, line),
-            Self::LongLine(length) => (LONG_LINE, length.to_le_bytes().to_vec()),
-            Self::Output { stdout, stderr, last } => {
-                (OUTPUT, [&stdout.to_le_bytes()[..], &stderr.to_le_bytes(), &last].concat())
-            }
-            Self::Chunk { stderr, bytes } => (CHUNK, [&[u8::from(stderr)][..], &bytes].concat()),
-            Self::LogFailed { stderr, errno } => {
-                (LOG_FAILED, [&[u8::from(stderr)][..], &errno.to_le_bytes()].concat())
-            }
-            Self::Exited { ending, leaked } => {
-                let mut payload = vec![u8::from(leaked)];
-                put_ending(&mut payload, &ending);
-                (EXITED, payload)
-            }
-            Self::Done { survivors } => (DONE, survivors.to_le_bytes().to_vec()),
-            Self::Beat => (BEAT, Vec::new()),
+    pub(super) fn encode(mut self) -> (Vec<u8>, Vec<u8>) {
+        let bytes = self.bytes().map(std::mem::take).unwrap_or_default();
+        let json = serde_json::to_vec(&self).unwrap_or_default();
+        let lengths = [json.len(), bytes.len()].map(|length| (length as u32).to_le_bytes());
+        ([lengths.concat(), json].concat(), bytes)
+    }
+}
+
+/// Frames as they come out of a pipe, piece by piece.
+#[derive(Debug)]
+pub(super) struct Frames {
+    pending: Vec<u8>,
+    start: usize,
+    bytes_max: usize,
+}
+
+impl Frames {
+    /// Takes events that carry at most so many bytes.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { pending: Vec::new(), start: 0, bytes_max }
+    }
+
+    /// Takes what was read.
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        self.pending.drain(..self.start);
+        self.start = 0;
+        self.pending.extend_from_slice(piece);
+    }
+
+    /// The next whole event.
+    pub(super) fn next(&mut self) -> Result<Option<Event>, SupervisorError> {
+        let Some((header, rest)) = self.pending[self.start..].split_first_chunk::<HEADER>() else {
+            return Ok(None);
         };
-        head.push(kind);
-        head.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        (head, payload)
-    }
-
-    /// The event of this type and payload.
-    pub(crate) fn decode(kind: u8, payload: Vec<u8>) -> Result<Self, SupervisorError> {
-        let mut rest = Fields(&payload);
-        let event = match kind {
-            STARTED => rest.u32().map(|pid| Self::Started { pid }),
-            LINE => return Ok(Self::Line(payload)),
-            LONG_LINE => rest.u64().map(Self::LongLine),
-            OUTPUT => rest.output(),
-            CHUNK => rest.flag().map(|stderr| Self::Chunk { stderr, bytes: rest.0.to_vec() }),
-            LOG_FAILED => rest.log_failed(),
-            EXITED => rest.exited(),
-            DONE => rest.u32().map(|survivors| Self::Done { survivors }),
-            BEAT => Some(Self::Beat),
-            _ => None,
-        };
-        event.ok_or(SupervisorError::Garbled { kind })
-    }
-}
-
-fn put_exit(out: &mut Vec<u8>, exit: Exit) {
-    match exit {
-        Exit::Code(code) => {
-            out.push(0);
-            out.extend_from_slice(&code.to_le_bytes());
+        let (json, bytes) = header.split_at(HEADER / 2);
+        let [json, bytes] =
+            [json, bytes].map(|field| field.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte)));
+        if json > JSON_MAX || bytes > self.bytes_max {
+            return Err(SupervisorError::Garbled);
         }
-        Exit::Signal { signal, core_dumped } => {
-            out.push(1 + u8::from(core_dumped));
-            out.extend_from_slice(&signal.to_le_bytes());
+        let Some(frame) = rest.get(..json + bytes) else { return Ok(None) };
+        let (head, carried) = frame.split_at(json);
+        let mut event: Event = serde_json::from_slice(head).map_err(|_| SupervisorError::Garbled)?;
+        match event.bytes() {
+            Some(place) => carried.clone_into(place),
+            None if carried.is_empty() => {}
+            None => return Err(SupervisorError::Garbled),
         }
-    }
-}
-
-fn put_ending(out: &mut Vec<u8>, ending: &Ending) {
-    match ending {
-        Ending::Exited(code) => {
-            out.push(0);
-            put_exit(out, Exit::Code(*code));
+        self.start += HEADER + json + bytes;
+        if self.start == self.pending.len() {
+            // A long line's room is not kept.
+            *self = Self::new(self.bytes_max);
         }
-        Ending::Signaled { signal, core_dumped } => {
-            out.push(0);
-            put_exit(out, Exit::Signal { signal: *signal, core_dumped: *core_dumped });
-        }
-        Ending::TimedOut { after, exit } => {
-            out.push(1);
-            out.extend_from_slice(&(after.as_millis() as u64).to_le_bytes());
-            put_exit(out, *exit);
-        }
-        Ending::Stopped { exit } => {
-            out.push(2);
-            put_exit(out, *exit);
-        }
-        Ending::NotStarted { errno, what } => {
-            out.push(3);
-            out.extend_from_slice(&errno.to_le_bytes());
-            out.extend_from_slice(what.as_bytes());
-        }
-        Ending::GuardianLost => out.push(4),
-        Ending::GuardianStopped => out.push(5),
-    }
-}
-
-/// A payload's bytes, taken off the front field by field; `None` where they run out.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take().map(u8::from_le_bytes)
-    }
-
-    fn flag(&mut self) -> Option<bool> {
-        self.u8().map(|byte| byte != 0)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn i32(&mut self) -> Option<i32> {
-        self.take().map(i32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn output(&mut self) -> Option<Event> {
-        Some(Event::Output { stdout: self.u64()?, stderr: self.u64()?, last: self.0.to_vec() })
-    }
-
-    fn log_failed(&mut self) -> Option<Event> {
-        Some(Event::LogFailed { stderr: self.flag()?, errno: self.i32()? })
-    }
-
-    fn exited(&mut self) -> Option<Event> {
-        let leaked = self.flag()?;
-        Some(Event::Exited { ending: self.ending()?, leaked })
-    }
-
-    fn exit(&mut self) -> Option<Exit> {
-        let (kind, value) = (self.u8()?, self.i32()?);
-        match kind {
-            0 => Some(Exit::Code(value)),
-            1 | 2 => Some(Exit::Signal { signal: value, core_dumped: kind == 2 }),
-            _ => None,
-        }
-    }
-
-    fn ending(&mut self) -> Option<Ending> {
-        match self.u8()? {
-            0 => self.exit().map(Ending::from),
-            1 => Some(Ending::TimedOut { after: Duration::from_millis(self.u64()?), exit: self.exit()? }),
-            2 => Some(Ending::Stopped { exit: self.exit()? }),
-            3 => {
-                let errno = self.i32()?;
-                Some(Ending::NotStarted { errno, what: String::from_utf8_lossy(self.0).into_owned() })
-            }
-            4 => Some(Ending::GuardianLost),
-            5 => Some(Ending::GuardianStopped),
-            _ => None,
-        }
+        Ok(Some(event))
     }
 }
 
 /// What the caller orders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Order {
     /// End the command: SIGTERM to every process of the run, SIGKILL after the grace.
     Stop(Duration),
     /// Do that by yourself after the first time, with the second as grace, unless told another time before.
@@ -246,39 +154,26 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    /// Longest line; a longer one is no order.
+    pub(super) const LINE_MAX: usize = 256;
+
     /// The order as a line, with its newline.
-    pub(crate) fn encode(self) -> String {
-        match self {
-            Self::Stop(grace) => format!("stop {}\n", grace.as_millis()),
-            Self::StopAfter(after, grace) => format!("after {} {}\n", after.as_millis(), grace.as_millis()),
-            Self::End => "end\n".into(),
-            Self::Linger => "linger\n".into(),
-            Self::Beat => "beat\n".into(),
-        }
+    pub(super) fn encode(self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(&self).unwrap_or_default();
+        line.push(b'\n');
+        line
     }
 
     /// The order that a line (without its newline) gives.
-    pub(crate) fn decode(line: &[u8]) -> Option<Self> {
-        match line {
-            b"end" => Some(Self::End),
-            b"linger" => Some(Self::Linger),
-            b"beat" => Some(Self::Beat),
-            other => {
-                let millis = |text: &str| text.parse().ok().map(Duration::from_millis);
-                let (word, rest) = std::str::from_utf8(other).ok()?.split_once(' ')?;
-                match (word, rest.split_once(' ')) {
-                    ("stop", None) => millis(rest).map(Self::Stop),
-                    ("after", Some((after, grace))) => Some(Self::StopAfter(millis(after)?, millis(grace)?)),
-                    (_, None | Some(_)) => None,
-                }
-            }
-        }
+    pub(super) fn decode(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor::ending::Exit;
 
     fn events() -> Vec<Event> {
         let signal = Exit::Signal { signal: 15, core_dumped: true };
@@ -306,36 +201,76 @@ mod tests {
         all
     }
 
+    fn frame(event: Event) -> Vec<u8> {
+        let (head, bytes) = event.encode();
+        [head, bytes].concat()
+    }
+
+    fn heard(pieces: &[&[u8]]) -> Result<Vec<Event>, SupervisorError> {
+        let mut frames = Frames::new(1000);
+        let mut heard = Vec::new();
+        for piece in pieces {
+            frames.push(piece);
+            while let Some(event) = frames.next()? {
+                heard.push(event);
+            }
+        }
+        Ok(heard)
+    }
+
     #[test]
     fn events_arrive_as_they_were_sent() {
-        for event in events() {
-            let (head, payload) = event.clone().encode();
-            assert_eq!(head[1..], (payload.len() as u32).to_le_bytes());
-            assert_eq!(Event::decode(head[0], payload).unwrap(), event);
+        let all: Vec<u8> = events().into_iter().flat_map(frame).collect();
+        for length in [1, 7, 64, all.len()] {
+            let pieces: Vec<&[u8]> = all.chunks(length).collect();
+            assert_eq!(heard(&pieces).unwrap(), events(), "in pieces of {length}");
         }
     }
 
     #[test]
     fn cut_and_unknown_frames_are_garbled() {
-        for event in events() {
-            let (head, _) = event.clone().encode();
-            let empty = Event::decode(head[0], Vec::new());
-            assert!(empty.is_err() || matches!(event, Event::Line(_) | Event::Beat), "{event:?}");
+        let framed = |json: &[u8], bytes: &[u8]| {
+            let lengths = [json.len(), bytes.len()].map(|n| (n as u32).to_le_bytes()).concat();
+            [&lengths, json, bytes].concat()
+        };
+        let wrong: [(&[u8], &[u8]); 6] = [
+            (b"", b""),
+            (br#""Nope""#, b""),
+            (br#"{"Started":{}}"#, b""),
+            (br#"{"Started":{"pid":-1}}"#, b""),
+            (br#""Beat" "Beat""#, b""),
+            (br#""Beat""#, b"x"),
+        ];
+        for (json, bytes) in wrong {
+            assert!(matches!(heard(&[&framed(json, bytes)]), Err(SupervisorError::Garbled)), "{json:?}");
         }
-        assert!(Event::decode(99, vec![0; 64]).is_err());
+        for event in events() {
+            let (head, _) = event.encode();
+            let cut = framed(&head[HEADER..head.len() - 1], b"");
+            assert!(matches!(heard(&[&cut]), Err(SupervisorError::Garbled)));
+        }
+    }
+
+    #[test]
+    fn no_frame_is_longer_than_any_event() {
+        let lengths = |json: u32, bytes: u32| [json.to_le_bytes(), bytes.to_le_bytes()].concat();
+        assert_eq!(heard(&[&lengths(JSON_MAX as u32, 1000)]).unwrap(), []);
+        for header in [lengths(JSON_MAX as u32 + 1, 0), lengths(0, 1001), lengths(u32::MAX, u32::MAX)] {
+            assert!(matches!(heard(&[&header]), Err(SupervisorError::Garbled)), "{header:?}");
+        }
     }
 
     #[test]
     fn orders_arrive_as_they_were_given() {
-        let (short, long) = (Duration::from_millis(250), Duration::from_secs(86_400));
-        let said =
-            [Order::Stop(short), Order::StopAfter(long, short), Order::End, Order::Linger, Order::Beat];
+        let (short, long) = (Duration::from_millis(250), Duration::MAX);
+        let said = [Order::Stop(short), Order::StopAfter(long, long), Order::End, Order::Linger, Order::Beat];
         for order in said {
             let line = order.encode();
-            assert_eq!(Order::decode(line.trim_end().as_bytes()), Some(order));
+            assert!(line.len() <= Order::LINE_MAX);
+            assert_eq!(Order::decode(line.trim_ascii_end()), Some(order));
         }
-        assert_eq!(Order::decode(b"stop soon"), None);
-        assert_eq!(Order::decode(b"after 5"), None);
-        assert_eq!(Order::decode(b""), None);
+        for wrong in [&br#"{"Stop":"soon"}"#[..], br#"{"StopAfter":[{"secs":5,"nanos":0}]}"#, b"", b"end"] {
+            assert_eq!(Order::decode(wrong), None);
+        }
     }
 }

@@ -29,9 +29,6 @@ pub(super) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// Longer lines are no orders.
-    const LINE_MAX: usize = 64;
-
     /// Listens to this pipe.
     pub fn new(pipe: BorrowedFd<'a>) -> Self {
         Self { pipe: Some(pipe), line: Vec::new() }
@@ -58,7 +55,7 @@ impl<'a> Control<'a> {
 
     fn take(&mut self, byte: u8) -> Option<Heard> {
         if byte != b'\n' {
-            if self.line.len() < Self::LINE_MAX {
+            if self.line.len() < Order::LINE_MAX {
                 self.line.push(byte);
             }
             return None;

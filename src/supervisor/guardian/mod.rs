@@ -4,7 +4,7 @@
 //! of the run outlives the run: whatever ends first (the command, its time limit, the caller, the
 //! caller's patience), everything below the guardian is ended with it, unless the caller lets it linger.
 //! It lives in neither the caller's nor the command's session, holds no folder and no descriptor of the
-//! caller's but the two pipes (stdin: orders, stdout: events). `git-aynig guardian <options> -- <argv>` is
+//! caller's but the two pipes (stdin: orders, stdout: events). `git-aynig guardian <options> <argv>` is
 //! started by [`super::Supervised`] only. Implements K16-K18, K21.
 
 mod clock;
@@ -76,7 +76,7 @@ fn prepare(options: &Options, control: BorrowedFd<'_>) -> Result<Prepared, Endin
         CappedLog::open(path, options.log_max)
             .map_err(|e| not_started(errno_of(&e), format!("log '{}'", path.display())))
     };
-    let logs = [open(&options.stdout_log)?, open(&options.stderr_log)?];
+    let logs = [open(options.stdout_log.path())?, open(options.stderr_log.path())?];
     wake_with_the_caller();
     become_subreaper().map_err(|errno| not_started(errno, "guardian's subreaper role".into()))?;
     let signals = signals::Signals::watch().map_err(|e| not_started(errno_of(&e), "signal pipe".into()))?;

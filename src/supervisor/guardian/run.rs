@@ -13,7 +13,7 @@ use super::options::Options;
 use super::outbox::Outbox;
 use super::pump::{Piece, Stream};
 use super::scan::{Scanner, line_event};
-use super::signals::{self, Signals};
+use super::signals::Signals;
 use super::spawn::errno_of;
 use super::{Prepared, clock};
 use nix::errno::Errno;
@@ -64,8 +64,7 @@ enum Caller {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    Children,
-    Terminate,
+    Signals,
     Control,
     Outbox,
     Output(usize),
@@ -199,10 +198,7 @@ impl<'a> Run<'a> {
 
     /// Waits until something happens or time demands something; says what is ready.
     fn wait(&self, now: Duration) -> Vec<Source> {
-        let mut watched = vec![
-            (Source::Children, self.signals.children.as_fd(), PollFlags::POLLIN),
-            (Source::Terminate, self.signals.terminate.as_fd(), PollFlags::POLLIN),
-        ];
+        let mut watched = vec![(Source::Signals, self.signals.as_fd(), PollFlags::POLLIN)];
         if let Some(pipe) = self.control.open_pipe() {
             watched.push((Source::Control, pipe, PollFlags::POLLIN));
         }
@@ -242,14 +238,15 @@ impl<'a> Run<'a> {
 
     fn serve(&mut self, source: Source) {
         match source {
-            Source::Children => {
-                signals::clear(&self.signals.children);
-                self.reap();
-                self.killer.child_died();
-            }
-            Source::Terminate => {
-                signals::clear(&self.signals.terminate);
-                self.caller_finished();
+            Source::Signals => {
+                let arrived = self.signals.take();
+                if arrived.children {
+                    self.reap();
+                    self.killer.child_died();
+                }
+                if arrived.terminate {
+                    self.caller_finished();
+                }
             }
             Source::Control => {
                 for heard in self.control.read() {

@@ -1,39 +1,48 @@
-//! The guardian's signals as readable pipes, for its one wait loop.
+//! The guardian's signals as something to wait for, in its one wait loop.
 //!
 //! Watched before the command starts, so that no death is missed. Implements K17.
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
-use signal_hook::low_level::pipe::register;
-use std::io::{self, PipeReader};
-use std::os::fd::OwnedFd;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 
-/// Two pipes that become readable when signals arrive.
-pub(super) struct Signals {
+/// What becomes readable when a signal arrives.
+pub(super) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
+
+/// Which signals arrived.
+pub(super) struct Arrived {
     /// A child may have died.
-    pub children: PipeReader,
-    /// Somebody wants the guardian to end.
-    pub terminate: PipeReader,
+    pub children: bool,
+    /// The guardian is asked to end.
+    pub terminate: bool,
 }
 
 impl Signals {
     /// Watches from now on.
     pub fn watch() -> io::Result<Self> {
-        let (children, child) = io::pipe()?;
-        let (terminate, term) = io::pipe()?;
-        for pipe in [&children, &terminate] {
-            fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        let (read, write) = UnixStream::pair()?;
+        SignalDelivery::with_pipe(read, write, SignalOnly::default(), [SIGCHLD, SIGTERM, SIGINT, SIGHUP])
+            .map(Self)
+    }
+
+    /// What arrived since the last time.
+    pub fn take(&mut self) -> Arrived {
+        let mut arrived = Arrived { children: false, terminate: false };
+        for signal in self.0.pending() {
+            match signal {
+                SIGCHLD => arrived.children = true,
+                _ => arrived.terminate = true,
+            }
         }
-        register(SIGCHLD, OwnedFd::from(child))?;
-        for signal in [SIGTERM, SIGINT, SIGHUP] {
-            register(signal, OwnedFd::from(term.try_clone()?))?;
-        }
-        Ok(Self { children, terminate })
+        arrived
     }
 }
 
-/// Empties a signal pipe; what it said is known.
-pub(super) fn clear(pipe: &PipeReader) {
-    let mut bytes = [0; 64];
-    while matches!(nix::unistd::read(pipe, &mut bytes), Ok(n) if n == bytes.len()) {}
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.get_read().as_fd()
+    }
 }
