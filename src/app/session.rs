@@ -1,7 +1,7 @@
 //! What a verb works with: the repository, its configuration, and runners made from both.
 
 use super::config::{Config, Flags};
-use super::{AppError, Listener, Misuse, Unheard, Warning};
+use super::{AppError, Listener, Misuse, Warning};
 use crate::runner::change::Inside;
 use crate::runner::clock::SystemClock;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -34,8 +34,13 @@ pub struct Session {
 impl Mandate for Session {
     fn holds(&self) -> bool {
         let (folder, named) = &self.opened;
-        let now = Self::open_at(folder, named.as_deref(), Arc::new(Unheard));
-        now.is_ok_and(|now| now.config.policy(self.is_chain) == self.config.policy(self.is_chain))
+        let now = || -> Result<Config, AppError> {
+            let repo = self.repo.again(folder, named.as_deref())?;
+            let config = Config::new(&repo, &config::read(&repo)?);
+            (config.durable()?, config.commands_from()?);
+            Ok(config)
+        };
+        now().is_ok_and(|now| now.policy(self.is_chain) == self.config.policy(self.is_chain))
     }
 }
 

@@ -117,20 +117,24 @@ impl Repository {
     fn from_gix(gix: gix::Repository, backend: Backend, program: Git, from: &Path) -> Self {
         let absolute =
             |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
+        // Each component of a path is a call, and most of these are one folder.
+        let here = absolute(from);
         let git_dir = absolute(gix.git_dir());
-        let common_dir = absolute(gix.common_dir());
+        let common_dir =
+            if gix.common_dir() == gix.git_dir() { git_dir.clone() } else { absolute(gix.common_dir()) };
         let config = gix.config_snapshot();
         let bare = config.boolean("core.bare").unwrap_or(false);
-        let work_dir = gix.workdir().map(&absolute);
+        let work_dir =
+            gix.workdir().map(|dir| if from.join(dir) == from { here.clone() } else { absolute(dir) });
         // Hooks are told of the Git directory alone, and stand in the working tree.
-        let work_dir = work_dir.or_else(|| if bare { None } else { standing_in(&absolute(from), &git_dir) });
+        let work_dir = work_dir.or_else(|| if bare { None } else { standing_in(&here, &git_dir) });
         let main_dir =
             if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
         let reftable =
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
         let (hash, shared) = (gix.object_hash(), Shared::of(&gix));
         let git = RepoGit::new(program, common_dir.clone(), true);
-        let site = Site::find(from, &git_dir, &common_dir);
+        let site = Site::find(&here, &git_dir, &common_dir);
         Self {
             git_dir,
             common_dir,
@@ -146,6 +150,18 @@ impl Repository {
             shared,
             news: Mutex::default(),
             gix: gix.into_sync(),
+        }
+    }
+
+    /// The repository as it and its configuration are now: found anew only where that could come out otherwise.
+    pub fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
+        let mut gix = self.gix.to_thread_local();
+        let owned = gix::sec::Trust::from_path_ownership(&self.git_dir);
+        let plain = gix.git_dir_trust() == gix::sec::Trust::Full && gix.workdir().is_some();
+        let same = plain && owned.is_ok_and(|trust| trust == gix::sec::Trust::Full) && gix.reload().is_ok();
+        match same.then(|| backend_for(&gix)) {
+            Some(Ok(backend)) => Ok(Self::from_gix(gix, backend, self.git.git().clone(), from)),
+            Some(Err(_)) | None => Self::discover(from, git_dir),
         }
     }
 

@@ -44,7 +44,7 @@ pub struct Narrowed {
 }
 
 impl Site {
-    /// Where the repository lies that was found from this folder.
+    /// Where the repository lies that was found from this folder. No path has a link in it.
     pub fn find(from: &Path, git_dir: &Path, common_dir: &Path) -> Self {
         // Any Git directory may name another as the one that it shares. Worktrees lie inside that.
         let inside = git_dir.parent() == Some(&common_dir.join("worktrees"));
@@ -55,8 +55,7 @@ impl Site {
         if common_dir.ends_with(".git") {
             names.extend(common_dir.parent().map(Path::to_owned));
         }
-        let stood = std::fs::canonicalize(from).ok().and_then(|from| standing_in(&from, common_dir));
-        names.extend(stood);
+        names.extend(standing_in(from, common_dir));
         Self { common_dir: common_dir.to_owned(), names }
     }
 
