@@ -37,7 +37,8 @@ impl Mandate for Session {
         let now = || -> Result<Config, AppError> {
             let repo = self.repo.again(folder, named.as_deref())?;
             let config = Config::new(&repo, &config::read(&repo)?);
-            (config.durable()?, config.commands_from()?);
+            config.durable()?;
+            config.commands_from()?;
             Ok(config)
         };
         now().is_ok_and(|now| now.policy(self.is_chain) == self.config.policy(self.is_chain))
