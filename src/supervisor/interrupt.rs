@@ -32,8 +32,7 @@ type Arrivals = SignalDelivery<UnixStream, SignalOnly>;
 
 fn arrivals_of(signals: &[i32]) -> Result<Arrivals, SupervisorError> {
     let (read, write) = UnixStream::pair().map_err(SupervisorError::system("make pipe"))?;
-    Arrivals::with_pipe(read, write, SignalOnly, signals)
-        .map_err(SupervisorError::system("catch signals"))
+    Arrivals::with_pipe(read, write, SignalOnly, signals).map_err(SupervisorError::system("catch signals"))
 }
 
 impl Interrupt {

@@ -24,8 +24,7 @@ impl Signals {
     /// Watches from now on.
     pub fn watch() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
-        SignalDelivery::with_pipe(read, write, SignalOnly, [SIGCHLD, SIGTERM, SIGINT, SIGHUP])
-            .map(Self)
+        SignalDelivery::with_pipe(read, write, SignalOnly, [SIGCHLD, SIGTERM, SIGINT, SIGHUP]).map(Self)
     }
 
     /// What arrived since the last time.
