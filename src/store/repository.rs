@@ -10,8 +10,9 @@ use crate::store::config::protected::{Site, standing_in};
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
 use crate::store::refs::files::Shared;
+use crate::store::refs::reading::is_absent;
 use crate::store::remote::news::News;
-use crate::store::{RefName, Store, StoreError};
+use crate::store::{RefName, Store, StoreError, io_error};
 use crate::supervisor::interrupt::ForceStop;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -219,7 +220,11 @@ impl Repository {
         if self.reftable {
             return self.git.symbolic_head(&self.git_dir);
         }
-        let raw = std::fs::read(self.git_dir.join("HEAD")).unwrap_or_default();
+        let path = self.git_dir.join("HEAD");
+        let raw = match std::fs::read(&path) {
+            Err(error) if is_absent(&error) => Vec::new(),
+            read => read.map_err(io_error("read", &path))?,
+        };
         Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
     }
 

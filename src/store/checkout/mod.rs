@@ -216,7 +216,7 @@ pub fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<
             Ok(locked) => &mut **locked,
             Err(file) => file,
         };
-        file.write_all(&serde_json::to_vec(&note).unwrap_or_default())?;
+        file.write_all(&serde_json::to_vec(&note)?)?;
         std::fs::rename(&aside, &path)?;
         Ok(alive.ok())
     };

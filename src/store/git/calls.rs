@@ -6,6 +6,7 @@
 use super::command::{Git, GitCommand, GitOutput};
 use super::confined::of_signatures;
 use crate::protocol::id::ObjectId;
+use crate::protocol::text::escape;
 use crate::store::{NewCommit, RefName, StoreError, commit};
 use crate::supervisor::interrupt::ForceStop;
 use gix::bstr::BString;
@@ -202,8 +203,12 @@ impl RepoGit {
         let name = OsStr::from_bytes(branch.as_bytes());
         let args = [OsStr::new("--format=%(push:remotename)"), name];
         let printed = self.here().verb("for-each-ref").args(args).ok()?;
-        let line = String::from_utf8_lossy(&printed);
-        Ok(line.lines().next().filter(|name| !name.is_empty()).map(str::to_owned))
+        let line = printed.split(|b| *b == b'\n').next().filter(|name| !name.is_empty());
+        let name = line.map(|name| String::from_utf8(name.to_vec())).transpose();
+        name.map_err(|error| StoreError::Git {
+            verb: "push".into(),
+            message: format!("the name of its remote, '{}', is not UTF-8", escape(error.as_bytes())),
+        })
     }
 
     /// The object that a name stands for.

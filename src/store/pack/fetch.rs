@@ -177,8 +177,11 @@ impl<'a> Entry<'a> {
             let mut words = line[..tab].split(|b| *b == b' ').filter(|w| !w.is_empty());
             let (mode, _kind, id, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
             let id = ObjectId::from_hex(id).ok()?;
-            // A submodule has none.
-            let size = std::str::from_utf8(size).ok()?.parse().unwrap_or(0);
+            let size = match size {
+                // A submodule has none.
+                b"-" => 0,
+                size => std::str::from_utf8(size).ok()?.parse().ok()?,
+            };
             Some(Entry { mode, id, size, path: &line[tab + 1..] })
         };
         parsed().ok_or_else(|| StoreError::Git {

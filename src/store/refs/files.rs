@@ -38,12 +38,14 @@ pub enum Shared {
 impl Shared {
     /// The meaning of the setting.
     pub fn from_config(value: Option<&[u8]>) -> Self {
-        let text = value.map(|v| String::from_utf8_lossy(v).to_ascii_lowercase());
-        match text.as_deref() {
-            None | Some("umask" | "false" | "no" | "off" | "0" | "") => Self::Umask,
-            Some("group" | "true" | "yes" | "on" | "1") => Self::Add(0o660),
-            Some("all" | "world" | "everybody" | "2") => Self::Add(0o664),
-            Some(octal) => u32::from_str_radix(octal, 8).map_or(Self::Umask, |m| Self::Exactly(m & 0o666)),
+        match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
+            None | Some(b"umask" | b"false" | b"no" | b"off" | b"0" | b"") => Self::Umask,
+            Some(b"group" | b"true" | b"yes" | b"on" | b"1") => Self::Add(0o660),
+            Some(b"all" | b"world" | b"everybody" | b"2") => Self::Add(0o664),
+            Some(octal) => {
+                let mode = std::str::from_utf8(octal).ok().and_then(|o| u32::from_str_radix(o, 8).ok());
+                mode.map_or(Self::Umask, |mode| Self::Exactly(mode & 0o666))
+            }
         }
     }
 

@@ -387,7 +387,7 @@ impl Slot {
 
     fn save(&self) -> Result<(), StoreError> {
         let path = self.notes.join(format!("{}.json", self.number));
-        let json = serde_json::to_vec(&self.record).unwrap_or_default();
+        let json = serde_json::to_vec(&self.record).map_err(|error| io("write", &path)(error.into()))?;
         crate::store::write_aside(&path, &json)?;
         self.shared.give(&path);
         Ok(())

@@ -256,9 +256,9 @@ impl Walk<'_> {
         match known {
             Some(entry) if stat.is_of(entry) => {
                 self.matched.fetch_add(1, Ordering::Relaxed);
-                let changed_at = stat.ctime.0 as u64 * 1_000_000_000 + stat.ctime.1 as u64;
-                if changed_at + GRANULARITY_NS >= self.verified_at && !self.same_content(&path(), entry, stat)
-                {
+                let changed_at = i128::from(stat.ctime.0) * 1_000_000_000 + i128::from(stat.ctime.1);
+                let is_recent = changed_at + i128::from(GRANULARITY_NS) >= i128::from(self.verified_at);
+                if is_recent && !self.same_content(&path(), entry, stat) {
                     self.changed();
                 }
             }
