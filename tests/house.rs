@@ -67,10 +67,40 @@ fn room(path: &Path) -> Option<String> {
     (below.components().count() > 1).then(|| below.iter().next().unwrap().to_string_lossy().into_owned())
 }
 
-/// A source's code: comments gone, and everything from the first `#[cfg(test)]` on, which ends a file here.
+/// A source's code without comments, and its tests as they are, each at its own line. An item behind `#[cfg(test)]`
+/// ends on its first line, or where a brace closes it in the attribute's column, and at the latest with what it is in.
+fn divided(text: &str) -> (String, String) {
+    let (mut code, mut tests) = (String::new(), String::new());
+    // Of the item of the tests that is open: its column, and whether its first line was seen.
+    let mut open: Option<(&str, bool)> = None;
+    for line in text.lines() {
+        let said = line.split("//").next().unwrap_or_default();
+        let (column, _) = line.split_at(line.len() - line.trim_start().len());
+        if open.is_some_and(|(of, _)| !line.is_empty() && column.len() < of.len()) {
+            open = None;
+        }
+        if open.is_none() && line.trim() == "#[cfg(test)]" {
+            open = Some((column, false));
+        }
+        match open {
+            Some(_) => tests.push_str(line),
+            None => code.push_str(said),
+        }
+        code.push('\n');
+        tests.push('\n');
+        let attribute = line.trim_start().starts_with("#[");
+        open = open.filter(|(of, begun)| {
+            let closes = line.strip_prefix(of).is_some_and(|rest| rest.starts_with('}'));
+            attribute || !(closes || !begun && said.trim_end().ends_with([';', '}', ',']))
+        });
+        open = open.map(|(of, begun)| (of, begun || !attribute));
+    }
+    (code, tests)
+}
+
+/// A source's code, without its tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    divided(text).0
 }
 
 /// The words that follow each `crate::`, groups in braces included.
@@ -255,12 +285,23 @@ fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
     for (path, text) in sources("src") {
         if path.ends_with("tests.rs") {
             tried.extend(cited(&text));
-        } else if let Some((_, tests)) = text.split_once("#[cfg(test)]") {
-            tried.extend(cited(tests));
+        } else {
+            tried.extend(cited(&divided(&text).1));
         }
     }
     let missing: Vec<_> = rules().into_iter().filter(|rule| !tried.contains(rule)).collect();
     assert!(missing.is_empty(), "no test names {missing:?}");
+}
+
+#[test]
+fn code_is_looked_at_behind_tests_too() {
+    let text = "a // b\n#[cfg(test)]\n#[path = \"x\"]\nmod tests;\nc\n    #[cfg(test)]\n    fn d() {\n        e\n    }\nf\n\
+                #[cfg(test)]\nmod tests {\n    fn g() {}\n}\nh\n    #[cfg(test)]\n    i(\n    );\n}\n";
+    let (code, tests) = divided(text);
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&code), ["a", "c", "f", "h", "}"]);
+    assert_eq!(code.lines().position(|line| line == "h"), Some(14));
+    assert!(words(&tests).contains(&"e".to_owned()) && words(&tests).contains(&"g()".to_owned()));
 }
 
 #[test]
