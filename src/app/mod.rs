@@ -11,10 +11,14 @@ pub mod chain;
 pub mod config;
 pub mod dispatch;
 mod error;
+pub mod events;
 mod exit;
 pub mod govern;
 pub mod mend;
+pub mod report;
 pub mod session;
+mod shown;
+pub mod status;
 mod warning;
 
 pub use error::{AppError, Misuse};
