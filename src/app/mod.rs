@@ -13,6 +13,7 @@ pub mod dispatch;
 mod error;
 pub mod events;
 mod exit;
+pub mod gc;
 pub mod govern;
 pub mod mend;
 pub mod report;
