@@ -8,7 +8,9 @@ use super::hints::{self, Addressed};
 use super::session::{Global, Session};
 use super::{exit, output, render};
 use crate::app::Exit;
-use crate::app::status::{self, StatusLine, Statuses, by_a_run, left, run_of, stalled_why, standing_name, waits};
+use crate::app::status::{
+    self, StatusLine, Statuses, by_a_run, left, run_of, stalled_why, standing_name, waits,
+};
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
@@ -221,4 +223,3 @@ fn porcelain(status: &BranchStatus, now: i64) -> String {
     ]
     .join("\t")
 }
-
