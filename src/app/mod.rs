@@ -8,8 +8,10 @@
 
 pub mod background;
 pub mod chain;
+pub mod change;
 pub mod config;
 pub mod dispatch;
+pub mod doctor;
 mod error;
 pub mod events;
 mod exit;
