@@ -41,12 +41,17 @@ fn branches(life: &Life, dir: &Path, folder: &str, messages: impl Iterator<Item 
 
 /// Has a machine's pushes counted in `$T/<name>`.
 fn count_pushes(machine: &Machine<'_>, name: &str) {
-    let script = machine.net.life.shared().join(format!("{name}-receives"));
+    count_calls(machine, name, "receive-pack", "receivepack");
+}
+
+/// Has a program of the remote's counted in `$T/<name>` where this machine calls it.
+fn count_calls(machine: &Machine<'_>, name: &str, program: &str, key: &str) {
+    let script = machine.net.life.shared().join(format!("{name}-counts"));
     let count = machine.net.life.shared().join(name);
-    let text = format!("#!/bin/sh\necho x >>'{}'\nexec git-receive-pack \"$@\"\n", count.display());
+    let text = format!("#!/bin/sh\necho x >>'{}'\nexec git-{program} \"$@\"\n", count.display());
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    machine.git(&["config", "remote.origin.receivepack", &format!("'{}'", script.display())]);
+    machine.git(&["config", &format!("remote.origin.{key}"), &format!("'{}'", script.display())]);
 }
 
 fn lines(net: &Net, name: &str) -> usize {
@@ -79,6 +84,32 @@ fn what_others_answered_meanwhile_is_passed_over() {
         assert_eq!(lines(&net, "pushes"), 3, "{verb}: a lease, its outcome, and the race that was lost");
         assert_eq!(lines(&net, "runs"), names.len());
         assert!(all_done(&net));
+    }
+}
+
+/// K30, K32: a machine reads the heads that are its share; what others answered before their turn came is looked at in
+/// the next round, where there is one.
+#[test]
+fn heads_are_read_when_their_turn_comes() {
+    let waits = "if mkdir \"$T/first\" 2>/dev/null; then echo up >\"$T/up\"; read x <\"$T/gate\"; fi; \
+                 echo 'SET_STATE {\"state\":\"done\"}'";
+    // The first 32, and `main`, which no machine moves.
+    for (verb, least, most) in [("tick", 32, 33), ("run", 61, 61)] {
+        let net = Net::new(&[("build", waits)]);
+        branches(&net.life, &net.origin(), "w", (0..60).map(|n| format!("{n}\n\ndwp-state: build\n")));
+        let (a, b) = (net.machine("a"), net.machine("b"));
+        count_calls(&a, "asked", "upload-pack", "uploadpack");
+        let mut gate = net.life.gate("gate");
+        let first = support::life::Running::of(a.aynig(&[verb, "--remote", "origin", "--jobs", "1"]));
+        net.life.hear("up");
+        b.tick(&["--jobs", "1"]).expect(0);
+        gate.open();
+        first.done().expect(0);
+        assert!(all_done(&net));
+        let read = a.git(&["for-each-ref", "--format=x", "refs/aynig/remote/origin/"]).lines().count();
+        assert!((least..=most).contains(&read), "{verb}: {read}");
+        // What there is, the first heads, what moved since, and `main`; for `run` all of it once more.
+        assert!(lines(&net, "asked") <= 6, "{verb}: {}", lines(&net, "asked"));
     }
 }
 

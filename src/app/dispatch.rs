@@ -188,10 +188,11 @@ impl<A: Audience> Look<'_, A> {
         if !self.dry {
             mend::all(self.session);
         }
-        let (branches, failed) = runner.select(&self.selection).map_err(|error| AppError::Unseen {
-            named: self.selection.named.clone(),
-            cause: Box::new(error.into()),
-        })?;
+        let (round, settled) =
+            runner.select(&self.selection, self.dry).map_err(|error| AppError::Unseen {
+                named: self.selection.named.clone(),
+                cause: Box::new(error.into()),
+            })?;
         if self.selection.current_branch == CurrentBranch::Only && self.selection.current.is_none() {
             self.session.warn(Warning::NoCurrentBranch);
         }
@@ -202,17 +203,18 @@ impl<A: Audience> Look<'_, A> {
             kept.fetch_or(report.kept_lease(), Ordering::Relaxed);
             tally.count(report, self.selection.names(&report.branch));
         };
-        failed.iter().for_each(told);
-        let jobs = if branches.len() <= 1 { 1 } else { self.settings.jobs };
-        let round = runner.round(branches, self.dry);
+        settled.iter().for_each(told);
+        let jobs = if round.len() <= 1 { 1 } else { self.settings.jobs };
         if jobs == 1 {
-            runner.work_off(&round, self.dry, chain, &told);
+            runner.work_off(&round, self.dry, chain, &told)?;
         } else {
             drop(runner);
             evaluate(&round, jobs, self.dry, chain, make, told)?;
         }
         self.take_on_pending(kept.into_inner())?;
-        Ok(tally.pass())
+        let mut pass = tally.pass();
+        pass.advanced |= round.has_passed_over();
+        Ok(pass)
     }
 
     /// A slot is free again: branches that hooks left waiting for one go on in the background (K14). So does what

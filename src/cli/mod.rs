@@ -21,7 +21,6 @@ mod inner;
 mod install;
 mod logs;
 mod manual;
-mod mend;
 mod observe;
 mod output;
 mod ran;

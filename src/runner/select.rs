@@ -6,17 +6,18 @@
 
 use super::lookups::Lookups;
 use super::report::{Report, Verdict};
-use super::settings::CurrentBranch;
+use super::settings::{CommandsFrom, CurrentBranch};
 use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::order;
-use crate::store::RefName;
 use crate::store::command_tree::Lookup;
+use crate::store::{Commit, RefName, Store, StoreError};
 use std::cell::OnceCell;
-use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -47,56 +48,125 @@ impl Selection {
 
 impl Runner<'_> {
     /// The branches to evaluate: those named, or those whose head asks for something. And what is to be said of
-    /// the others that are state events, or could not be read, from one look at all heads.
-    pub fn select(&self, selection: &Selection) -> Result<(Vec<RefName>, Vec<Report>), RunnerError> {
-        self.store.refresh()?;
+    /// the others that are state events, or could not be read, from one look at all heads. Heads of a remote that are
+    /// not here yet are read when their turn comes: other machines may have answered them until then.
+    pub fn select(&self, selection: &Selection, dry: bool) -> Result<(Round, Vec<Report>), RunnerError> {
+        let current = selection.current_branch == CurrentBranch::Only;
+        if dry || current || !selection.named.is_empty() {
+            self.store.refresh()?;
+        }
         if !selection.named.is_empty() {
-            let named = selection.named.iter().filter(|b| selection.takes(b)).cloned().collect();
-            return Ok((named, Vec::new()));
+            let named = selection.named.iter().filter(|b| selection.takes(b)).cloned();
+            return Ok((self.round(named.map(Waiting::named).collect(), dry), Vec::new()));
         }
-        if selection.current_branch == CurrentBranch::Only {
-            return Ok((selection.current.iter().cloned().collect(), Vec::new()));
+        if current {
+            return Ok((Round::of(selection.current.clone()), Vec::new()));
         }
-        let (lookups, occupants) = (OnceCell::new(), Occupants::default());
-        let look = Look { runner: self, lookups, occupants, any_seen: self.any_seen() };
-        let (mut branches, mut settled) = (Vec::new(), Vec::new());
+        let mut unread: HashMap<_, _> = if dry { HashMap::new() } else { self.hear()?.into_iter().collect() };
+        let look = Look::new(self);
+        let (mut waiting, mut settled) = (Vec::new(), Vec::new());
         self.store.visit_heads("refs/heads/", &mut |name, read| {
-            let mut report = Report::new(&name);
-            let judged = match read.map(Tip::from) {
-                Ok(tip) if tip.event.is_none() || !selection.takes(&name) || !self.may_tick(&name) => return,
-                Ok(tip) => look.settle(&name, tip, &mut report),
-                Err(error) => Err(RunnerError::Store(error)),
-            };
-            report.verdict = match judged {
-                Ok(None) => return branches.push(name),
-                Ok(Some(verdict)) => verdict,
-                Err(error) => Verdict::Failed(error),
-            };
-            report.remote.clone_from(&self.settings.remote);
-            settled.push(report);
+            if unread.contains_key(&name) || !selection.takes(&name) || !self.may_tick(&name) {
+                return;
+            }
+            match look.judge(name, read) {
+                Judged::Nothing => {}
+                Judged::Settled(report) => settled.push(*report),
+                Judged::Asks(branch) => waiting.push(branch),
+            }
         })?;
-        branches.sort_unstable();
         settled.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
-        Ok((branches, settled))
+        unread.retain(|name, _| selection.takes(name) && self.may_tick(name));
+        waiting.extend(unread.into_iter().map(|(branch, tip)| Waiting { branch, tip: Some(tip), read: false }));
+        waiting.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
+        Ok((self.round(waiting, dry), settled))
     }
 
-    /// The branches in the order in which they are taken: as given; those of a remote, where other machines
-    /// begin too, from a place of this runner's own (K32).
-    pub fn round(&self, mut branches: Vec<RefName>, dry: bool) -> Round {
-        if self.settings.remote.is_some() && !dry {
-            branches.sort_by_cached_key(|branch| order::distance(&self.runner_id, branch.as_bytes()));
+    /// Hears of all branches; returns those whose heads are not here. The one that commands come from always is.
+    fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, RunnerError> {
+        let mut unread = self.store.hear()?;
+        if let CommandsFrom::Ref(source) = &self.settings.commands_from
+            && let Some(at) = unread.iter().position(|(name, _)| name == source)
+        {
+            self.store.fetch_heads(&[unread.swap_remove(at).0])?;
         }
-        Round::of(branches)
+        Ok(unread)
+    }
+
+    /// The branches in the order in which they are taken: as given; those of a remote, where other machines begin
+    /// too, from a place of this runner's own (K32).
+    fn round(&self, mut waiting: Vec<Waiting>, dry: bool) -> Round {
+        if self.settings.remote.is_some() && !dry {
+            waiting.sort_by_cached_key(|w| order::distance(&self.runner_id, w.branch.as_bytes()));
+        }
+        Round::new(waiting)
     }
 
     /// Evaluates what is in the round, one branch after the other.
-    pub fn work_off(&self, round: &Round, dry: bool, chain: bool, told: &impl Fn(&Report)) {
-        while let Some(branch) = round.next() {
-            let was_first = self.keep_ticking(&branch, dry, chain, told);
-            if !was_first && self.settings.remote.is_some() {
-                round.step_back(&self.runner_id);
+    pub fn work_off(
+        &self,
+        round: &Round,
+        dry: bool,
+        chain: bool,
+        told: &impl Fn(&Report),
+    ) -> Result<(), RunnerError> {
+        loop {
+            match round.next() {
+                Turn::Tick(branch) => {
+                    let was_first = self.keep_ticking(&branch, dry, chain, told);
+                    if !was_first && self.settings.remote.is_some() {
+                        round.step_back(&self.runner_id, &*self.store);
+                    }
+                }
+                Turn::Read => {
+                    self.store.listen();
+                    let heads = round.take_unread(&*self.store);
+                    match self.read_ahead(heads, told) {
+                        Ok(asking) => round.put_read(asking),
+                        Err(error) => {
+                            round.put_read(Vec::new());
+                            return Err(error);
+                        }
+                    }
+                }
+                Turn::Over => return Ok(()),
             }
         }
+    }
+
+    /// Brings heads here whose turn comes soon; returns those that ask for something.
+    fn read_ahead(
+        &self,
+        branches: Vec<RefName>,
+        told: &impl Fn(&Report),
+    ) -> Result<Vec<Waiting>, RunnerError> {
+        if branches.is_empty() {
+            return Ok(Vec::new());
+        }
+        let fetched = match self.interrupt.signal() {
+            None => self.store.fetch_heads(&branches),
+            Some(_) => Ok(()),
+        };
+        if self.interrupt.signal().is_some() {
+            // Each says that it was left.
+            return Ok(branches.into_iter().map(Waiting::named).collect());
+        }
+        fetched?;
+        let look = Look::new(self);
+        let mut asking = Vec::new();
+        for branch in branches {
+            let read = match self.store.known_tip(&branch) {
+                Ok(None) => continue,
+                Ok(Some(id)) => self.store.read_commit(id),
+                Err(error) => Err(error),
+            };
+            match look.judge(branch, read) {
+                Judged::Nothing => {}
+                Judged::Settled(report) => told(&report),
+                Judged::Asks(waiting) => asking.push(waiting),
+            }
+        }
+        Ok(asking)
     }
 
     /// Evaluates one branch; with `chain` again for as long as it advances and nobody interrupts. False where
@@ -130,7 +200,38 @@ struct Look<'a> {
     any_seen: bool,
 }
 
+/// What a head asks for.
+enum Judged {
+    /// It is no state event.
+    Nothing,
+    /// Nothing, and this is to be said of it; or it could not be read.
+    Settled(Box<Report>),
+    /// The branch is to be evaluated.
+    Asks(Waiting),
+}
+
 impl<'a> Look<'a> {
+    fn new(runner: &'a Runner<'a>) -> Self {
+        let (lookups, occupants) = (OnceCell::new(), Occupants::default());
+        Self { runner, lookups, occupants, any_seen: runner.any_seen() }
+    }
+
+    fn judge(&self, branch: RefName, read: Result<Commit, StoreError>) -> Judged {
+        let (mut report, id) = (Report::new(&branch), read.as_ref().ok().map(|commit| commit.id));
+        let judged = match read.map(Tip::from) {
+            Ok(tip) if tip.event.is_none() => return Judged::Nothing,
+            Ok(tip) => self.settle(&branch, tip, &mut report),
+            Err(error) => Err(RunnerError::Store(error)),
+        };
+        report.verdict = match judged {
+            Ok(None) => return Judged::Asks(Waiting { branch, tip: id, read: true }),
+            Ok(Some(verdict)) => verdict,
+            Err(error) => Verdict::Failed(error),
+        };
+        report.remote.clone_from(&self.runner.settings.remote);
+        Judged::Settled(Box::new(report))
+    }
+
     fn lookups(&self) -> Result<&Lookups<'a>, RunnerError> {
         if let Some(known) = self.lookups.get() {
             return Ok(known);
@@ -182,32 +283,140 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Branches that wait for their turn in one pass, and how often somebody else had been quicker.
+/// Branches that wait for their turn in one pass.
 pub struct Round {
-    left: Mutex<(VecDeque<RefName>, u64)>,
+    left: Mutex<Left>,
+    /// Told when heads were read.
+    read: Condvar,
 }
+
+/// A branch that waits.
+struct Waiting {
+    branch: RefName,
+    /// What it held when it was last heard of, where that was asked.
+    tip: Option<ObjectId>,
+    /// That commit is here, and asks for something.
+    read: bool,
+}
+
+impl Waiting {
+    /// One that is evaluated whatever it holds.
+    fn named(branch: RefName) -> Self {
+        Self { branch, tip: None, read: true }
+    }
+}
+
+struct Left {
+    branches: VecDeque<Waiting>,
+    /// How often another machine had been quicker.
+    lost: u64,
+    /// How many threads are reading heads just now.
+    reading: usize,
+    /// How many heads are read at a time.
+    batch: usize,
+    /// Branches were left to another machine that had moved them before they were read.
+    passed_over: bool,
+}
+
+/// What is to be done next.
+enum Turn {
+    /// Evaluate this branch.
+    Tick(RefName),
+    /// Read the heads of the branches that come next.
+    Read,
+    /// Nothing.
+    Over,
+}
+
+/// How many heads are read ahead at first. A machine that meets no other reads more and more at a time; one that does
+/// reads no more than about its share.
+const READ_AHEAD: usize = 32;
+const READ_AHEAD_MAX: usize = 1024;
 
 impl Round {
     /// These branches, in this order.
-    pub fn of(branches: Vec<RefName>) -> Self {
-        Self { left: Mutex::new((branches.into(), 0)) }
+    pub fn of(branches: impl IntoIterator<Item = RefName>) -> Self {
+        Self::new(branches.into_iter().map(Waiting::named).collect())
     }
 
-    fn next(&self) -> Option<RefName> {
-        self.left.lock().ok()?.0.pop_front()
+    fn new(branches: Vec<Waiting>) -> Self {
+        let branches = branches.into();
+        let left = Left { branches, lost: 0, reading: 0, batch: READ_AHEAD, passed_over: false };
+        Self { left: Mutex::new(left), read: Condvar::new() }
     }
 
-    /// Goes on elsewhere: whoever was quicker works on what comes next here.
-    fn step_back(&self, runner_id: &str) {
-        if let Ok(mut left) = self.left.lock() {
-            left.1 += 1;
-            let leap = order::leap(runner_id, left.1, left.0.len());
-            left.0.rotate_left(leap);
+    fn left(&self) -> MutexGuard<'_, Left> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What comes next. While heads are read, that is waited for.
+    fn next(&self) -> Turn {
+        let mut left = self.left();
+        while left.branches.is_empty() && left.reading > 0 {
+            left = self.read.wait(left).unwrap_or_else(PoisonError::into_inner);
+        }
+        match left.branches.pop_front() {
+            Some(Waiting { branch, read: true, .. }) => Turn::Tick(branch),
+            Some(unread) => {
+                left.branches.push_front(unread);
+                Turn::Read
+            }
+            None => Turn::Over,
         }
     }
 
-    fn len(&self) -> usize {
-        self.left.lock().map_or(0, |left| left.0.len())
+    /// The next unread branches; those that another machine has moved meanwhile are left to it. [`Round::put_read`]
+    /// takes back what is to be evaluated.
+    fn take_unread(&self, store: &dyn Store) -> Vec<RefName> {
+        let mut left = self.left();
+        left.reading += 1;
+        let (mut taken, mut kept) = (Vec::new(), VecDeque::new());
+        for waiting in std::mem::take(&mut left.branches) {
+            let moved = || waiting.tip.is_some_and(|tip| store.has_moved(&waiting.branch, tip));
+            if waiting.read {
+                kept.push_back(waiting);
+            } else if moved() {
+                left.passed_over = true;
+            } else if taken.len() < left.batch {
+                taken.push(waiting.branch);
+            } else {
+                kept.push_back(waiting);
+            }
+        }
+        left.branches = kept;
+        let alone = left.lost == 0 && !left.passed_over;
+        left.batch = if alone { (left.batch * 4).min(READ_AHEAD_MAX) } else { READ_AHEAD };
+        taken
+    }
+
+    fn put_read(&self, asking: Vec<Waiting>) {
+        let mut left = self.left();
+        left.reading -= 1;
+        for waiting in asking.into_iter().rev() {
+            left.branches.push_front(waiting);
+        }
+        self.read.notify_all();
+    }
+
+    /// Goes on elsewhere, where no machine was heard to be: the one that was quicker works on what comes next here.
+    fn step_back(&self, runner_id: &str, store: &dyn Store) {
+        let mut left = self.left();
+        left.lost += 1;
+        let stands = |(_, w): &(usize, &Waiting)| w.tip.is_none_or(|tip| !store.has_moved(&w.branch, tip));
+        let standing: Vec<usize> = left.branches.iter().enumerate().filter(stands).map(|(at, _)| at).collect();
+        if let Some(at) = standing.get(order::leap(runner_id, left.lost, standing.len())) {
+            left.branches.rotate_left(*at);
+        }
+    }
+
+    /// True where branches were left to other machines without a look at what those made of them.
+    pub fn has_passed_over(&self) -> bool {
+        self.left().passed_over
+    }
+
+    /// How many branches wait.
+    pub fn len(&self) -> usize {
+        self.left().branches.len()
     }
 }
 
@@ -226,10 +435,7 @@ where
     T: Fn(&Report) + Sync,
 {
     let workers = jobs.clamp(1, round.len().max(1));
-    let work = || -> Result<(), RunnerError> {
-        make()?.work_off(round, dry, chain, &told);
-        Ok(())
-    };
+    let work = || make()?.work_off(round, dry, chain, &told);
     if workers == 1 {
         work()?;
     } else {

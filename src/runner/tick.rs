@@ -201,6 +201,7 @@ impl Runner<'_> {
         command: Command,
         report: &mut Report,
     ) -> Result<Step<(Slot, Program)>, RunnerError> {
+        self.store.listen_where_contested();
         if self.store.has_moved(branch, tip.id()) {
             return end(Verdict::LostRace);
         }

@@ -188,13 +188,43 @@ pub trait Store: Send {
         self.tip(name)
     }
 
+    /// What the ref holds; that commit need not be here.
+    fn bare_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.tip(name)
+    }
+
+    /// True where this commit can't be anywhere but here: it was written by this store, and every attempt to move a
+    /// branch to it ended before it was sent.
+    fn is_unsent(&self, id: ObjectId) -> bool {
+        let _ = id;
+        false
+    }
+
     /// Hears of all branches anew. Refs that are here need no news.
     fn refresh(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// True where somebody is known to have moved a branch away from this commit: a swap that expects it would be
-    /// lost. May ask, where several were lost.
+    /// Learns what all branches hold, at no more cost than the answer. Returns those whose heads may not be here yet,
+    /// and what they hold: until [`Store::fetch_heads`] brings them, what was known of them before is out of date.
+    fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
+        self.refresh().map(|()| Vec::new())
+    }
+
+    /// Brings the heads of these branches here, as they are now.
+    fn fetch_heads(&self, names: &[RefName]) -> Result<(), StoreError> {
+        let _ = names;
+        Ok(())
+    }
+
+    /// Asks anew what all branches hold, where the last answer is old.
+    fn listen(&self) {}
+
+    /// The same once another machine was met.
+    fn listen_where_contested(&self) {}
+
+    /// True where a branch was heard to have been moved away from this commit by another machine: a swap that expects
+    /// it would be lost.
     fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
         let _ = (name, from);
         false

@@ -96,7 +96,9 @@ fn settle(
         Err(error) => error,
     };
     for _ in 1..ATTEMPTS {
-        let tip = match store.tip(name) {
+        // No branch can have what was never sent, so what stands there now need not be fetched.
+        let unsent = new.is_some_and(|new| store.is_unsent(new));
+        let tip = match if unsent { store.bare_tip(name) } else { store.tip(name) } {
             Ok(tip) => tip,
             // It became, or always was, another name for a ref: that is an answer, not silence.
             Err(symbolic @ StoreError::SymbolicRef { .. }) => return Err(symbolic),
@@ -104,7 +106,7 @@ fn settle(
             Err(_) if refused_before_moving(&error) => return Err(error),
             Err(unread) => return Ok(Swap::Unknown { cause: unread.to_string() }),
         };
-        let beyond = |tip, new| is_beyond(store, tip, new, expected);
+        let beyond = |tip, new| if unsent { Ok(false) } else { is_beyond(store, tip, new, expected) };
         match reread(expected_value, new, tip, beyond) {
             Ok(Reread::Won) => return Ok(Swap::Won),
             Ok(Reread::Lost) => return Ok(Swap::Lost { tip }),

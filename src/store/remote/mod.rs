@@ -23,7 +23,7 @@ use crate::store::{
 use network::{Pushed, Remote};
 use news::News;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,11 +34,16 @@ const PUSH_MAX: Duration = Duration::from_secs(3600);
 /// How often a head is asked for that was moved away before its objects were here.
 const TRIES: usize = 4;
 
+/// How many branches are fetched at once, without asking first what they hold.
+const FEW: usize = 16;
+
 /// A remote's branches over a local store.
 pub struct RemoteStore {
     local: Box<dyn Store>,
     remote: Remote,
     known: RefCell<HashMap<RefName, Option<ObjectId>>>,
+    /// Commits that this store wrote, and that no push has offered to the remote yet.
+    unsent: RefCell<HashSet<ObjectId>>,
     news: Arc<News>,
     /// How long a call may take; `None` where nobody said so.
     patience: Cell<Option<Duration>>,
@@ -67,8 +72,8 @@ impl RemoteStore {
             path: repo.push_path(name).map(|path| home.join(path)),
             home,
         };
-        let known = RefCell::default();
-        Ok(Self { local, remote, known, news: repo.news(name), patience: Cell::new(None), offline: false })
+        let (known, unsent, news) = (RefCell::default(), RefCell::default(), repo.news(name));
+        Ok(Self { local, remote, known, unsent, news, patience: Cell::new(None), offline: false })
     }
 
     /// The same, asking nobody.
@@ -97,8 +102,18 @@ impl RemoteStore {
     fn ask(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         let asked = Instant::now();
         let tips = self.remote.ask_all(self.patience())?;
-        self.news.hear(&tips, asked);
-        Ok(tips.get(name).copied())
+        let tip = tips.get(name).copied();
+        self.news.hear(tips, asked);
+        Ok(tip)
+    }
+
+    /// [`RemoteStore::ask`]. A remote that can't read its refs for a moment lists none, and calls that success: it is
+    /// asked again.
+    fn ask_surely(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        match self.ask(name)? {
+            None if self.known_tip(name)?.is_some() => self.ask(name),
+            tip => Ok(tip),
+        }
     }
 
     /// What became of a new commit that the remote refused. That a branch can't be there is seen in what it has, and
@@ -123,6 +138,15 @@ impl RemoteStore {
     fn is_locked(&self, name: &RefName) -> bool {
         let at = self.remote.path.as_deref().and_then(locks::git_dir_at);
         at.is_some_and(|git_dir| locks::is_ref_locked(&git_dir, name))
+    }
+
+    /// Hears what all branches hold now. Without an answer the next push finds out.
+    fn hear_news(&self) {
+        let asked = Instant::now();
+        match self.remote.ask_all(self.patience()) {
+            Ok(tips) => self.news.hear(tips, asked),
+            Err(_) => self.news.unanswered(),
+        }
     }
 
     fn has(&self, id: ObjectId) -> bool {
@@ -187,11 +211,7 @@ impl Store for RemoteStore {
             return self.tracked(name);
         }
         for _ in 0..TRIES {
-            let mut tip = self.ask(name)?;
-            // A remote that can't read its refs for a moment lists none, and calls that success.
-            if tip.is_none() && self.known_tip(name)?.is_some() {
-                tip = self.ask(name)?;
-            }
+            let tip = self.ask_surely(name)?;
             let here = tip.is_none_or(|id| self.has(id));
             if !here {
                 match self.remote.fetch_objects(name, self.patience.get()) {
@@ -228,21 +248,72 @@ impl Store for RemoteStore {
         if self.offline {
             return Ok(());
         }
-        self.remote.fetch_heads()?;
+        self.remote.fetch_all()?;
         self.known.borrow_mut().clear();
         self.news.forget();
         Ok(())
     }
 
+    fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
+        let all_at_once = || self.refresh().map(|()| Vec::new());
+        let theirs = self.local.scan(&format!("refs/remotes/{}/", self.remote.name))?.len();
+        let tracked: HashMap<_, _> = self.local.scan(&self.remote.tracking())?.into_iter().collect();
+        // Who comes again looks at all that was passed over.
+        let again = self.news.begin_round();
+        if again || self.offline || tracked.len().max(theirs) <= FEW {
+            return all_at_once();
+        }
+        let asked = Instant::now();
+        let Ok(tips) = self.remote.hear_all() else { return all_at_once() };
+        // A fetch forgets what is gone, and finds out whether a remote that lists nothing means it.
+        if tracked.keys().any(|name| !tips.contains_key(&self.branch_of(name))) {
+            return all_at_once();
+        }
+        let not_here =
+            |(name, tip): &(&RefName, &ObjectId)| tracked.get(&self.tracking(name)) != Some(*tip);
+        let unread = tips.iter().filter(not_here).map(|(name, tip)| (name.clone(), *tip)).collect();
+        self.known.borrow_mut().clear();
+        self.news.forget();
+        self.news.hear(tips, asked);
+        Ok(unread)
+    }
+
+    fn fetch_heads(&self, names: &[RefName]) -> Result<(), StoreError> {
+        // One that is gone fails the fetch of all.
+        if self.remote.fetch_some(names).is_err() {
+            return self.refresh();
+        }
+        for name in names {
+            self.known.borrow_mut().remove(name);
+            if let Some(tip) = self.tracked(name)? {
+                self.news.fetched(name, tip);
+            }
+        }
+        Ok(())
+    }
+
+    fn listen(&self) {
+        if !self.offline && self.news.is_due() {
+            self.hear_news();
+        }
+    }
+
+    fn listen_where_contested(&self) {
+        if self.news.is_contested() {
+            self.listen();
+        }
+    }
+
+    fn bare_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if self.offline || !is_branch(name) { self.tip(name) } else { self.ask_surely(name) }
+    }
+
+    fn is_unsent(&self, id: ObjectId) -> bool {
+        self.unsent.borrow().contains(&id)
+    }
+
     fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
-        if self.offline || !is_branch(name) {
-            return false;
-        }
-        // Without an answer the push finds out.
-        if self.news.due() && self.ask(name).is_err() {
-            self.news.unanswered();
-        }
-        self.news.has_moved(name, from)
+        !self.offline && is_branch(name) && self.news.has_moved(name, from)
     }
 
     fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
@@ -315,6 +386,7 @@ impl Store for RemoteStore {
         }
         // A fetch makes a ref here of it before anything else is synced.
         self.local.sync()?;
+        let unsent = self.unsent.borrow_mut().remove(&new);
         match self.remote.push(name, expected, new, self.patience())? {
             Pushed::Done => {
                 self.learn(name, Some(new));
@@ -322,6 +394,9 @@ impl Store for RemoteStore {
                 Ok(())
             }
             Pushed::Stale => {
+                if unsent {
+                    self.unsent.borrow_mut().insert(new);
+                }
                 self.news.lost();
                 Err(StoreError::Moved { name: name.clone(), expected, found: None })
             }
@@ -352,6 +427,8 @@ impl Store for RemoteStore {
     }
 
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {
-        self.local.write_commit(commit)
+        let id = self.local.write_commit(commit)?;
+        self.unsent.borrow_mut().insert(id);
+        Ok(id)
     }
 }

@@ -41,6 +41,13 @@ pub(crate) struct Remote {
     pub path: Option<PathBuf>,
 }
 
+/// Which branches a fetch brings here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heads {
+    All,
+    Some,
+}
+
 /// What a push answered for its one ref.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
@@ -80,7 +87,12 @@ impl Remote {
         StoreError::Remote { remote: self.name.clone(), what, failure, message }
     }
 
-    fn fetch(&self, refspecs: &[OsString], all: bool, patience: Option<Duration>) -> Result<(), StoreError> {
+    fn fetch(
+        &self,
+        refspecs: &[OsString],
+        heads: Option<Heads>,
+        patience: Option<Duration>,
+    ) -> Result<(), StoreError> {
         let mut command = self.command().verb("fetch").args([
             "--quiet",
             "--no-tags",
@@ -91,10 +103,11 @@ impl Remote {
             // The user's own tracking refs are the user's to move.
             "--refmap=",
         ]);
-        if all {
-            // Of no branch anything is known yet that a stop would leave half done.
-            command = command.args(["--prune"]).only_asks(true);
+        if heads == Some(Heads::All) {
+            command = command.args(["--prune"]);
         }
+        // Of these branches nothing is known yet that a stop would leave half done.
+        command = command.only_asks(heads.is_some());
         let ours = MayLock::refs(&self.git.common_dir, [self.git.common_dir.join("refs/aynig")]);
         command = command.may_lock(ours);
         let command = command.args([OsStr::new("--end-of-options"), OsStr::new(&self.name)]);
@@ -121,20 +134,32 @@ impl Remote {
         if self.git.durable && reftable { crate::store::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
-    /// Fetches all branches, and forgets those that are gone. Of many who ask at once few do: a fetch that began
-    /// after somebody asked answers him too.
-    pub fn fetch_heads(&self) -> Result<(), StoreError> {
+    /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once few do: a fetch that
+    /// began after a process asked answers that one too.
+    pub fn fetch_all(&self) -> Result<(), StoreError> {
+        self.fetch_heads(&[format!("+refs/heads/*:{}*", self.tracking()).into()], Heads::All)
+    }
+
+    /// Fetches these branches. Fails where one of them is gone.
+    pub fn fetch_some(&self, names: &[RefName]) -> Result<(), StoreError> {
+        let tracking = self.tracking();
+        let spec = |name: &RefName| {
+            OsString::from_vec([b"+", name.as_bytes(), b":", tracking.as_bytes(), name.short()].concat())
+        };
+        self.fetch_heads(&names.iter().map(spec).collect::<Vec<_>>(), Heads::Some)
+    }
+
+    fn fetch_heads(&self, specs: &[OsString], heads: Heads) -> Result<(), StoreError> {
         let asked = SingleFlight::join(&self.git.common_dir, &self.name);
-        let heads = [format!("+refs/heads/*:{}*", self.tracking()).into()];
         let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
             let fetched = match asked.wait(&|| self.git.git.stopped()) {
                 Flight::Answered => return Ok(()),
-                Flight::Leads(mut lead) => {
+                Flight::Leads(mut lead) if heads == Heads::All => {
                     lead.begin();
-                    self.fetch(&heads, true, None).inspect(|()| lead.done())
+                    self.fetch(specs, Some(heads), None).inspect(|()| lead.done())
                 }
-                Flight::Alone => self.fetch(&heads, true, None),
+                Flight::Leads(_) | Flight::Alone => self.fetch(specs, Some(heads), None),
             };
             if !matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. })) {
                 return fetched;
@@ -154,19 +179,28 @@ impl Remote {
 
     /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
     pub fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
-        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], false, patience)
+        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], None, patience)
     }
 
     /// Fetches one ref into the same name here.
     pub fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
         let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
-        self.fetch(&[OsString::from_vec(spec)], false, None)
+        self.fetch(&[OsString::from_vec(spec)], None, None)
+    }
+
+    /// What all branches hold there now, before anything is done about one of them.
+    pub fn hear_all(&self) -> Result<HashMap<RefName, ObjectId>, StoreError> {
+        self.list(self.command().only_asks(true).within(FETCH_MAX))
     }
 
     /// What all branches hold there now.
     pub fn ask_all(&self, patience: Duration) -> Result<HashMap<RefName, ObjectId>, StoreError> {
+        self.list(self.command().within(patience))
+    }
+
+    fn list(&self, command: GitCommand) -> Result<HashMap<RefName, ObjectId>, StoreError> {
         let args = ["--heads", "--end-of-options", &self.name];
-        let output = self.command().verb("ls-remote").args(args).within(patience).output()?;
+        let output = command.verb("ls-remote").args(args).output()?;
         if !output.status.success() {
             return Err(self.failed("ask", &output));
         }

@@ -8,6 +8,7 @@
 use crate::protocol::id::ObjectId;
 use crate::store::RefName;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ const OLD: u32 = 12;
 #[derive(Debug, Default)]
 pub(crate) struct News {
     heard: Mutex<Heard>,
+    /// A round over the branches began.
+    begun: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -44,11 +47,16 @@ impl News {
     }
 
     /// The remote answered.
-    pub fn hear(&self, tips: &HashMap<RefName, ObjectId>, asked: Instant) {
+    pub fn hear(&self, tips: HashMap<RefName, ObjectId>, asked: Instant) {
         let mut heard = self.heard();
-        heard.tips.clone_from(tips);
+        heard.tips = tips;
         heard.last = Some((Instant::now(), asked.elapsed()));
         heard.asking = false;
+    }
+
+    /// A fetch brought a branch here.
+    pub fn fetched(&self, name: &RefName, tip: ObjectId) {
+        self.heard().tips.insert(name.clone(), tip);
     }
 
     /// A push of ours moved a branch.
@@ -68,14 +76,22 @@ impl News {
         heard.tips.get(name).is_some_and(|tip| *tip != from) && heard.own.get(name) != Some(&from)
     }
 
-    /// True where the remote is worth asking before the next claim; then the caller asks, and nobody else does
-    /// meanwhile.
-    pub fn due(&self) -> bool {
+    /// True where another machine was quicker since the last fetch.
+    pub fn is_contested(&self) -> bool {
+        self.heard().contested
+    }
+
+    /// True where the remote is worth asking; then the caller asks, and no other thread does meanwhile.
+    pub fn is_due(&self) -> bool {
         let mut heard = self.heard();
-        let old = heard.last.is_none_or(|(at, took)| at.elapsed() > took * OLD);
-        let due = heard.contested && old && !heard.asking;
+        let due = !heard.asking && heard.last.is_none_or(|(at, took)| at.elapsed() > took * OLD);
         heard.asking |= due;
         due
+    }
+
+    /// Begins a round over the branches; true where it is not the first of this process.
+    pub fn begin_round(&self) -> bool {
+        self.begun.swap(true, Ordering::Relaxed)
     }
 
     /// The question that was due got no answer.
