@@ -188,11 +188,9 @@ impl<A: Audience> Look<'_, A> {
         if !self.dry {
             mend::all(self.session);
         }
-        let (round, settled) =
-            runner.select(&self.selection, self.dry).map_err(|error| AppError::Unseen {
-                named: self.selection.named.clone(),
-                cause: Box::new(error.into()),
-            })?;
+        let (round, settled) = runner.select(&self.selection, self.dry).map_err(|error| {
+            AppError::Unseen { named: self.selection.named.clone(), cause: Box::new(error.into()) }
+        })?;
         if self.selection.current_branch == CurrentBranch::Only && self.selection.current.is_none() {
             self.session.warn(Warning::NoCurrentBranch);
         }
@@ -204,7 +202,7 @@ impl<A: Audience> Look<'_, A> {
             tally.count(report, self.selection.names(&report.branch));
         };
         settled.iter().for_each(told);
-        let jobs = if round.len() <= 1 { 1 } else { self.settings.jobs };
+        let jobs = if round.waiting() <= 1 { 1 } else { self.settings.jobs };
         if jobs == 1 {
             runner.work_off(&round, self.dry, chain, &told)?;
         } else {

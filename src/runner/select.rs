@@ -1,8 +1,9 @@
 //! Which branches a tick looks at, and all of them at a time.
 //!
-//! Without names every local branch is judged from one scan, and only those whose head asks for something are
-//! read again and evaluated. A branch that is blocked never blocks others. Implements K6, K43 (own
-//! locks are gone after the next tick, and the last sentence).
+//! Without names every branch is judged from one scan, and only those whose head asks for something are read again and
+//! evaluated. Of a remote with many branches, heads that are not here yet are read some at a time, in the order in
+//! which this machine takes them ([`Round`]). A branch that is blocked never blocks others. Implements K6, K30, K32
+//! (order), K43 (own locks are gone after the next tick, and the last sentence).
 
 use super::lookups::Lookups;
 use super::report::{Report, Verdict};
@@ -77,7 +78,11 @@ impl Runner<'_> {
         })?;
         settled.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
         unread.retain(|name, _| selection.takes(name) && self.may_tick(name));
-        waiting.extend(unread.into_iter().map(|(branch, tip)| Waiting { branch, tip: Some(tip), read: false }));
+        waiting.extend(unread.into_iter().map(|(branch, tip)| Waiting {
+            branch,
+            tip: Some(tip),
+            read: false,
+        }));
         waiting.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
         Ok((self.round(waiting, dry), settled))
     }
@@ -169,8 +174,8 @@ impl Runner<'_> {
         Ok(asking)
     }
 
-    /// Evaluates one branch; with `chain` again for as long as it advances and nobody interrupts. False where
-    /// somebody else was quicker: on a remote that is heard of again in the next pass.
+    /// Evaluates one branch; with `chain` again for as long as it advances and no signal comes. False where another
+    /// runner was quicker: on a remote that is heard of again in the next pass.
     fn keep_ticking(&self, branch: &RefName, dry: bool, chain: bool, told: &impl Fn(&Report)) -> bool {
         loop {
             let report = self.tick(branch, dry);
@@ -403,7 +408,8 @@ impl Round {
         let mut left = self.left();
         left.lost += 1;
         let stands = |(_, w): &(usize, &Waiting)| w.tip.is_none_or(|tip| !store.has_moved(&w.branch, tip));
-        let standing: Vec<usize> = left.branches.iter().enumerate().filter(stands).map(|(at, _)| at).collect();
+        let standing: Vec<usize> =
+            left.branches.iter().enumerate().filter(stands).map(|(at, _)| at).collect();
         if let Some(at) = standing.get(order::leap(runner_id, left.lost, standing.len())) {
             left.branches.rotate_left(*at);
         }
@@ -415,7 +421,7 @@ impl Round {
     }
 
     /// How many branches wait.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.left().branches.len()
     }
 }
@@ -434,7 +440,7 @@ where
     M: Fn() -> Result<Runner<'r>, RunnerError> + Sync,
     T: Fn(&Report) + Sync,
 {
-    let workers = jobs.clamp(1, round.len().max(1));
+    let workers = jobs.clamp(1, round.waiting().max(1));
     let work = || make()?.work_off(round, dry, chain, &told);
     if workers == 1 {
         work()?;

@@ -269,8 +269,7 @@ impl Store for RemoteStore {
         if tracked.keys().any(|name| !tips.contains_key(&self.branch_of(name))) {
             return all_at_once();
         }
-        let not_here =
-            |(name, tip): &(&RefName, &ObjectId)| tracked.get(&self.tracking(name)) != Some(*tip);
+        let not_here = |(name, tip): &(&RefName, &ObjectId)| tracked.get(&self.tracking(name)) != Some(*tip);
         let unread = tips.iter().filter(not_here).map(|(name, tip)| (name.clone(), *tip)).collect();
         self.known.borrow_mut().clear();
         self.news.forget();

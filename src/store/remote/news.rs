@@ -1,8 +1,8 @@
-//! What is heard of a remote's branches on the way, for all who work on them in this process.
+//! What is heard of a remote's branches on the way, for all threads of this process that work on them.
 //!
-//! A question about one branch costs a remote as much as one about all, so every answer is kept whole: a head
-//! that somebody moved since the last fetch is known without a push that would be lost. Once a race was lost
-//! it is asked again before a claim, where the last answer is old: [`News::due`]. News only ever keep somebody
+//! A question about one branch costs a remote as much as one about all, so every answer is kept whole: a head that
+//! another machine moved since it was read is known without a push that would be lost. Once a race was lost the
+//! remote is asked again before a claim, where the last answer is old: [`News::is_due`]. News only ever keep a runner
 //! from trying; what a branch holds is decided by the swap. Implements K32 (what was heard).
 
 use crate::protocol::id::ObjectId;
@@ -30,9 +30,9 @@ struct Heard {
     own: HashMap<RefName, ObjectId>,
     /// When the last answer came, and how long it took.
     last: Option<(Instant, Duration)>,
-    /// Somebody else was quicker since the last fetch.
+    /// Another machine was quicker since the last fetch.
     contested: bool,
-    /// Somebody asks just now.
+    /// A thread asks just now.
     asking: bool,
 }
 
@@ -69,8 +69,8 @@ impl News {
         self.heard().contested = true;
     }
 
-    /// True where a branch was heard to hold something else than this, which no push of ours put there. One that
-    /// was not listed may only have been unreadable.
+    /// True where a branch was heard to hold something else than this commit, unless a push of ours put that commit
+    /// there: the answer may be older. A branch that was not listed may only have been unreadable.
     pub fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
         let heard = self.heard();
         heard.tips.get(name).is_some_and(|tip| *tip != from) && heard.own.get(name) != Some(&from)
