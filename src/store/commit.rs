@@ -12,7 +12,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::{Commit, NewCommit, Signature, StoreError};
 
 /// The commit that these bytes spell, or what is wrong with them.
-pub fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
+pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
     let (header, message) = match raw.windows(2).position(|w| w == b"\n\n") {
         Some(at) => (&raw[..at], &raw[at + 2..]),
         None => (raw, &raw[raw.len()..]),
@@ -75,7 +75,7 @@ fn to_utf8(label: &[u8], message: Vec<u8>) -> Vec<u8> {
 /// The bytes of a commit object.
 ///
 /// Refuses a NUL in the message and a moment before 1970, as `git commit-tree` does.
-pub fn encode(commit: &NewCommit) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn encode(commit: &NewCommit) -> Result<Vec<u8>, StoreError> {
     if commit.message.contains(&0) {
         return Err(StoreError::RefusedCommit { cause: "a NUL byte in the message" });
     }

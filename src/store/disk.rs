@@ -31,7 +31,7 @@ pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
 }
 
 /// Writes a file beside its place and renames it in, so that nobody reads half of it.
-pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
@@ -55,22 +55,22 @@ pub fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
 /// The content of a plain file, at most `limit` bytes, below a folder that the caller vouches for. A command may
 /// have put anything there: no link is followed, no fifo waited for, no device read; those are errors, and so is
 /// a file that is longer.
-pub fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     Ok(beneath::read_plain(path, limit)?)
 }
 
 /// True for a plain file, which may be read without waiting.
-pub fn is_plain(path: &Path) -> bool {
+pub(crate) fn is_plain(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }
 
 /// Syncs a file, or a folder: what was renamed into it survives power loss.
-pub fn sync(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|f| f.sync_all()).map_err(io_error("sync", path))
 }
 
 /// Syncs everything on the file system that a path is on.
-pub fn sync_file_system(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_file_system(path: &Path) -> Result<(), StoreError> {
     let file = File::open(path).map_err(io_error("open", path))?;
     #[cfg(target_os = "linux")]
     {
@@ -90,7 +90,7 @@ const LOW: u64 = 1 << 20;
 /// What a program or a library reported as text, as the error of a full disk where that is what it is: the
 /// place has no room left, or the system's own words are in the report. Only the report and its exit code
 /// hang on this, no verdict.
-pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreError> {
+pub(crate) fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreError> {
     #[allow(clippy::useless_conversion, reason = "these are 32 bits wide on macOS")]
     let low = nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
         let size = u64::from(disk.fragment_size());
@@ -112,7 +112,7 @@ pub fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreErro
 }
 
 /// Removes a file or a folder with everything in it, folders without write permission included.
-pub fn remove_tree(path: &Path) -> std::io::Result<()> {
+pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
     let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
     if !meta.is_dir() {
         return std::fs::remove_file(path);
@@ -125,7 +125,7 @@ pub fn remove_tree(path: &Path) -> std::io::Result<()> {
 }
 
 /// Gives whoever owns them access to every folder and plain file below `path`, as far as possible.
-pub fn make_readable(path: &Path) {
+pub(crate) fn make_readable(path: &Path) {
     let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
     let Ok(entries) = std::fs::read_dir(path) else { return };
     for entry in entries.flatten() {
@@ -154,7 +154,7 @@ fn unlock(path: &Path) {
 
 /// Syncs the tables of a reftable repository and their folder. Git syncs each before it has written the end
 /// of it, so that a power loss would leave tables that it can't read.
-pub fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
     let folder = common_dir.join("reftable");
     for entry in std::fs::read_dir(&folder).map_err(io_error("list", &folder))?.flatten() {
         let path = entry.path();

@@ -4,38 +4,40 @@
 //! durable swap ([`refs::files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
 //! same tests. Implements K11, K37, K42, K43.
 
-pub mod backends;
-pub mod checkout;
-pub mod commands;
+pub(crate) mod backends;
+pub(crate) mod checkout;
+pub(crate) mod commands;
 pub mod commit;
-pub mod config;
+pub(crate) mod config;
 mod disk;
 mod error;
-pub mod git;
-pub mod hooks;
-pub mod pack;
-pub mod pattern;
-pub mod refs;
-pub mod remote;
+pub(crate) mod git;
+pub(crate) mod hooks;
+pub(crate) mod pack;
+pub(crate) mod pattern;
+pub(crate) mod refs;
+pub(crate) mod remote;
 pub mod repository;
-pub mod slots;
+pub(crate) mod slots;
 
 pub use backends::{binary, gix_store, memory};
-pub use checkout::{sparse, workspace, worktrees};
-pub use commands::{copy as command_copy, start as command_start, tree as command_tree};
-pub use config::protected;
-pub use git::{calls as git_calls, children, command as git_command, merge as git_merge, pins as git_pins};
-pub use refs::{glance, locks, swap};
+pub(crate) use checkout::{sparse, workspace, worktrees};
+pub(crate) use commands::{copy as command_copy, start as command_start, tree as command_tree};
+pub(crate) use config::protected;
+pub use git::command as git_command;
+pub(crate) use git::{calls as git_calls, children, merge as git_merge, pins as git_pins};
+pub(crate) use refs::glance;
+pub use refs::{locks, swap};
 
 use disk::{copy_file, copy_index, make_readable, sync, sync_file_system, sync_tables};
-pub use disk::{is_plain, read_plain, remove_tree, write_aside};
+pub(crate) use disk::{is_plain, read_plain, remove_tree, write_aside};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError, Unread};
-pub use remote::network::tracking;
+pub(crate) use remote::network::tracking;
 
 use crate::protocol::id::ObjectId;
 pub use crate::protocol::swap::Swap;
-pub use crate::supervisor::beneath;
+pub(crate) use crate::supervisor::beneath;
 use std::fmt;
 use std::time::Duration;
 

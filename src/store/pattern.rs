@@ -6,7 +6,7 @@ use gix::glob::wildmatch::Mode;
 
 /// True where one of the patterns matches the branch: its full name where the pattern is one (`refs/...`), else its
 /// short name, which may begin with `refs/heads/` too. `*` stops at `/`, `**` does not.
-pub fn any(patterns: &[String], branch: &RefName) -> bool {
+pub(crate) fn any(patterns: &[String], branch: &RefName) -> bool {
     patterns.iter().any(|pattern| {
         let matches = |name: &[u8]| {
             gix::glob::wildmatch(pattern.as_bytes().as_bstr(), name.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL)
@@ -16,13 +16,13 @@ pub fn any(patterns: &[String], branch: &RefName) -> bool {
 }
 
 /// True where a glob matches a path, `*` crossing `/` as in `safe.directory`.
-pub fn path(pattern: impl AsRef<[u8]>, path: &[u8]) -> bool {
+pub(crate) fn path(pattern: impl AsRef<[u8]>, path: &[u8]) -> bool {
     let pattern = pattern.as_ref();
     pattern == path || gix::glob::wildmatch(pattern.as_bstr(), path.as_bstr(), Mode::empty())
 }
 
 /// True where a value names a variable: each is one name or pattern, or several with blanks or commas between.
-pub fn named(values: &[String], name: &str) -> bool {
+pub(crate) fn named(values: &[String], name: &str) -> bool {
     let patterns = values.iter().flat_map(|value| value.split([' ', ',']));
     patterns.filter(|pattern| !pattern.is_empty()).any(|pattern| path(pattern, name.as_bytes()))
 }

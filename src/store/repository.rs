@@ -24,25 +24,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A repository and where it is.
 pub struct Repository {
     /// The Git directory of this worktree.
-    pub git_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
     /// The Git directory that all worktrees share; absolute.
-    pub common_dir: PathBuf,
+    pub(crate) common_dir: PathBuf,
     /// The working tree we stand in, if any.
-    pub work_dir: Option<PathBuf>,
+    pub(crate) work_dir: Option<PathBuf>,
     /// The main working tree; `None` where the repository is bare or it can't be told.
-    pub main_dir: Option<PathBuf>,
+    pub(crate) main_dir: Option<PathBuf>,
     /// True without a main working tree.
-    pub bare: bool,
+    pub(crate) bare: bool,
     /// Where it lies, for whoever decides what counts here.
-    pub site: Site,
+    pub(crate) site: Site,
     /// Who serves it.
-    pub backend: Backend,
+    pub(crate) backend: Backend,
     /// Refs are not in files.
-    pub reftable: bool,
+    pub(crate) reftable: bool,
     /// Whether what is reported must survive power loss.
-    pub durable: bool,
+    pub(crate) durable: bool,
     /// The `git` binary, for this repository.
-    pub git: RepoGit,
+    pub(crate) git: RepoGit,
     pub(super) hash: gix::hash::Kind,
     pub(super) shared: Shared,
     /// What is heard of remotes on the way.
@@ -72,7 +72,7 @@ pub enum OpenError {
 
 impl OpenError {
     /// True where Git sees no repository here, rather than one that it refuses or that is broken.
-    pub fn is_nowhere(&self) -> bool {
+    pub(crate) fn is_nowhere(&self) -> bool {
         match self {
             Self::NotFound { .. } => true,
             Self::Refused { .. } | Self::Store(_) => false,
@@ -155,7 +155,7 @@ impl Repository {
     }
 
     /// The repository as it and its configuration are now: found anew only where that could come out otherwise.
-    pub fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
+    pub(crate) fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
         let mut gix = self.gix.to_thread_local();
         let owned = gix::sec::Trust::from_path_ownership(&self.git_dir);
         let plain = gix.git_dir_trust() == gix::sec::Trust::Full && gix.workdir().is_some();
@@ -167,19 +167,19 @@ impl Repository {
     }
 
     /// Switches syncing off or on (`aynig.fsync`).
-    pub fn set_durable(&mut self, durable: bool) {
+    pub(crate) fn set_durable(&mut self, durable: bool) {
         self.durable = durable;
         self.git.set_durable(durable);
     }
 
     /// Has `git` children start nothing that the repository's own configuration names, and nothing fetched that
     /// only a look at an object asks for: nobody trusts it.
-    pub fn confine(&mut self) {
+    pub(crate) fn confine(&mut self) {
         self.git.confine();
     }
 
     /// Has `git` children end when somebody insists (K17).
-    pub fn ended_by(&mut self, force_stop: ForceStop) {
+    pub(crate) fn ended_by(&mut self, force_stop: ForceStop) {
         self.git.ended_by(force_stop);
     }
 
@@ -195,7 +195,7 @@ impl Repository {
 
     /// Opens the same for refs that only protect objects while a run lives: what becomes of them in a power
     /// loss does not matter. On reftable one file holds all refs, so what is not synced would take others along.
-    pub fn open_scratch(&self) -> Result<Box<dyn Store>, StoreError> {
+    pub(crate) fn open_scratch(&self) -> Result<Box<dyn Store>, StoreError> {
         self.open_store(self.durable && self.reftable)
     }
 
@@ -211,12 +211,12 @@ impl Repository {
     }
 
     /// What was last heard of the branches of a remote, which is not asked.
-    pub fn recall_remote(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
+    pub(crate) fn recall_remote(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(crate::store::remote::RemoteStore::open(self, name, self.open_store(false)?)?.offline()))
     }
 
     /// The branch that HEAD names where we stand.
-    pub fn current_branch(&self) -> Result<Option<RefName>, StoreError> {
+    pub(crate) fn current_branch(&self) -> Result<Option<RefName>, StoreError> {
         if self.reftable {
             return self.git.symbolic_head(&self.git_dir);
         }
@@ -229,13 +229,13 @@ impl Repository {
     }
 
     /// True for a remote that the configuration has an address for.
-    pub fn has_remote(&self, name: &str) -> bool {
+    pub(crate) fn has_remote(&self, name: &str) -> bool {
         let known = self.gix().remote_names().iter().any(|n| **n == *name.as_bytes());
         known && !name.starts_with('-')
     }
 
     /// The path of this machine that a push to this remote goes to; `None` where it goes elsewhere.
-    pub fn push_path(&self, remote: &str) -> Option<PathBuf> {
+    pub(crate) fn push_path(&self, remote: &str) -> Option<PathBuf> {
         let gix = self.gix();
         let found = gix.find_remote(remote).ok();
         let url = found.as_ref().and_then(|remote| remote.url(gix::remote::Direction::Push));
@@ -244,22 +244,17 @@ impl Repository {
     }
 
     /// The folder where everything of ours in the Git directory lives.
-    pub fn aynig_dir(&self) -> PathBuf {
+    pub(crate) fn aynig_dir(&self) -> PathBuf {
         self.common_dir.join("aynig")
     }
 
     /// True where some branch waits for a slot.
-    pub fn has_pending(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         std::fs::read_dir(self.aynig_dir().join("pending")).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// True for sha256.
-    pub fn is_sha256(&self) -> bool {
-        self.hash == gix::hash::Kind::Sha256
-    }
-
     /// The tree without entries, which Git knows without its object.
-    pub fn empty_tree(&self) -> Result<ObjectId, StoreError> {
+    pub(crate) fn empty_tree(&self) -> Result<ObjectId, StoreError> {
         let id = gix::ObjectId::empty_tree(self.hash);
         crate::store::backends::gix_store::from_gix(&id)
     }
@@ -273,7 +268,7 @@ impl Repository {
 
     /// Gives what was made below the Git directory the mode that `core.sharedRepository` asks for. For what is no
     /// run's own.
-    pub fn share(&self, path: &Path) {
+    pub(crate) fn share(&self, path: &Path) {
         self.shared.give(path);
     }
 
@@ -298,7 +293,7 @@ impl Repository {
     }
 
     /// A name for this repository that is the same in every process, from where it is.
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         use std::os::unix::ffi::OsStrExt;
         let path = self.common_dir.as_os_str().as_bytes();
         let digest = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, path);

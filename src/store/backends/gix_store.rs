@@ -47,7 +47,7 @@ impl Default for Options {
 
 /// Which store a repository's configuration asks for (K37).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Backend {
+pub(crate) enum Backend {
     /// [`GixStore`].
     Gix,
     /// [`super::binary::GitStore`], and why.
@@ -58,7 +58,7 @@ pub enum Backend {
 ///
 /// # Errors
 /// [`StoreError::Unsupported`] for an extension that neither Git nor this tool knows.
-pub fn backend_for(repo: &gix::Repository) -> Result<Backend, StoreError> {
+pub(crate) fn backend_for(repo: &gix::Repository) -> Result<Backend, StoreError> {
     let config = repo.config_snapshot();
     let mut backend = Backend::Gix;
     for section in config.plumbing().sections_by_name("extensions").into_iter().flatten() {
@@ -139,7 +139,11 @@ impl GixStore {
     }
 
     /// Serves an opened repository.
-    pub fn from_repo(mut repo: gix::Repository, git: Git, options: &Options) -> Result<Self, StoreError> {
+    pub(crate) fn from_repo(
+        mut repo: gix::Repository,
+        git: Git,
+        options: &Options,
+    ) -> Result<Self, StoreError> {
         if let Backend::Git(cause) = backend_for(&repo)? {
             return Err(StoreError::Unsupported { path: repo.common_dir().to_owned(), cause });
         }
@@ -152,12 +156,6 @@ impl GixStore {
         let loose = gix::odb::loose::Store::at(objects_dir.clone(), hash);
         let recent = RefCell::default();
         Ok(Self { repo, objects_dir, loose, refs, durable: options.durable, recent })
-    }
-
-    /// The gix repository, for the store room only.
-    #[allow(dead_code, reason = "worktrees and configuration of this room build on it")]
-    pub(crate) fn repo(&self) -> &gix::Repository {
-        &self.repo
     }
 
     /// The refs by themselves.

@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A copy of an index, and which index it is a copy of.
 #[derive(Debug)]
-pub struct Copy {
+pub(crate) struct Copy {
     path: PathBuf,
     index: PathBuf,
     of: Option<(u64, u64, i64, i64)>,
@@ -35,7 +35,7 @@ pub(crate) struct FileLock {
 
 /// The held lock of an index.
 #[derive(Debug)]
-pub struct IndexLock(FileLock);
+pub(crate) struct IndexLock(FileLock);
 
 /// What tells one content of an index from another: Git renames a new file into its place.
 pub(crate) fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
@@ -45,7 +45,7 @@ pub(crate) fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
 
 impl Copy {
     /// Copies the index of a working tree whose Git directory this is.
-    pub fn of(repo: &Repository, git_dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn of(repo: &Repository, git_dir: &Path) -> Result<Self, StoreError> {
         let index = git_dir.join("index");
         let path = repo.aynig_dir().join(format!("merge-{}.index", uuid::Uuid::new_v4()));
         let copy = Self { path, of: identity(&index), index };
@@ -59,17 +59,17 @@ impl Copy {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// True while the index is still what was copied.
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         identity(&self.index) == self.of
     }
 
     /// Makes the copy the index; the lock of it is held.
-    pub fn put(self, _held: &IndexLock) -> Result<(), StoreError> {
+    pub(crate) fn put(self, _held: &IndexLock) -> Result<(), StoreError> {
         fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))
     }
 }
@@ -130,7 +130,11 @@ impl FileLock {
 
 impl IndexLock {
     /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
-    pub fn take(repo: &Repository, git_dir: &Path, patience: Duration) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn take(
+        repo: &Repository,
+        git_dir: &Path,
+        patience: Duration,
+    ) -> Result<Option<Self>, StoreError> {
         Ok(FileLock::take(&repo.common_dir, Self::path(git_dir), patience)?.map(Self))
     }
 
@@ -140,7 +144,7 @@ impl IndexLock {
     }
 
     /// Where the lock of a working tree's index is, whoever holds it.
-    pub fn path(git_dir: &Path) -> PathBuf {
+    pub(crate) fn path(git_dir: &Path) -> PathBuf {
         git_dir.join("index.lock")
     }
 
@@ -150,7 +154,7 @@ impl IndexLock {
     }
 
     /// True while a process of this tool, or a child of one, holds the lock of a working tree's index.
-    pub fn is_ours(repo: &Repository, git_dir: &Path) -> Result<bool, StoreError> {
+    pub(crate) fn is_ours(repo: &Repository, git_dir: &Path) -> Result<bool, StoreError> {
         Ok(locks::owner_of(&repo.common_dir, &Self::path(git_dir))? == Owner::Ours)
     }
 }

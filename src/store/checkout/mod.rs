@@ -11,9 +11,9 @@
 pub(crate) mod half_done;
 pub(crate) mod in_the_way;
 pub(crate) mod index_lock;
-pub mod sparse;
-pub mod workspace;
-pub mod worktrees;
+pub(crate) mod sparse;
+pub(crate) mod workspace;
+pub(crate) mod worktrees;
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
@@ -40,7 +40,7 @@ const JUST_NOW: Duration = Duration::from_millis(100);
 
 /// Whether an outcome can be brought into a working tree.
 #[derive(Debug)]
-pub enum Fit<T> {
+pub(crate) enum Fit<T> {
     /// It can.
     Fits(Box<T>),
     /// Something is in the way.
@@ -49,7 +49,7 @@ pub enum Fit<T> {
 
 /// A working tree that an outcome was tried in.
 #[derive(Debug)]
-pub struct Fitted {
+pub(crate) struct Fitted {
     at: Worktree,
     copy: Copy,
     old: ObjectId,
@@ -58,7 +58,7 @@ pub struct Fitted {
 }
 
 /// Tries a two-tree merge in a working tree without changing a file, nor the index.
-pub fn fit(
+pub(crate) fn fit(
     repo: &Repository,
     at: &Worktree,
     old: ObjectId,
@@ -159,7 +159,7 @@ struct Held {
 }
 
 /// A working tree that is noted, and follows its branch now.
-pub struct Noted {
+pub(crate) struct Noted {
     held: Held,
     at: Worktree,
     old: ObjectId,
@@ -170,7 +170,7 @@ pub struct Noted {
 
 /// What became of a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finished {
+pub(crate) enum Finished {
     /// It has the outcome now.
     Arrived(PathBuf),
     /// There is nothing to bring, or it was put back.
@@ -181,7 +181,7 @@ pub enum Finished {
 
 impl Finished {
     /// What is in the way.
-    pub fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
+    pub(crate) fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
         match self {
             Finished::Blocked(dir, by) => Some((dir, by)),
             Finished::Arrived(_) | Finished::Moot(_) => None,
@@ -196,7 +196,7 @@ fn failed(error: &StoreError) -> Obstacle {
 }
 
 /// Notes that a working tree is to follow its branch.
-pub fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<Noted, StoreError> {
+pub(crate) fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<Noted, StoreError> {
     let (at, old, new) = (fitted.at.clone(), fitted.old, fitted.new);
     let folder = repo.aynig_dir().join("checkouts");
     std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
@@ -229,7 +229,7 @@ pub fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<
 
 /// Has a working tree follow its branch, which has moved already. Where it can't, its index stays locked until the
 /// next verb has seen to it: an ordinary commit there would take the outcome back.
-pub fn follow(
+pub(crate) fn follow(
     repo: &Repository,
     at: &Worktree,
     branch: &RefName,
@@ -253,12 +253,12 @@ pub fn follow(
 
 impl Noted {
     /// The working tree as it was found.
-    pub fn at(&self) -> &Worktree {
+    pub(crate) fn at(&self) -> &Worktree {
         &self.at
     }
 
     /// Locks the index and brings the outcome into the working tree. Where that fails, [`Noted::put_back`] is next.
-    pub fn bring(&mut self, repo: &Repository) -> Result<(), Obstacle> {
+    pub(crate) fn bring(&mut self, repo: &Repository) -> Result<(), Obstacle> {
         let Some(fitted) = self.fitted.take() else { return Ok(()) };
         let (fitted, lock) = match fitted.hold(repo, HELD_MAX).map_err(|error| failed(&error))? {
             Fit::Fits(held) => *held,
@@ -269,14 +269,14 @@ impl Noted {
     }
 
     /// The branch has moved: the note is done with.
-    pub fn arrived(self) -> Finished {
+    pub(crate) fn arrived(self) -> Finished {
         let _ = std::fs::remove_file(self.held.path);
         Finished::Arrived(self.at.dir)
     }
 
     /// The branch did not move, and holds `tip`: so does the working tree again. What can't be put back now stays
     /// noted.
-    pub fn put_back(self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
+    pub(crate) fn put_back(self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
         let dir = self.at.dir;
         if let Some(lock) = &self.lock {
             match put_back(repo, &self.at.git_dir, &dir, (self.old, self.new), tip, lock) {
@@ -417,7 +417,7 @@ fn left(repo: &Repository) -> impl Iterator<Item = Left> {
 }
 
 /// Finishes what earlier processes noted and did not do. `tip` reads a branch.
-pub fn finish_all(
+pub(crate) fn finish_all(
     repo: &Repository,
     tip: &dyn Fn(&RefName) -> Result<Option<ObjectId>, StoreError>,
 ) -> Vec<Finished> {
@@ -431,7 +431,7 @@ pub fn finish_all(
 }
 
 /// Working trees that do not yet have what their branch holds, and the branch.
-pub fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
+pub(crate) fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
     left(repo).map(|left| (left.dir(), left.branch())).collect()
 }
 

@@ -15,7 +15,7 @@ const PATTERNS_MAX: u64 = 64 << 20;
 
 /// True where the main working tree has a sparse checkout in cone mode and this folder (`a/b`) is not in it.
 /// Patterns that can't be read are taken to leave it out.
-pub fn leaves_out(repo: &Repository, folder: &str) -> bool {
+pub(crate) fn leaves_out(repo: &Repository, folder: &str) -> bool {
     let patterns = repo.common_dir.join("info/sparse-checkout");
     if patterns.symlink_metadata().is_err() || !is_cone(repo) {
         return false;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// The working tree that a folder lies in.
 #[derive(Debug)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     git: RepoGit,
     git_dir: PathBuf,
     top: PathBuf,
@@ -43,7 +43,7 @@ impl Workspace {
     ///
     /// # Errors
     /// A repository that Git refuses, or that is broken.
-    pub fn find(folder: &Path, git: Option<Git>, aside: &Path) -> Result<Option<Self>, OpenError> {
+    pub(crate) fn find(folder: &Path, git: Option<Git>, aside: &Path) -> Result<Option<Self>, OpenError> {
         let repo = match Repository::discover(folder, None) {
             Ok(repo) => repo,
             Err(error) if error.is_nowhere() => return Ok(None),
@@ -85,7 +85,7 @@ impl Workspace {
     }
 
     /// Its top folder.
-    pub fn top(&self) -> &Path {
+    pub(crate) fn top(&self) -> &Path {
         &self.top
     }
 
@@ -98,7 +98,7 @@ impl Workspace {
     ///
     /// # Errors
     /// What Git says.
-    pub fn status(&self, folder: &Path) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn status(&self, folder: &Path) -> Result<Vec<u8>, StoreError> {
         let args = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
         // What a repository inside is configured to run is nobody's business here.
         let args = args.into_iter().chain(["--ignore-submodules=dirty", "--", "."]);
@@ -109,7 +109,7 @@ impl Workspace {
     ///
     /// # Errors
     /// What Git says, also of a commit that is gone.
-    pub fn changed_since(&self, folder: &Path, commit: &str) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn changed_since(&self, folder: &Path, commit: &str) -> Result<Vec<u8>, StoreError> {
         let args =
             ["--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "--relative"];
         let args = args.into_iter().chain(["-z", commit, "--", "."]);
@@ -121,7 +121,7 @@ impl Workspace {
 ///
 /// # Errors
 /// What Git says.
-pub fn is_safe(
+pub(crate) fn is_safe(
     git: impl FnOnce() -> Result<Git, StoreError>,
     folder: &Path,
     file: &Path,

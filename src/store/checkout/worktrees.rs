@@ -14,17 +14,17 @@ const LINE_MAX: u64 = 64 << 10;
 
 /// One working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worktree {
+pub(crate) struct Worktree {
     /// Its folder.
-    pub dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Its own Git directory.
-    pub git_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
     /// The branch that its HEAD names; `None` where it is detached.
-    pub branch: Option<RefName>,
+    pub(crate) branch: Option<RefName>,
     /// What it is in the middle of, and with which branch.
-    pub busy: Option<(Busy, RefName)>,
+    pub(crate) busy: Option<(Busy, RefName)>,
     /// It has a branch, and its folder is away for a while, or nobody here knows where it is.
-    pub away: bool,
+    pub(crate) away: bool,
 }
 
 /// Something that a working tree is in the middle of, with its branch not at HEAD.
@@ -46,7 +46,7 @@ impl std::fmt::Display for Busy {
 }
 
 /// All working trees, our slots left out.
-pub fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
+pub(crate) fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
     let mut found = Vec::new();
     match &repo.main_dir {
         Some(main) => found.push(inspect(repo, main.clone(), repo.common_dir.clone())?),

@@ -64,7 +64,11 @@ fn place_of(repo: &Repository, tree: ObjectId) -> PathBuf {
 }
 
 /// Writes the whole tree, once; says where.
-pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Result<PathBuf, StoreError> {
+pub(crate) fn materialize(
+    repo: &Repository,
+    store: &dyn Store,
+    tree: ObjectId,
+) -> Result<PathBuf, StoreError> {
     let place = place_of(repo, tree);
     if is_folder(&place) {
         mark_used(&place);
@@ -75,7 +79,7 @@ pub fn materialize(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Resu
 }
 
 /// Makes sure that the copy holds what the tree says and nothing else; true where it had been changed.
-pub fn prove(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Result<bool, StoreError> {
+pub(crate) fn prove(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Result<bool, StoreError> {
     let place = place_of(repo, tree);
     if is_same(repo, store, tree, &place, &mut Vec::new())? {
         return Ok(false);

@@ -1,5 +1,5 @@
 //! The commands of a commit's `.aynig/` tree: looked up, copied to be started, and judged whether they can be.
 
-pub mod copy;
-pub mod start;
-pub mod tree;
+pub(crate) mod copy;
+pub(crate) mod start;
+pub(crate) mod tree;

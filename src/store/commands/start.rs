@@ -53,12 +53,12 @@ pub enum Unfit {
 
 impl Unfit {
     /// True where it can't be started whatever the worktree holds.
-    pub fn is_certain(&self) -> bool {
+    pub(crate) fn is_certain(&self) -> bool {
         !matches!(self, Unfit::CarriageReturn(false) | Unfit::Relative(_))
     }
 
     /// True where it is the machine that lacks something, not the file.
-    pub fn is_of_machine(&self) -> bool {
+    pub(crate) fn is_of_machine(&self) -> bool {
         matches!(self, Unfit::Interpreter(_) | Unfit::Program(_))
     }
 }
@@ -87,7 +87,7 @@ impl fmt::Display for Unfit {
 
 /// Judges the file of a command that is called `name`; `path` is the `PATH` that it will have. What can't be
 /// read is not judged.
-pub fn judge(store: &dyn Store, file: ObjectId, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
+pub(crate) fn judge(store: &dyn Store, file: ObjectId, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
     if store.blob_size(file).ok()? > SIZE_MAX {
         return None;
     }

@@ -11,7 +11,7 @@ use crate::store::{Store, StoreError, TreeEntry};
 use std::collections::BTreeSet;
 
 /// The folder that holds everything of ours in a tree.
-pub const FOLDER: &str = ".aynig";
+pub(crate) const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
 pub(crate) const DEPTH_MAX: usize = 64;
 pub(crate) const TREE: u32 = 0o040000;
@@ -22,16 +22,16 @@ pub(crate) const SYMLINK: u32 = 0o120000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The `.aynig` tree.
-    pub tree: ObjectId,
+    pub(crate) tree: ObjectId,
     /// Its path below `.aynig/`.
-    pub path: String,
+    pub(crate) path: String,
     /// The file that this leads to.
-    pub file: ObjectId,
+    pub(crate) file: ObjectId,
 }
 
 /// What a lookup found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup {
+pub(crate) enum Lookup {
     /// This.
     Found(Command),
     /// Nothing of that name.
@@ -46,7 +46,7 @@ pub enum Lookup {
 }
 
 /// The `.aynig` tree of a commit's tree; `None` where there is none.
-pub fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
+pub(crate) fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
     let entries = store.read_tree(tree)?;
     Ok(entries.into_iter().find(|e| e.name == FOLDER.as_bytes() && e.mode == TREE).map(|e| e.id))
 }
@@ -61,7 +61,7 @@ pub enum RoleUse {
 }
 
 /// Looks a state up: the role's own command first.
-pub fn lookup(
+pub(crate) fn lookup(
     store: &dyn Store,
     tree: ObjectId,
     role: Option<(&RoleName, RoleUse)>,
@@ -151,7 +151,7 @@ pub(crate) fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Ve
 }
 
 /// The states that have a command, with the role where it is a role's own: `("build", None)`.
-pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<String>)>, StoreError> {
+pub(crate) fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<String>)>, StoreError> {
     let mut found = BTreeSet::new();
     let top = store.read_tree(tree)?;
     let folder = |entries: &[TreeEntry], name: &str| {
@@ -179,7 +179,7 @@ pub fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<Str
 
 /// What a file of a command folder is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// A program, and the file that its name leads to.
     Usable(ObjectId),
     /// It can't be, and why.
@@ -189,7 +189,7 @@ pub enum Entry {
 }
 
 /// Every file below the command folders, with its path below `.aynig/`.
-pub fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
+pub(crate) fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
     let mut folders = vec![(vec![b"command".to_vec()], None)];
     if let Some((roles, _)) = walk(store, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
         let of = |role: TreeEntry| {

@@ -6,7 +6,7 @@
 //! was dropped, or read as something else, could be what keeps commands in. Implements K33 (scopes).
 
 pub(crate) mod edit;
-pub mod protected;
+pub(crate) mod protected;
 
 use crate::protocol::text::escape;
 use crate::store::StoreError;
@@ -19,21 +19,21 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Section and key in lower case, the subsection between them as written: `aynig./srv/x.git.commandsfrom`.
-    pub key: String,
+    pub(crate) key: String,
     /// The value; `None` for a key without `=`.
-    pub value: Option<String>,
+    pub(crate) value: Option<String>,
     /// True where the repository itself can't have set it: system, global, command line.
-    pub protected: bool,
+    pub(crate) protected: bool,
     /// True where it stands in a file that such a scope includes only where the repository is on some branch or has
     /// some remote: the repository decides then whether it holds.
-    pub conditional: bool,
+    pub(crate) conditional: bool,
 }
 
 /// Sections that are ever asked for.
 const SECTIONS: &[&str] = &["aynig", "user"];
 
 /// All values of our sections, in Git's order: the last one of a key wins.
-pub fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
+pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     if std::env::var_os("GIT_CONFIG_PARAMETERS").is_some() || other_system_file(repo).is_some() {
         return read_by_git(repo);
     }
@@ -99,7 +99,7 @@ fn entry(
 
 /// The key of ours that is for this repository and no other: what is special in a glob is taken literally, and
 /// what a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
-pub fn key_of(common_dir: &Path, key: &str) -> String {
+pub(crate) fn key_of(common_dir: &Path, key: &str) -> String {
     let mut place = String::new();
     for chunk in common_dir.as_os_str().as_bytes().utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -216,7 +216,7 @@ const OF_TOKENS: &[&[u8]] = &[b"key", b"where", b"ifexists", b"ifmissing", b"com
 
 /// Keys of the whole configuration under which Git itself sees other trailers than we do (K1), as written; only
 /// what is in force of those that replace each other.
-pub fn other_trailers(repo: &Repository) -> Result<Vec<Vec<u8>>, StoreError> {
+pub(crate) fn other_trailers(repo: &Repository) -> Result<Vec<Vec<u8>>, StoreError> {
     let output = repo.git.config_list(&repo.git_dir)?;
     let (mut separators, mut sign, mut tokens) = (None, None, Vec::new());
     for line in lines(&output) {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const PROTECTED: &[&str] =
     &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"];
 /// True for a key, without its section, that only the account can set.
-pub fn is_protected(short: &str) -> bool {
+pub(crate) fn is_protected(short: &str) -> bool {
     PROTECTED.contains(&short)
 }
 
@@ -24,7 +24,7 @@ const DOT_GIT_MAX: u64 = 16 << 10;
 
 /// Where a repository lies, by the file system alone.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub(crate) struct Site {
     /// The Git directory that all worktrees share, with no link in its path.
     common_dir: PathBuf,
     /// Every path that names the repository.
@@ -33,19 +33,19 @@ pub struct Site {
 
 /// What counts of a configuration, and what does not.
 #[derive(Debug, Default)]
-pub struct Narrowed {
+pub(crate) struct Narrowed {
     /// Our keys for this repository, without their section: `jobs`.
-    pub counts: Vec<(String, Option<String>)>,
+    pub(crate) counts: Vec<(String, Option<String>)>,
     /// Whole keys of the repository's own configuration that do not count.
-    pub ignored: Vec<String>,
+    pub(crate) ignored: Vec<String>,
     /// Whole keys that count only where the repository is on some branch or has some remote. What may run can't hang
     /// on that, whichever way: where there is one, nothing may.
-    pub conditional: Vec<String>,
+    pub(crate) conditional: Vec<String>,
 }
 
 impl Site {
     /// Where the repository lies that was found from this folder. No path has a link in it.
-    pub fn find(from: &Path, git_dir: &Path, common_dir: &Path) -> Self {
+    pub(crate) fn find(from: &Path, git_dir: &Path, common_dir: &Path) -> Self {
         // Any Git directory may name another as the one that it shares. Worktrees lie inside that.
         let inside = git_dir.parent() == Some(&common_dir.join("worktrees"));
         if git_dir != common_dir && !inside {
@@ -60,12 +60,12 @@ impl Site {
     }
 
     /// The Git directory that stands for the repository: what a key of its own names.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.common_dir
     }
 
     /// True where a key for this place (a path or a glob) is for this repository.
-    pub fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
+    pub(crate) fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
         let place = place.as_ref();
         let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
         let place = &place[..cut.min(place.len())];
@@ -78,7 +78,7 @@ impl Site {
     }
 
     /// What counts of a whole configuration.
-    pub fn narrow(&self, all: &[Entry]) -> Narrowed {
+    pub(crate) fn narrow(&self, all: &[Entry]) -> Narrowed {
         let mut narrowed = Narrowed::default();
         for entry in all {
             let Some(rest) = entry.key.strip_prefix("aynig.") else { continue };
@@ -107,7 +107,7 @@ impl Site {
 
 /// True where the account's own configuration takes commands from somewhere in the repository at this path, which
 /// is not opened for that. `plainly`: what it says of all repositories counts too.
-pub fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
+pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
     if !std::fs::canonicalize(git_dir).is_ok_and(|whole| whole == git_dir) {
         return false;
     }
@@ -125,12 +125,12 @@ pub fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
 }
 
 /// The folder from here upwards whose `.git` leads to this Git directory.
-pub fn standing_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
+pub(crate) fn standing_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
     from.ancestors().find(|dir| leads_to(dir, git_dir)).map(Path::to_owned)
 }
 
 /// True where the `.git` of a folder is this Git directory, or a file that leads there.
-pub fn leads_to(dir: &Path, git_dir: &Path) -> bool {
+pub(crate) fn leads_to(dir: &Path, git_dir: &Path) -> bool {
     let dot_git = dir.join(".git");
     let named = read_plain(&dot_git, DOT_GIT_MAX).ok().and_then(|file| {
         let path = file.strip_prefix(b"gitdir: ")?.trim_ascii_end().to_vec();

@@ -24,7 +24,7 @@ const ON_A_SUBMODULE: Duration = Duration::from_secs(10);
 
 /// The `git` binary for one repository.
 #[derive(Debug, Clone)]
-pub struct RepoGit {
+pub(crate) struct RepoGit {
     pub(crate) git: Git,
     pub(crate) common_dir: PathBuf,
     pub(crate) durable: bool,
@@ -44,7 +44,7 @@ impl RepoGit {
     }
 
     /// The program and environment of children.
-    pub fn git(&self) -> &Git {
+    pub(crate) fn git(&self) -> &Git {
         &self.git
     }
 
@@ -127,7 +127,7 @@ impl RepoGit {
     }
 
     /// Writes one key of the account's own configuration; `None` removes it.
-    pub fn set_global(&self, key: &str, value: Option<&str>) -> Result<GitOutput, StoreError> {
+    pub(crate) fn set_global(&self, key: &str, value: Option<&str>) -> Result<GitOutput, StoreError> {
         let command = self.git.plain(None).verb("config").args(["--global"]);
         match value {
             Some(value) => command.args([key, value]).output(),
@@ -136,7 +136,7 @@ impl RepoGit {
     }
 
     /// Deletes refs where they still hold what they held, all or none: those that only an uninstallation names.
-    pub fn delete_refs(&self, git_dir: &Path, refs: &[(RefName, ObjectId)]) -> Result<(), StoreError> {
+    pub(crate) fn delete_refs(&self, git_dir: &Path, refs: &[(RefName, ObjectId)]) -> Result<(), StoreError> {
         let lines = refs.iter().map(|(name, at)| {
             [b"delete ", name.as_bytes(), b"\0", at.to_string().as_bytes(), b"\0"].concat()
         });
@@ -146,12 +146,12 @@ impl RepoGit {
     }
 
     /// Removes one key of the repository's own configuration.
-    pub fn unset_own(&self, git_dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
+    pub(crate) fn unset_own(&self, git_dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
         self.git.plain(Some(git_dir)).verb("config").args(["--local", "--unset-all", key]).output()
     }
 
     /// The branch that HEAD names; `None` where it is detached.
-    pub fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
+    pub(crate) fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
         self.symbolic_ref(git_dir, "HEAD")
     }
 
@@ -173,7 +173,7 @@ impl RepoGit {
     }
 
     /// Branches that are only another name for a ref, with that ref.
-    pub fn symbolic_branches(&self) -> Result<Vec<(RefName, RefName)>, StoreError> {
+    pub(crate) fn symbolic_branches(&self) -> Result<Vec<(RefName, RefName)>, StoreError> {
         let args = ["--format=%(refname)%00%(symref)", "refs/heads/"];
         let printed = self.here().verb("for-each-ref").args(args).ok()?;
         let pairs = printed.split(|b| *b == b'\n').filter_map(|line| {
@@ -185,7 +185,7 @@ impl RepoGit {
     }
 
     /// What a ref's log says, oldest first: what the ref held since, and what was done. Empty where there is none.
-    pub fn reflog(&self, name: &RefName) -> Result<Vec<(ObjectId, Vec<u8>)>, StoreError> {
+    pub(crate) fn reflog(&self, name: &RefName) -> Result<Vec<(ObjectId, Vec<u8>)>, StoreError> {
         let args = ["--walk-reflogs", "--no-show-signature", "--format=%H %gs"].map(OsStr::new);
         let name = [OsStr::from_bytes(name.as_bytes()), OsStr::new("--")];
         let printed = self.here().verb("log").args(args.into_iter().chain(name)).ok()?;
@@ -199,7 +199,7 @@ impl RepoGit {
     }
 
     /// The remote that `git push` would take for a branch; `None` where the configuration names none.
-    pub fn push_remote(&self, branch: &RefName) -> Result<Option<String>, StoreError> {
+    pub(crate) fn push_remote(&self, branch: &RefName) -> Result<Option<String>, StoreError> {
         let name = OsStr::from_bytes(branch.as_bytes());
         let args = [OsStr::new("--format=%(push:remotename)"), name];
         let printed = self.here().verb("for-each-ref").args(args).ok()?;
@@ -212,7 +212,7 @@ impl RepoGit {
     }
 
     /// The object that a name stands for.
-    pub fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
+    pub(crate) fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
         let args = ["--verify", "--quiet", "--end-of-options", name];
         let printed = self.git.command(git_dir).verb("rev-parse").args(args).ok()?;
         ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
@@ -222,7 +222,7 @@ impl RepoGit {
     }
 
     /// True where `old` is reachable from `new`.
-    pub fn is_ancestor(&self, old: ObjectId, new: ObjectId) -> Result<bool, StoreError> {
+    pub(crate) fn is_ancestor(&self, old: ObjectId, new: ObjectId) -> Result<bool, StoreError> {
         let (old, new) = (old.to_string(), new.to_string());
         let output = self.here().verb("merge-base").args(["--is-ancestor", &old, &new]).output()?;
         match output.status.code() {
@@ -234,7 +234,7 @@ impl RepoGit {
 
     /// True where a submodule's repository has commits that neither these stand on nor a branch of its remotes, as
     /// last fetched or pushed.
-    pub fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {
+    pub(crate) fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {
         let command = self.of_a_command(git_dir).verb("rev-list");
         let all =
             ["--max-count=1", "--ignore-missing", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
@@ -287,7 +287,12 @@ impl RepoGit {
     }
 
     /// What a working tree's index holds below this path, from its top on.
-    pub fn tracked(&self, git_dir: &Path, dir: &Path, below: &str) -> Result<HashSet<Vec<u8>>, StoreError> {
+    pub(crate) fn tracked(
+        &self,
+        git_dir: &Path,
+        dir: &Path,
+        below: &str,
+    ) -> Result<HashSet<Vec<u8>>, StoreError> {
         let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
         let pathspec = format!(":(top,literal){below}");
         let listed = command.verb("ls-files").args(["-z", "--", &pathspec]).ok()?;
@@ -295,7 +300,7 @@ impl RepoGit {
     }
 
     /// True where `git verify-commit` accepts the commit.
-    pub fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
+    pub(crate) fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
         let id = id.to_string();
         // Who believes a signature is not the repository's to say.
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
@@ -303,7 +308,7 @@ impl RepoGit {
     }
 
     /// Writes a signed commit, as the user's configuration signs.
-    pub fn commit_signed(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+    pub(crate) fn commit_signed(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         commit::encode(new)?;
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
         let mut command = command.durable(self.durable).identity(&new.signature).verb("commit-tree");
@@ -498,39 +503,38 @@ impl RepoGit {
     }
 
     /// Where a remote of this name is; `None` where there is none.
-    pub fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let output = self.here().verb("remote").args(["get-url", name]).output()?;
         let line = output.stdout.split(|b| *b == b'\n').next().unwrap_or_default();
         Ok(output.status.success().then(|| line.to_vec()))
     }
 
     /// What the configuration that counts in a folder says of a key: exit status 1 where it says nothing.
-    pub fn setting_at(&self, dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
+    pub(crate) fn setting_at(&self, dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
         self.git.plain(None).in_dir(dir).verb("config").args(["--get", key]).output()
     }
 
     /// Asks a remote for its HEAD, without a question to anybody.
-    pub fn ask_remote(&self, name: &str, home: &Path, patience: Duration) -> Result<GitOutput, StoreError> {
+    pub(crate) fn ask_remote(
+        &self,
+        name: &str,
+        home: &Path,
+        patience: Duration,
+    ) -> Result<GitOutput, StoreError> {
         let args = ["--end-of-options", name, "HEAD"];
         // Relative addresses begin at home.
         self.here().verb("ls-remote").args(args).in_dir(home).within(patience).output()
     }
 
-    /// Where Git looks for the commands of a repository's hooks.
-    pub fn version(&self) -> Result<String, StoreError> {
+    /// What `git version` says.
+    pub(crate) fn version(&self) -> Result<String, StoreError> {
         let printed = self.git.plain(None).verb("version").ok()?;
         Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
-    }
-
-    /// The path below which a work tree's own Git directory is, as Git finds it from a folder.
-    pub fn runs_in(&self, dir: &Path) -> Result<PathBuf, StoreError> {
-        let printed = self.git.plain(None).verb("rev-parse").args(["--absolute-git-dir"]).in_dir(dir).ok()?;
-        Ok(PathBuf::from(OsString::from_vec(printed.trim_ascii_end().to_vec())))
     }
 }
 
 /// A branch name that Git would accept (`git check-ref-format --branch`), as a full ref name.
-pub fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
+pub(crate) fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
     let raw = arg.as_bytes();
     let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };
     (name.is_valid() && !raw.starts_with(b"-") && name.short() != b"HEAD").then_some(name)

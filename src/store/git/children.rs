@@ -29,7 +29,7 @@ const LIFE: Duration = Duration::from_secs(3600);
 
 /// Locks that a child may take.
 #[derive(Debug, Clone)]
-pub struct MayLock {
+pub(crate) struct MayLock {
     common_dir: PathBuf,
     /// Lock files, and folders with locks anywhere below.
     places: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub struct MayLock {
 impl MayLock {
     /// Locks of refs: these files, and whatever is locked below these folders. On reftable one lock is for
     /// all refs.
-    pub fn refs(common_dir: &Path, places: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub(crate) fn refs(common_dir: &Path, places: impl IntoIterator<Item = PathBuf>) -> Self {
         let shared = ["reftable", "packed-refs.lock", "shallow.lock", "HEAD.lock"];
         let shared = shared.into_iter().map(|name| common_dir.join(name));
         let places = places.into_iter().chain(shared).collect();
@@ -46,7 +46,7 @@ impl MayLock {
     }
 
     /// The lock of one ref, and those that moving it may take.
-    pub fn one_ref(common_dir: &Path, name: &OsStr) -> Self {
+    pub(crate) fn one_ref(common_dir: &Path, name: &OsStr) -> Self {
         let mut lock = common_dir.join(name).into_os_string();
         lock.push(".lock");
         Self::refs(common_dir, [PathBuf::from(lock)])
@@ -69,7 +69,7 @@ fn seconds(at: SystemTime) -> f64 {
 
 impl Noted {
     /// Notes a child that is about to start. `None` where that can't be noted: what it leaves is then nobody's.
-    pub fn begin(may: &MayLock) -> Option<Self> {
+    pub(crate) fn begin(may: &MayLock) -> Option<Self> {
         let folder = folder(&may.common_dir);
         let path = folder.join(uuid::Uuid::new_v4().to_string());
         let open = || OpenOptions::new().append(true).create_new(true).open(&path);
@@ -94,17 +94,17 @@ impl Noted {
     }
 
     /// The child runs, as this process.
-    pub fn started(&self, pid: u32) {
+    pub(crate) fn started(&self, pid: u32) {
         let _ = (&*self.file).write_all(format!("pid {pid}\n").as_bytes());
     }
 
     /// The child is dead, and had no time to clean up.
-    pub fn killed(mut self) {
+    pub(crate) fn killed(mut self) {
         let _ = self.file.write_all(format!("ended {}\n", seconds(SystemTime::now())).as_bytes());
     }
 
     /// The child ended by itself: it left nothing.
-    pub fn forget(self) {
+    pub(crate) fn forget(self) {
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -155,17 +155,17 @@ fn read(path: &Path) -> Option<Told> {
 
 /// What a sweep found.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub(crate) struct Swept {
     /// Locks that it removed.
-    pub removed: Vec<PathBuf>,
+    pub(crate) removed: Vec<PathBuf>,
     /// Of a dead child too, and left as they are: it is not yet 10 s ago.
-    pub young: Vec<PathBuf>,
+    pub(crate) young: Vec<PathBuf>,
 }
 
 /// Removes the locks of children that are dead, and their notes.
 ///
 /// Cheap where no child was killed: one listing of an empty folder.
-pub fn sweep(common_dir: &Path) -> Swept {
+pub(crate) fn sweep(common_dir: &Path) -> Swept {
     let mut swept = Swept::default();
     for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -42,17 +42,17 @@ const SAID_MAX: usize = 64 << 10;
 
 /// How a child ended and what it printed.
 #[derive(Debug)]
-pub struct GitOutput {
+pub(crate) struct GitOutput {
     /// Its exit status.
-    pub status: ExitStatus,
+    pub(crate) status: ExitStatus,
     /// Its standard output.
-    pub stdout: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
     /// What it said, as one line of at most 500 characters, for reports.
-    pub message: String,
+    pub(crate) message: String,
     /// All that it said, for telling one failure from another where only the report depends on it.
-    pub said: Vec<u8>,
+    pub(crate) said: Vec<u8>,
     /// It was ended at its deadline.
-    pub late: bool,
+    pub(crate) late: bool,
 }
 
 impl Git {
@@ -80,7 +80,7 @@ impl Git {
     }
 
     /// Has children end when somebody insists.
-    pub fn ended_by(&mut self, force_stop: ForceStop) {
+    pub(crate) fn ended_by(&mut self, force_stop: ForceStop) {
         self.force_stop = force_stop;
     }
 
@@ -107,12 +107,12 @@ impl Git {
     }
 
     /// The program.
-    pub fn program(&self) -> &Path {
+    pub(crate) fn program(&self) -> &Path {
         &self.program
     }
 
     /// A child that works on this Git directory.
-    pub fn command(&self, git_dir: &Path) -> GitCommand {
+    pub(crate) fn command(&self, git_dir: &Path) -> GitCommand {
         let mut inner = Command::new(&self.program);
         inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
         // Messages in one language; no prompt may hang; `status` takes no lock for its own comfort.
@@ -130,7 +130,7 @@ impl Git {
     }
 
     /// A child that finds its repository itself, or uses this one, and sees configuration as the user does.
-    pub fn plain(&self, git_dir: Option<&Path>) -> GitCommand {
+    pub(crate) fn plain(&self, git_dir: Option<&Path>) -> GitCommand {
         let mut inner = Command::new(&self.program);
         inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).env("LC_ALL", "C");
         inner.arg("--no-pager");
@@ -162,7 +162,7 @@ impl Git {
     }
 
     /// Deletes a ref that may be packed too, if it holds `old`.
-    pub(crate) fn delete_ref(
+    pub fn delete_ref(
         &self,
         git_dir: &Path,
         name: &RefName,
@@ -182,7 +182,7 @@ impl Git {
 
 /// One `git` child to be.
 #[derive(Debug)]
-pub struct GitCommand {
+pub(crate) struct GitCommand {
     inner: Command,
     git_dir: Option<PathBuf>,
     confined: Option<Git>,
@@ -200,7 +200,7 @@ pub struct GitCommand {
 
 impl GitCommand {
     /// Adds `-c key=value`; only before [`GitCommand::verb`].
-    pub fn config(mut self, setting: &str) -> Self {
+    pub(crate) fn config(mut self, setting: &str) -> Self {
         self.inner.arg("-c").arg(setting);
         self
     }
@@ -215,24 +215,24 @@ impl GitCommand {
     }
 
     /// Adds options of `git` itself; only before [`GitCommand::verb`].
-    pub fn global<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+    pub(crate) fn global<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.inner.args(args);
         self
     }
 
     /// Starts the child in this folder.
-    pub fn in_dir(mut self, dir: &Path) -> Self {
+    pub(crate) fn in_dir(mut self, dir: &Path) -> Self {
         self.inner.current_dir(dir);
         self
     }
 
     /// Has Git sync objects and refs; only before [`GitCommand::verb`]. Folders are left to the caller.
-    pub fn durable(self, durable: bool) -> Self {
+    pub(crate) fn durable(self, durable: bool) -> Self {
         if durable { self.config("core.fsync=committed") } else { self }
     }
 
     /// The subcommand.
-    pub fn verb(mut self, verb: &str) -> Self {
+    pub(crate) fn verb(mut self, verb: &str) -> Self {
         self.inner.arg(verb);
         self.verb = verb.to_owned();
         // Of several values of these keys Git takes the first: only a flag stands over it.
@@ -244,19 +244,19 @@ impl GitCommand {
     }
 
     /// Adds arguments.
-    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.inner.args(args);
         self
     }
 
     /// Sets a variable of the child.
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.inner.env(name, value);
         self
     }
 
     /// Sets configuration whose keys may hold any byte, `=` included.
-    pub fn settings(mut self, all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+    pub(crate) fn settings(mut self, all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         self.settings.extend(all);
         self
     }
@@ -292,7 +292,7 @@ impl GitCommand {
     }
 
     /// Sets author and committer, and their moment.
-    pub fn identity(mut self, by: &Signature) -> Self {
+    pub(crate) fn identity(mut self, by: &Signature) -> Self {
         let (name, email) = commit::clean(by);
         let date = format!("@{} +0000", by.seconds);
         for role in ["AUTHOR", "COMMITTER"] {
@@ -304,7 +304,7 @@ impl GitCommand {
     }
 
     /// Gives the child this input; without it the input is empty.
-    pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.stdin = Input::Bytes(input.into());
         self
     }
@@ -321,7 +321,7 @@ impl GitCommand {
 
     /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a
     /// terminal there is nobody to ask, and what the child started (a transport that hangs) ends with it.
-    pub fn foreground(mut self) -> Self {
+    pub(crate) fn foreground(mut self) -> Self {
         if File::open("/dev/tty").is_ok() {
             self.inner.env_remove("GIT_TERMINAL_PROMPT");
             self.own_group = false;
@@ -330,13 +330,13 @@ impl GitCommand {
     }
 
     /// Ends it after this long, with SIGTERM first.
-    pub fn within(mut self, patience: Duration) -> Self {
+    pub(crate) fn within(mut self, patience: Duration) -> Self {
         self.deadline = Some(Instant::now() + patience);
         self
     }
 
     /// Ends it at the first signal, whichever: it only asks, and nothing depends on the answer yet.
-    pub fn only_asks(mut self, only_asks: bool) -> Self {
+    pub(crate) fn only_asks(mut self, only_asks: bool) -> Self {
         self.only_asks = only_asks;
         self
     }
@@ -348,24 +348,24 @@ impl GitCommand {
     }
 
     /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
-    pub fn alone(mut self, alone: bool) -> Self {
+    pub(crate) fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
         self
     }
 
     /// Says which of Git's locks it may take, so that what it leaves when it is killed is known for ours.
-    pub fn may_lock(mut self, locks: MayLock) -> Self {
+    pub(crate) fn may_lock(mut self, locks: MayLock) -> Self {
         self.may_lock = Some(locks);
         self
     }
 
     /// Runs it to its end, whatever its exit status.
-    pub fn output(self) -> Result<GitOutput, StoreError> {
+    pub(crate) fn output(self) -> Result<GitOutput, StoreError> {
         run(self)
     }
 
     /// Runs it and returns what it printed; any exit status but 0 is an error.
-    pub fn ok(self) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn ok(self) -> Result<Vec<u8>, StoreError> {
         let (verb, places) = (self.verb.clone(), self.places());
         let output = run(self)?;
         if output.status.success() {
@@ -383,7 +383,7 @@ impl GitCommand {
     }
 
     /// Starts it with both pipes open, to be talked to; its error output goes nowhere.
-    pub fn spawn(self) -> Result<Child, StoreError> {
+    pub(crate) fn spawn(self) -> Result<Child, StoreError> {
         let mut this = self.ready()?;
         this.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let program = PathBuf::from(this.inner.get_program());

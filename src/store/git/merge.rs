@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// What came of a merge of trees.
 #[derive(Debug)]
-pub enum Merged {
+pub(crate) enum Merged {
     /// One tree, and where the second side's version was taken.
     Tree(ObjectId, Vec<Overruled>),
     /// These are files on one side and folders on the other, and neither is gone.
@@ -23,14 +23,14 @@ pub enum Merged {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overruled {
     /// The path.
-    pub path: String,
+    pub(crate) path: String,
     /// What the two sides had done to it.
-    pub why: Why,
+    pub(crate) why: Why,
 }
 
 /// What two sides did that does not go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub(crate) enum Why {
     /// Both changed the same lines; the others were merged.
     Lines,
     /// Both changed it, and it has no lines to merge.
@@ -95,7 +95,7 @@ impl RepoGit {
 
     /// Merges two trees by Git's own merge, path by path; the second side's version where both changed one in
     /// ways that don't go together.
-    pub fn merge_trees(
+    pub(crate) fn merge_trees(
         &self,
         base: ObjectId,
         ours: ObjectId,

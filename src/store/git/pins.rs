@@ -57,7 +57,7 @@ const ALLOWED: &[&str] = &[
 const ALLOWED_PREFIXES: &[&str] = &["GIT_SSL_", "GIT_PROXY_SSL_", "GIT_TRACE"];
 
 /// True for a variable that a child of ours may inherit.
-pub fn is_passed_on(name: &OsStr) -> bool {
+pub(crate) fn is_passed_on(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return true };
     !name.starts_with("GIT_")
         || ALLOWED.contains(&name)

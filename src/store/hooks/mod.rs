@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// What Git tells a hook about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HookEvent {
+#[allow(clippy::enum_variant_names, reason = "the names that Git gives them")]
+pub(crate) enum HookEvent {
     /// A commit was made here.
     PostCommit,
     /// Something was merged or pulled here.
@@ -30,10 +31,11 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::PostCommit, Self::PostMerge, Self::PostRewrite, Self::PostReceive];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::PostCommit, Self::PostMerge, Self::PostRewrite, Self::PostReceive];
 
     /// Git's name for it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PostCommit => "post-commit",
             Self::PostMerge => "post-merge",
@@ -43,7 +45,7 @@ impl HookEvent {
     }
 
     /// The event of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.name() == name)
     }
 
@@ -76,7 +78,7 @@ impl HookEvent {
 
 /// How one hook stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// It is there, as a block in this file.
     Block(PathBuf),
     /// It is there, by configuration.
@@ -89,7 +91,7 @@ pub enum Standing {
 
 impl Standing {
     /// True where Git runs it.
-    pub fn is_installed(&self) -> bool {
+    pub(crate) fn is_installed(&self) -> bool {
         match self {
             Self::Block(_) | Self::Configured(_) => true,
             Self::Absent | Self::LeftAlone(..) => false,
@@ -98,7 +100,7 @@ impl Standing {
 }
 
 /// The hooks of one repository.
-pub struct Hooks<'r> {
+pub(crate) struct Hooks<'r> {
     repo: &'r Repository,
     /// Where Git looks for hook files.
     dir: PathBuf,
@@ -113,7 +115,7 @@ const OPTIONS: &str = "receive.advertisePushOptions";
 
 impl<'r> Hooks<'r> {
     /// Finds where Git looks for this repository's hooks.
-    pub fn of(repo: &'r Repository) -> Result<Self, StoreError> {
+    pub(crate) fn of(repo: &'r Repository) -> Result<Self, StoreError> {
         let home = repo.work_dir.as_deref().unwrap_or(&repo.git_dir);
         let command = repo.git.git().plain(Some(&repo.git_dir)).verb("rev-parse");
         let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
@@ -123,22 +125,22 @@ impl<'r> Hooks<'r> {
     }
 
     /// The events that happen in this repository.
-    pub fn events(&self) -> &'static [HookEvent] {
+    pub(crate) fn events(&self) -> &'static [HookEvent] {
         if self.repo.bare { &HookEvent::ALL[3..] } else { &HookEvent::ALL }
     }
 
     /// Where Git looks for hook files.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// True where some hook of ours is installed: cheap, and starts no process.
-    pub fn any_installed(repo: &Repository) -> bool {
+    pub(crate) fn any_installed(repo: &Repository) -> bool {
         repo.common_dir.join("aynig/hooks-installed").exists()
     }
 
     /// How a hook stands.
-    pub fn standing(&self, event: HookEvent) -> Result<Standing, StoreError> {
+    pub(crate) fn standing(&self, event: HookEvent) -> Result<Standing, StoreError> {
         let file = self.repo.common_dir.join(OURS);
         if file.exists() && self.is_included()? {
             return Ok(Standing::Configured(file));
@@ -158,7 +160,7 @@ impl<'r> Hooks<'r> {
     }
 
     /// Installs all hooks that this repository has use for; how each stands now.
-    pub fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
+    pub(crate) fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
         let folder = self.repo.aynig_dir();
         std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
@@ -177,7 +179,7 @@ impl<'r> Hooks<'r> {
     }
 
     /// Removes every trace of an installation, of either kind; the files that were touched.
-    pub fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub(crate) fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut touched = Vec::new();
         let file = self.repo.common_dir.join(OURS);
         if self.is_included()? {
@@ -202,7 +204,7 @@ impl<'r> Hooks<'r> {
     }
 
     /// The program that the installed hooks call first, where it is gone.
-    pub fn missing_program(&self) -> Result<Option<PathBuf>, StoreError> {
+    pub(crate) fn missing_program(&self) -> Result<Option<PathBuf>, StoreError> {
         let Some(event) = self.events().first() else { return Ok(None) };
         let path = match self.standing(*event)? {
             Standing::Block(path) => path,
@@ -215,7 +217,7 @@ impl<'r> Hooks<'r> {
     }
 
     /// The lines to add by hand to a hook that is left alone.
-    pub fn lines(&self, event: HookEvent, program: &Path) -> String {
+    pub(crate) fn lines(&self, event: HookEvent, program: &Path) -> String {
         let script = match program.to_str() {
             Some(_) => event.script(program),
             None => event.script_with(in_octal(program).as_bytes()),

@@ -17,7 +17,7 @@ const TARGET_MAX: u64 = 4096;
 
 impl Pack {
     /// Fetches one commit of a repository, and takes its pack.
-    pub fn fetch(repo: &Repository, origin: &Origin) -> Result<Self, PackError> {
+    pub(crate) fn fetch(repo: &Repository, origin: &Origin) -> Result<Self, PackError> {
         let aynig = repo.aynig_dir();
         std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
         // A name that 'gc' knows for a leftover.

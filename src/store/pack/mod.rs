@@ -9,8 +9,8 @@
 //! Implements section 13 (`install`).
 
 mod fetch;
-pub mod place;
-pub mod readme;
+pub(crate) mod place;
+pub(crate) mod readme;
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, shown_url};
@@ -22,18 +22,18 @@ use std::path::PathBuf;
 
 /// Where a pack comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// What `git` is told: a URL, or an absolute path.
-    pub url: OsString,
+    pub(crate) url: OsString,
     /// A branch, a tag or a whole commit id; `None`: what the repository's HEAD names.
-    pub reference: Option<String>,
+    pub(crate) reference: Option<String>,
     /// The folder that holds `.aynig/`, without slashes at its ends; empty for the repository itself.
-    pub folder: String,
+    pub(crate) folder: String,
 }
 
 /// What kind of file an entry becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A file.
     Plain,
     /// A file that can be started.
@@ -55,24 +55,24 @@ impl Kind {
 
 /// One file of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub(crate) struct File {
     /// Its path below `.aynig/`, of safe segments.
-    pub path: Vec<u8>,
+    pub(crate) path: Vec<u8>,
     /// What it is.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Its content.
     id: ObjectId,
 }
 
 /// A pack that was fetched and is sound.
 #[derive(Debug)]
-pub struct Pack {
+pub(crate) struct Pack {
     /// The commit that it is of.
-    pub commit: ObjectId,
+    pub(crate) commit: ObjectId,
     /// Its files, by path.
-    pub files: Vec<File>,
+    pub(crate) files: Vec<File>,
     /// Files that it has below `.aynig/logs/`, which are left out.
-    pub left_out: usize,
+    pub(crate) left_out: usize,
     git: Git,
     folder: Folder,
 }
@@ -90,11 +90,11 @@ impl Drop for Folder {
 
 /// A file that no pack may bring, or that is in its way here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// Its path below `.aynig/`.
-    pub path: Vec<u8>,
+    pub(crate) path: Vec<u8>,
     /// Why.
-    pub why: &'static str,
+    pub(crate) why: &'static str,
 }
 
 impl std::fmt::Display for Refusal {
@@ -105,7 +105,7 @@ impl std::fmt::Display for Refusal {
 
 /// Why a pack was not installed.
 #[derive(Debug, thiserror::Error)]
-pub enum PackError {
+pub(crate) enum PackError {
     /// Git can't fetch it.
     #[error("cannot fetch '{shown}'")]
     Fetch {
@@ -153,7 +153,7 @@ pub enum PackError {
 
 impl Origin {
     /// The repository as it can be shown: without what a URL says before an `@`, which may be a secret.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         shown_url(self.url.as_bytes())
     }
 

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub(super) const STAGE: &str = ".installing";
 
 /// A working tree that can be installed into, while nobody else installs here.
-pub struct Site {
+pub(crate) struct Site {
     root: PathBuf,
     /// What is committed below `.aynig/`.
     committed: HashSet<Vec<u8>>,
@@ -35,7 +35,7 @@ pub struct Site {
 
 impl Site {
     /// Looks whether anything is in the way. `work_dir` is the repository's working tree that we stand in.
-    pub fn take(repo: &Repository, work_dir: &Path) -> Result<Self, PackError> {
+    pub(crate) fn take(repo: &Repository, work_dir: &Path) -> Result<Self, PackError> {
         let lock = lock(repo)?;
         repo.git.with_plain_files(&repo.git_dir)?;
         let root = work_dir.join(FOLDER);
@@ -57,20 +57,20 @@ impl Site {
 }
 
 /// What is to be done.
-pub struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     site: &'a Site,
     pack: &'a Pack,
     /// Files that are not here.
-    pub new: Vec<&'a File>,
+    pub(crate) new: Vec<&'a File>,
     /// Files that are written over.
-    pub overwritten: Vec<&'a File>,
+    pub(crate) overwritten: Vec<&'a File>,
     /// How many are here as they should be.
-    pub unchanged: usize,
+    pub(crate) unchanged: usize,
 }
 
 impl<'a> Plan<'a> {
     /// Compares the pack with what is here.
-    pub fn new(site: &'a Site, pack: &'a Pack) -> Result<Self, PackError> {
+    pub(crate) fn new(site: &'a Site, pack: &'a Pack) -> Result<Self, PackError> {
         let mut plan = Plan { site, pack, new: Vec::new(), overwritten: Vec::new(), unchanged: 0 };
         let mut in_the_way = Vec::new();
         for file in &pack.files {
@@ -109,7 +109,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What changes, as `git diff --stat --summary` shows it.
-    pub fn stat(&self) -> Result<Vec<u8>, PackError> {
+    pub(crate) fn stat(&self) -> Result<Vec<u8>, PackError> {
         let mut before = Vec::new();
         for file in &self.overwritten {
             let place = self.site.place(&file.path);
@@ -141,7 +141,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Does it.
-    pub fn carry_out(&self) -> Result<(), PackError> {
+    pub(crate) fn carry_out(&self) -> Result<(), PackError> {
         let stage = self.site.root.join(STAGE);
         remove_tree(&stage).map_err(io_error("remove", &stage))?;
         std::fs::create_dir_all(&stage).map_err(io_error("create", &stage))?;

@@ -22,19 +22,19 @@ const PARAGRAPH_MAX: usize = 400;
 /// The state that answers failures, which nobody sets by hand.
 const STALLED: &str = "stalled";
 /// The file that a governed run's roles are in.
-pub const ROLES: &str = "agentxchain.json";
+pub(crate) const ROLES: &str = "agentxchain.json";
 
 /// The README of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readme {
+pub(crate) struct Readme {
     /// Its path in the repository that the pack is from.
-    pub path: String,
+    pub(crate) path: String,
     text: String,
 }
 
 /// How a pack is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum Start {
     /// By this command, safe to paste.
     Command {
         /// The command.
@@ -50,7 +50,7 @@ pub enum Start {
 
 impl Pack {
     /// The README beside the pack, or in it.
-    pub fn readme(&self, origin: &Origin) -> Result<Option<Readme>, StoreError> {
+    pub(crate) fn readme(&self, origin: &Origin) -> Result<Option<Readme>, StoreError> {
         let inside = origin.pack_folder();
         for folder in [origin.folder.as_str(), &inside] {
             let tree = format!("{}:{folder}", self.commit);
@@ -74,7 +74,7 @@ impl Pack {
     }
 
     /// How it is started: as its README says, or by its only state.
-    pub fn start(&self, readme: Option<&Readme>) -> Start {
+    pub(crate) fn start(&self, readme: Option<&Readme>) -> Start {
         let states = self.states();
         let told =
             readme.and_then(Readme::told).and_then(|told| allowed(&told, &states, self.roles().is_some()));
@@ -96,7 +96,7 @@ impl Pack {
     }
 
     /// The roles of a governed run that it brings, as a path below `.aynig/`.
-    pub fn roles(&self) -> Option<&[u8]> {
+    pub(crate) fn roles(&self) -> Option<&[u8]> {
         let is = |path: &[u8]| path.rsplit(|b| *b == b'/').next() == Some(ROLES.as_bytes());
         self.files
             .iter()
@@ -120,7 +120,7 @@ impl Pack {
 
 impl Readme {
     /// Its first paragraph that is no heading, on one line, escaped; empty where there is none.
-    pub fn paragraph(&self) -> String {
+    pub(crate) fn paragraph(&self) -> String {
         let mut lines = self.text.lines().map(str::trim).skip_while(|line| !is_prose(line));
         let words: Vec<&str> = lines.by_ref().take_while(|line| is_prose(line)).collect();
         let whole = words.join(" ");

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shared {
+pub(crate) enum Shared {
     /// The umask alone.
     Umask,
     /// These bits are added.
@@ -37,7 +37,7 @@ pub enum Shared {
 
 impl Shared {
     /// The meaning of the setting.
-    pub fn from_config(value: Option<&[u8]>) -> Self {
+    pub(crate) fn from_config(value: Option<&[u8]>) -> Self {
         match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
             None | Some(b"umask" | b"false" | b"no" | b"off" | b"0" | b"") => Self::Umask,
             Some(b"group" | b"true" | b"yes" | b"on" | b"1") => Self::Add(0o660),
@@ -96,15 +96,15 @@ impl Shared {
 
 /// How refs are written in one repository.
 #[derive(Debug, Clone)]
-pub struct Policy {
+pub(crate) struct Policy {
     /// Sync before reporting (`aynig.fsync`).
-    pub durable: bool,
+    pub(crate) durable: bool,
     /// Which refs get a log.
-    pub log_refs: LogRefs,
+    pub(crate) log_refs: LogRefs,
     /// The mode of new files.
-    pub shared: Shared,
+    pub(crate) shared: Shared,
     /// How long a held lock is waited for.
-    pub lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
 }
 
 /// The refs of one repository with the files backend.
@@ -120,12 +120,12 @@ pub struct FilesRefs {
 
 impl FilesRefs {
     /// The refs below this common Git directory, whose ids have `hex_len` digits.
-    pub fn new(common_dir: impl Into<PathBuf>, hex_len: usize, policy: Policy, git: Git) -> Self {
+    pub(crate) fn new(common_dir: impl Into<PathBuf>, hex_len: usize, policy: Policy, git: Git) -> Self {
         Self { common_dir: common_dir.into(), hex_len, policy, git, unsynced: Unsynced::default() }
     }
 
     /// The Git directory that all worktrees share.
-    pub fn common_dir(&self) -> &Path {
+    pub(crate) fn common_dir(&self) -> &Path {
         &self.common_dir
     }
 
@@ -133,7 +133,7 @@ impl FilesRefs {
         self.policy.durable
     }
 
-    pub(crate) fn lock_wait(&self) -> Duration {
+    pub fn lock_wait(&self) -> Duration {
         self.policy.lock_wait
     }
 
@@ -142,12 +142,12 @@ impl FilesRefs {
     }
 
     /// What the ref holds now; `None` where it does not exist.
-    pub fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+    pub(crate) fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.read(name).map(|(value, _)| value)
     }
 
     /// All refs below a prefix.
-    pub fn scan(&self, prefix: &str) -> Result<Scan, StoreError> {
+    pub(crate) fn scan(&self, prefix: &str) -> Result<Scan, StoreError> {
         reading::scan(&self.common_dir, prefix.as_bytes(), self.hex_len)
     }
 
@@ -168,7 +168,7 @@ impl FilesRefs {
     }
 
     /// One attempt to move, create or delete a ref; see [`crate::store::Store::try_swap`].
-    pub fn try_swap(
+    pub(crate) fn try_swap(
         &self,
         name: &RefName,
         expected: Expected,

@@ -10,7 +10,7 @@ use crate::store::{Commit, RefName, commit};
 use std::path::Path;
 
 /// The newest commit of the branch that is checked out, where a glance at this Git directory shows it.
-pub fn newest_commit(git_dir: &Path) -> Option<Commit> {
+pub(crate) fn newest_commit(git_dir: &Path) -> Option<Commit> {
     let head = std::fs::read(git_dir.join("HEAD")).ok()?;
     let name = RefName::new(head.strip_prefix(b"ref: ")?.trim_ascii_end());
     let path = path_of(git_dir, &name).ok()?;

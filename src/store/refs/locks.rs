@@ -142,11 +142,6 @@ impl RefLock {
     pub fn path(&self) -> &Path {
         &self.lock
     }
-
-    /// The twin that tells that the lock is ours; `None` where the file system has no hard links.
-    pub fn twin(&self) -> Option<&Path> {
-        self.twin.as_ref().map(|t| t.path.as_path())
-    }
 }
 
 impl Twin {
@@ -381,7 +376,7 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Since when a lock is there.
-pub fn age(path: &Path) -> Duration {
+pub(crate) fn age(path: &Path) -> Duration {
     age_of(path)
 }
 
@@ -416,7 +411,7 @@ pub(crate) fn is_ref_locked(git_dir: &Path, name: &RefName) -> bool {
 const POINTER_MAX: u64 = 16 << 10;
 
 /// The Git directory that a push to this path comes to, by Git's order of looking.
-pub fn git_dir_at(path: &Path) -> Option<PathBuf> {
+pub(crate) fn git_dir_at(path: &Path) -> Option<PathBuf> {
     ["/.git", "", ".git/.git", ".git"].into_iter().find_map(|suffix| {
         let mut dir = path.as_os_str().to_owned();
         dir.push(suffix);

@@ -1,7 +1,7 @@
 //! Refs of the files backend: read fresh, locked so that a dead owner is seen, swapped durably.
 
-pub mod files;
-pub mod glance;
+pub(crate) mod files;
+pub(crate) mod glance;
 pub mod locks;
 pub(crate) mod reading;
 pub(crate) mod reflog;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// `core.logAllRefUpdates`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogRefs {
+pub(crate) enum LogRefs {
     /// Only refs that have a log.
     Never,
     /// Branches, remote-tracking branches, notes and `HEAD`.
@@ -29,7 +29,7 @@ pub enum LogRefs {
 
 impl LogRefs {
     /// The meaning of the setting; unset, it depends on whether the repository is bare.
-    pub fn from_config(value: Option<&[u8]>, bare: bool) -> Self {
+    pub(crate) fn from_config(value: Option<&[u8]>, bare: bool) -> Self {
         match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
             None if bare => Self::Never,
             None => Self::Normal,

@@ -14,17 +14,17 @@ pub(crate) struct Unsynced(RefCell<Vec<PathBuf>>);
 
 impl Unsynced {
     /// Has these synced before the next ref is moved.
-    pub fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
+    pub(crate) fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
         self.0.borrow_mut().extend(paths);
     }
 
     /// Syncs what waits for it. What could not be synced waits on.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         self.all(sync)
     }
 
     /// Syncs what waits for it, and `lock` with it.
-    pub fn sync_with(&self, lock: &File) -> io::Result<()> {
+    pub(crate) fn sync_with(&self, lock: &File) -> io::Result<()> {
         self.all(|waiting| {
             if waiting.is_empty() {
                 return lock.sync_all();

@@ -72,7 +72,7 @@ pub(crate) struct Lead {
 
 impl<'a> SingleFlight<'a> {
     /// Begins to wait for news.
-    pub fn join(common_dir: &Path, remote: &'a str) -> Self {
+    pub(crate) fn join(common_dir: &Path, remote: &'a str) -> Self {
         let folder = common_dir.join("aynig");
         let _ = std::fs::create_dir_all(&folder);
         let path = folder.join("fetching");
@@ -87,7 +87,7 @@ impl<'a> SingleFlight<'a> {
 
     /// Waits for an answer, or for the lock. An answer is looked for while another process holds the lock too: of
     /// many that wait, most need no lock. Gives up as soon as `stopped` says so.
-    pub fn wait(&self, stopped: &dyn Fn() -> bool) -> Flight {
+    pub(crate) fn wait(&self, stopped: &dyn Fn() -> bool) -> Flight {
         let Some(mut file) = open(&self.path) else { return Flight::Alone };
         let until = Instant::now() + LONGEST;
         loop {
@@ -123,13 +123,13 @@ fn open(path: &Path) -> Option<File> {
 
 impl Lead {
     /// Says that a fetch begins.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.ledger.begun += 1;
         self.write();
     }
 
     /// Says that it ended well.
-    pub fn done(&mut self) {
+    pub(crate) fn done(&mut self) {
         self.ledger.ended = self.ledger.begun;
         self.ledger.remote.clone_from(&self.remote);
         self.write();

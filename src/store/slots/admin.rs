@@ -176,7 +176,12 @@ impl Slot {
     }
 
     /// Moves a detached HEAD from one commit to another of the same tree; does nothing where it is elsewhere.
-    pub fn move_head(&self, repo: &Repository, from: ObjectId, to: ObjectId) -> Result<(), StoreError> {
+    pub(crate) fn move_head(
+        &self,
+        repo: &Repository,
+        from: ObjectId,
+        to: ObjectId,
+    ) -> Result<(), StoreError> {
         let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         let detached = match repo.reftable {
             true => repo.git.symbolic_ref(&repo.common_dir, &self.head_name())?.is_none(),
@@ -187,7 +192,7 @@ impl Slot {
 
     /// Lets go of what a run left in the registration that stands in the user's way: a branch that is checked
     /// out can't be checked out, renamed or deleted elsewhere, and neither can one in a rebase.
-    pub fn leave(&self, repo: &Repository, lease: ObjectId) -> Result<(), StoreError> {
+    pub(crate) fn leave(&self, repo: &Repository, lease: ObjectId) -> Result<(), StoreError> {
         if !self.is_registered() {
             return Ok(());
         }
@@ -205,7 +210,7 @@ impl Slot {
     }
 
     /// The commit that the slot's HEAD names, through a branch if the command checked one out.
-    pub fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
+    pub(crate) fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
         let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         match ObjectId::from_hex(raw.trim_ascii_end()) {
             Ok(id) => Ok(id),

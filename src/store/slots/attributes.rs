@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const LONGEST: u64 = 100 << 20;
 
 /// Every `.gitattributes` of an index, and what is in it.
-pub fn of_index(index: &State) -> Vec<(BString, ObjectId)> {
+pub(crate) fn of_index(index: &State) -> Vec<(BString, ObjectId)> {
     let all = index.entries().iter().map(|entry| (entry.path(index), entry.id));
     let named = all.filter(|(path, _)| path.rsplit(|b| *b == b'/').next() == Some(b".gitattributes"));
     named
@@ -25,7 +25,7 @@ pub fn of_index(index: &State) -> Vec<(BString, ObjectId)> {
 }
 
 /// True where the files of this index are Git's to write.
-pub fn ask_for_git(repo: &Repository, gix: &gix::Repository, index: &State) -> bool {
+pub(crate) fn ask_for_git(repo: &Repository, gix: &gix::Repository, index: &State) -> bool {
     let inside = of_index(index).into_iter().any(|(_, id)| {
         let found = gix.find_object(gix::ObjectId::from_bytes_or_panic(id.as_bytes()));
         // What can't be read is for Git to say.

@@ -14,17 +14,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The lock's name, in the folder of our notes.
-pub const NAME: &str = "uninstall.lock";
+pub(crate) const NAME: &str = "uninstall.lock";
 
 /// As long as this lives, no slot is taken here.
-pub struct Closed {
+pub(crate) struct Closed {
     _lock: Flock<File>,
     path: PathBuf,
 }
 
 impl Closed {
     /// Closes the pool of a repository; waits for whoever has closed it.
-    pub fn close(repo: &Repository) -> Result<Self, StoreError> {
+    pub(crate) fn close(repo: &Repository) -> Result<Self, StoreError> {
         let aynig = repo.aynig_dir();
         let path = aynig.join(NAME);
         loop {
@@ -45,14 +45,14 @@ impl Closed {
     }
 
     /// Where the lock is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl Pool<'_> {
     /// True where a slot that was locked may be used: nobody has closed the pool, or took the lock's file away.
-    pub fn is_open(&self, slot: &Slot) -> Result<bool, StoreError> {
+    pub(crate) fn is_open(&self, slot: &Slot) -> Result<bool, StoreError> {
         let path = self.repo.aynig_dir().join(NAME);
         let closed = match File::open(&path) {
             Ok(file) => Flock::lock(file, FlockArg::LockSharedNonblock).is_err(),

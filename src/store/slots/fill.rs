@@ -22,7 +22,7 @@ const PARALLEL_FROM: usize = 500;
 
 /// How a slot was filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filled {
+pub(crate) enum Filled {
     /// It had the tree; every file was verified.
     Reused,
     /// It was brought to the tree.
@@ -37,7 +37,7 @@ fn now_ns() -> u64 {
 
 impl Slot {
     /// Brings the slot to `commit`, whose tree is `tree`.
-    pub fn fill(
+    pub(crate) fn fill(
         &mut self,
         repo: &Repository,
         commit: ObjectId,

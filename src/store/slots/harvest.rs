@@ -25,18 +25,18 @@ pub enum Stage {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Harvest {
+pub(crate) struct Harvest {
     /// The tree of what is there.
-    pub tree: ObjectId,
+    pub(crate) tree: ObjectId,
     /// The slot's HEAD: the lease, or the last commit that the command made.
-    pub head: ObjectId,
+    pub(crate) head: ObjectId,
     /// Repositories inside the slot that were left out.
-    pub nested: Vec<BString>,
+    pub(crate) nested: Vec<BString>,
 }
 
 /// Why what is there can't be an outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum HarvestError {
+pub(crate) enum HarvestError {
     /// HEAD does not descend from the lease.
     #[error("HEAD does not descend from the lease")]
     ForeignHead(ObjectId),
@@ -50,7 +50,7 @@ pub enum HarvestError {
 
 impl Slot {
     /// Reads what the command left. `lease` is the commit that the slot was filled with, `tree` its tree.
-    pub fn harvest(
+    pub(crate) fn harvest(
         &self,
         repo: &Repository,
         stage: Stage,
@@ -88,7 +88,7 @@ impl Slot {
 
     /// Reads what is there whatever state it is in, so that no work is lost (K26): unmerged paths as the
     /// files stand, and a HEAD from anywhere.
-    pub fn salvage(
+    pub(crate) fn salvage(
         &self,
         repo: &Repository,
         stage: Stage,
@@ -114,7 +114,7 @@ impl Slot {
     }
 
     /// Makes the objects durable that the command wrote itself (K42).
-    pub fn sync(&self, repo: &Repository) -> Result<(), StoreError> {
+    pub(crate) fn sync(&self, repo: &Repository) -> Result<(), StoreError> {
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
 

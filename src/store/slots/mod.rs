@@ -7,18 +7,18 @@
 //! Calling sequence: [`Pool::lock`], look at [`Slot::record`], [`Slot::fill`], run, [`Slot::harvest`].
 //! Implements K14.
 
-pub mod admin;
-pub mod attributes;
+pub(crate) mod admin;
+pub(crate) mod attributes;
 mod bomb;
-pub mod closing;
-pub mod fill;
-pub mod harvest;
-pub mod modules;
-pub mod paths;
-pub mod place;
-pub mod scan;
+pub(crate) mod closing;
+pub(crate) mod fill;
+pub(crate) mod harvest;
+pub(crate) mod modules;
+pub(crate) mod paths;
+pub(crate) mod place;
+pub(crate) mod scan;
 mod tame;
-pub mod turns;
+pub(crate) mod turns;
 mod view;
 
 use crate::protocol::id::ObjectId;
@@ -27,7 +27,7 @@ use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError};
 use crate::supervisor::hold;
 use nix::fcntl::{Flock, FlockArg};
-pub use place::is_slot;
+pub(crate) use place::is_slot;
 use place::{Place, is_foreign, number_of};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -38,52 +38,52 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How the administrative folders of slots begin under `worktrees/` in the Git directory.
-pub const ADMIN_PREFIX: &str = "aynig-slot-";
+pub(crate) const ADMIN_PREFIX: &str = "aynig-slot-";
 
 /// What is remembered of a slot between processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// The tree that the index copy describes, in hex.
-    pub tree: Option<String>,
+    pub(crate) tree: Option<String>,
     /// When the files were last known to be that tree, in nanoseconds since 1970.
-    pub verified_at: u64,
+    pub(crate) verified_at: u64,
     /// The permissions that its folders were made with.
     #[serde(default)]
-    pub folder_mode: Option<u32>,
+    pub(crate) folder_mode: Option<u32>,
     /// Where its folder is; records of earlier versions do not say.
     #[serde(default)]
-    pub place: Option<Place>,
+    pub(crate) place: Option<Place>,
     /// The run whose work may still be in the slot.
-    pub run: Option<Occupant>,
+    pub(crate) run: Option<Occupant>,
 }
 
 /// A run in a slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Occupant {
+pub(crate) struct Occupant {
     /// Its id.
-    pub run_id: String,
+    pub(crate) run_id: String,
     /// The full name of its branch, for readers.
-    pub branch: String,
+    pub(crate) branch: String,
     /// The same as it is, where it is no UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch_bytes: Option<Vec<u8>>,
+    pub(crate) branch_bytes: Option<Vec<u8>>,
     /// The remote whose branch that is; `None`: the local one.
     #[serde(default)]
-    pub remote: Option<String>,
+    pub(crate) remote: Option<String>,
     /// The lease commit that the slot was filled with, in hex.
-    pub lease: String,
+    pub(crate) lease: String,
     /// Set once the command has ended without a declaration, so that the lease lives on (K21).
-    pub lingering: bool,
+    pub(crate) lingering: bool,
     /// The guardian's process, while the hold is taken.
-    pub guardian: Option<u32>,
+    pub(crate) guardian: Option<u32>,
     /// The outcome in hex, once a process that outlived the command has written it.
     #[serde(default)]
-    pub outcome: Option<String>,
+    pub(crate) outcome: Option<String>,
 }
 
 impl Occupant {
     /// A run that begins in a slot which was filled with this lease.
-    pub fn new(run_id: &str, branch: &RefName, remote: Option<String>, lease: ObjectId) -> Self {
+    pub(crate) fn new(run_id: &str, branch: &RefName, remote: Option<String>, lease: ObjectId) -> Self {
         let raw = branch.as_bytes();
         Self {
             run_id: run_id.to_owned(),
@@ -97,15 +97,15 @@ impl Occupant {
         }
     }
     /// The commit that the slot was filled with.
-    pub fn lease_id(&self) -> Option<ObjectId> {
+    pub(crate) fn lease_id(&self) -> Option<ObjectId> {
         self.lease.parse().ok()
     }
     /// The outcome that was written from inside the slot.
-    pub fn outcome_id(&self) -> Option<ObjectId> {
+    pub(crate) fn outcome_id(&self) -> Option<ObjectId> {
         self.outcome.as_ref().and_then(|id| id.parse().ok())
     }
     /// Its branch.
-    pub fn branch_name(&self) -> RefName {
+    pub(crate) fn branch_name(&self) -> RefName {
         RefName::new(self.branch_bytes.as_deref().unwrap_or(self.branch.as_bytes()))
     }
 }
@@ -121,7 +121,7 @@ pub struct Pool<'r> {
 }
 
 /// A slot that this process holds.
-pub struct Slot {
+pub(crate) struct Slot {
     number: usize,
     /// Where it is: with work of a run from another environment in it, not yet at `home`.
     dir: PathBuf,
@@ -170,7 +170,7 @@ fn open_lock(path: &Path) -> Result<File, StoreError> {
 
 impl<'r> Pool<'r> {
     /// The pool of at most `size` slots whose worktrees live below `root`.
-    pub fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
+    pub(crate) fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
         let notes = repo.aynig_dir().join("slots");
         std::fs::create_dir_all(&notes).map_err(io("create", &notes))?;
         repo.share_folders();
@@ -178,17 +178,17 @@ impl<'r> Pool<'r> {
     }
 
     /// The numbers of the slots, those already filled with `tree` first, those that are the user's left out.
-    pub fn order(&self, tree: ObjectId) -> Vec<usize> {
+    pub(crate) fn order(&self, tree: ObjectId) -> Vec<usize> {
         ordered(self.numbers(), &tree.to_string(), |n| read_record(&self.notes, n))
     }
 
     /// The same numbers as they come.
-    pub fn numbers(&self) -> Vec<usize> {
+    pub(crate) fn numbers(&self) -> Vec<usize> {
         (0..).filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))).take(self.size).collect()
     }
 
     /// True where a process ever took the slot of this number.
-    pub fn was_used(&self, number: usize) -> bool {
+    pub(crate) fn was_used(&self, number: usize) -> bool {
         self.lock_path(number).symlink_metadata().is_ok()
     }
 
@@ -205,7 +205,7 @@ impl<'r> Pool<'r> {
     }
 
     /// Numbers of all slots that ever were, whatever the size now.
-    pub fn known(&self) -> Vec<usize> {
+    pub(crate) fn known(&self) -> Vec<usize> {
         let Ok(entries) = std::fs::read_dir(&self.notes) else { return Vec::new() };
         let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
         let mut numbers: Vec<usize> =
@@ -215,7 +215,7 @@ impl<'r> Pool<'r> {
     }
 
     /// The same, and those that only Git's own list of worktrees knows.
-    pub fn registered(&self) -> Vec<usize> {
+    pub(crate) fn registered(&self) -> Vec<usize> {
         let mut numbers = self.known();
         if let Ok(entries) = std::fs::read_dir(self.repo.common_dir.join("worktrees")) {
             let numbered = entries.flatten().filter_map(|e| number_of(&e.path()));
@@ -227,7 +227,7 @@ impl<'r> Pool<'r> {
     }
 
     /// Takes the slot of this number; `None` where another process has it.
-    pub fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
+    pub(crate) fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
         let path = self.lock_path(number);
         let file = open_lock(&path)?;
         self.repo.share(&path);
@@ -246,7 +246,7 @@ impl<'r> Pool<'r> {
     }
 
     /// The slot of this number without its lock: to look at, from inside the run that has it.
-    pub fn borrow(&self, number: usize) -> Slot {
+    pub(crate) fn borrow(&self, number: usize) -> Slot {
         let (home, admin) = (self.home(number), self.admin(number));
         let record = read_record(&self.notes, number);
         let elsewhere = record.place.as_ref().and_then(|place| place.elsewhere(&home, &admin));
@@ -266,7 +266,7 @@ impl<'r> Pool<'r> {
     }
 
     /// What is noted of a slot, without taking it.
-    pub fn peek(&self, number: usize) -> Record {
+    pub(crate) fn peek(&self, number: usize) -> Record {
         read_record(&self.notes, number)
     }
 }
@@ -292,24 +292,16 @@ fn read_record(notes: &Path, number: usize) -> Record {
 }
 
 impl Slot {
-    /// Its number.
-    pub fn number(&self) -> usize {
-        self.number
-    }
     /// Its worktree: where the command runs.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
-    /// Its folder under `worktrees/` in the Git directory.
-    pub fn admin(&self) -> &Path {
-        &self.admin
-    }
     /// What is noted of it.
-    pub fn record(&self) -> &Record {
+    pub(crate) fn record(&self) -> &Record {
         &self.record
     }
     /// What ends its filling, once it is set.
-    pub fn stopper(&self) -> Arc<AtomicBool> {
+    pub(crate) fn stopper(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
@@ -323,13 +315,13 @@ impl Slot {
     }
 
     /// True where anything of it is there, be it only its registration.
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.is_registered()
             || self.dir.symlink_metadata().is_ok()
             || self.notes.join(format!("{}.json", self.number)).exists()
     }
     /// The file that the guardian holds locked.
-    pub fn hold_path(&self) -> PathBuf {
+    pub(crate) fn hold_path(&self) -> PathBuf {
         self.notes.join(format!("{}.hold", self.number))
     }
     /// The runner's own copy of the index, as it was when the slot was filled.
@@ -357,7 +349,7 @@ impl Slot {
     }
 
     /// True while processes of an earlier run live in it.
-    pub fn is_inhabited(&self) -> Result<bool, StoreError> {
+    pub(crate) fn is_inhabited(&self) -> Result<bool, StoreError> {
         let path = self.hold_path();
         hold::is_taken(&path).map_err(io("lock", &path))
     }
@@ -377,7 +369,7 @@ impl Slot {
     }
 
     /// Notes whose work is in the slot from now on; `None`: nobody's.
-    pub fn occupy(&mut self, run: Option<Occupant>) -> Result<(), StoreError> {
+    pub(crate) fn occupy(&mut self, run: Option<Occupant>) -> Result<(), StoreError> {
         if self.record.run != run {
             self.record.run = run;
             self.save()?;
@@ -394,7 +386,7 @@ impl Slot {
     }
 
     /// Removes the slot's worktree, registration and notes. The lock file stays.
-    pub fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
+    pub(crate) fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
         self.retire(repo)?;
         for path in [self.hold_path(), self.notes.join(format!("{}.json", self.number))] {
             let _ = std::fs::remove_file(path);

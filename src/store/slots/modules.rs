@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 const DEPTH: usize = 32;
 
 /// Where all of them are kept.
-pub fn kept(repo: &Repository) -> PathBuf {
+pub(crate) fn kept(repo: &Repository) -> PathBuf {
     repo.aynig_dir().join("submodules")
 }
 
 /// Where those of one run are kept: one repository for each submodule, in a folder of its name.
-pub fn kept_of(repo: &Repository, run_id: &str) -> PathBuf {
+pub(crate) fn kept_of(repo: &Repository, run_id: &str) -> PathBuf {
     kept(repo).join(run_id)
 }
 
 /// The names of the submodules whose repositories are in a folder, those of submodules in submodules too.
-pub fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     repositories(folder, DEPTH, &mut found)?;
     Ok(found.iter().filter_map(|path| path.strip_prefix(folder).ok()).map(Path::to_owned).collect())

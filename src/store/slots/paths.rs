@@ -22,7 +22,7 @@ impl Slot {
     ///
     /// # Errors
     /// A file that can't be read, or that is longer than 256 MiB; what Git says.
-    pub fn with_paths(
+    pub(crate) fn with_paths(
         &self,
         repo: &Repository,
         base: ObjectId,

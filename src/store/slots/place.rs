@@ -20,11 +20,11 @@ const OURS: &[u8] = b"a slot of git-aynig";
 
 /// The folder of a slot, as noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub(crate) struct Place {
     /// Its worktree.
-    pub dir: String,
+    pub(crate) dir: String,
     /// Its registration, as it was called then.
-    pub admin: String,
+    pub(crate) admin: String,
 }
 
 impl Place {
@@ -59,7 +59,7 @@ pub(super) fn number_of(admin: &Path) -> Option<usize> {
 
 /// True for the Git directory of a slot, whatever a command did to it; false for a worktree of the user's that
 /// is only named so.
-pub fn is_slot(admin: &Path) -> bool {
+pub(crate) fn is_slot(admin: &Path) -> bool {
     let Some(number) = number_of(admin) else { return false };
     let Some(parent) = admin.parent().filter(|p| p.ends_with("worktrees")) else { return false };
     let record = read_record(&parent.with_file_name("aynig").join("slots"), number);

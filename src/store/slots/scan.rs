@@ -30,13 +30,13 @@ const FOLDER: OFlag =
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// True where every file is as the index says and nothing else is there.
-    pub clean: bool,
+    pub(crate) clean: bool,
     /// Repositories inside the slot that the index does not know, relative to it.
-    pub nested: Vec<BString>,
+    pub(crate) nested: Vec<BString>,
     /// Fifos, sockets and devices where Git looks for its own files: it would wait for them for ever.
-    pub traps: Vec<BString>,
+    pub(crate) traps: Vec<BString>,
 }
 
 struct Walk<'a> {
@@ -56,13 +56,13 @@ struct Walk<'a> {
 }
 
 /// Reads the runner's index copy.
-pub fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File, StoreError> {
+pub(crate) fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File, StoreError> {
     gix::index::File::at(path, hash, true, Default::default())
         .map_err(|e| StoreError::Gix { what: "read the index", message: e.to_string() })
 }
 
 /// True where an index may hide a change of some file from Git: one that can't be read may.
-pub fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
+pub(crate) fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
     use gix::index::entry::{Flags, Mode};
     let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
     read_index(path, hash).map_or(true, |index| {
@@ -72,7 +72,7 @@ pub fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
 
 /// Compares `dir` with `index`, whose entries were true at `verified_at` (nanoseconds since 1970).
 /// `folder_mode` is what every folder had then, where that is known.
-pub fn scan(
+pub(crate) fn scan(
     dir: &Path,
     index: &gix::index::State,
     hash: gix::hash::Kind,
@@ -298,7 +298,7 @@ impl<'a> Known<'a> {
 }
 
 /// The permissions of a folder, special bits included.
-pub fn folder_mode(meta: &std::fs::Metadata) -> u32 {
+pub(crate) fn folder_mode(meta: &std::fs::Metadata) -> u32 {
     meta.mode() & 0o7777
 }
 

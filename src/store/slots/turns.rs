@@ -22,7 +22,7 @@ const TOUCH: Duration = Duration::from_secs(1);
 
 /// The right to be next.
 #[derive(Debug)]
-pub struct Ticket {
+pub(crate) struct Ticket {
     path: PathBuf,
     file: Flock<File>,
     touched: std::cell::Cell<SystemTime>,
@@ -30,7 +30,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// Says that its holder still waits.
-    pub fn touch(&self) {
+    pub(crate) fn touch(&self) {
         let now = SystemTime::now();
         if now.duration_since(self.touched.get()).map_or(true, |since| since >= TOUCH) {
             let _ = self.file.set_modified(now);
@@ -51,7 +51,7 @@ impl Pool<'_> {
     }
 
     /// A ticket from now on.
-    pub fn wait_in_line(&self) -> Result<Ticket, StoreError> {
+    pub(crate) fn wait_in_line(&self) -> Result<Ticket, StoreError> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let folder = self.tickets();
         std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
@@ -74,7 +74,7 @@ impl Pool<'_> {
 
     /// The number from which on slots are free for whoever has this ticket, or none: those below are awaited by
     /// somebody who has waited longer.
-    pub fn first_of_turn(&self, own: Option<&Ticket>) -> usize {
+    pub(crate) fn first_of_turn(&self, own: Option<&Ticket>) -> usize {
         let Ok(entries) = std::fs::read_dir(self.tickets()) else { return 0 };
         let own = own.and_then(|ticket| ticket.path.file_name()).map(OsStr::to_owned);
         let mut first = 0;
