@@ -4,6 +4,7 @@
 //! The old bundle of the turn, and nothing else, is replaced as a whole, and `turn_dispatched` is noted with
 //! it. How a worker is started is not for this room. Implements G1, G3.
 
+use super::config::model::Route;
 use super::events::{self, Happened};
 use super::journal::{Change, INDEX};
 use super::json;
@@ -100,7 +101,7 @@ struct Assignment<'a> {
     accepted_integration_ref: Option<&'a Value>,
     staging_result_path: String,
     reserved_paths: &'static [&'static str],
-    allowed_next_roles: Vec<&'a str>,
+    allowed_next_roles: &'a [String],
     attempt: u64,
     deadline_at: Option<&'a Value>,
     assigned_sequence: u64,
@@ -147,7 +148,6 @@ fn assignment<'a>(
         status: other.get("status"),
         assigned_sequence: other.assigned_sequence(),
     });
-    let reservations = json::object(state.object(), "budget_reservations");
     let context = |key: &str| turn.get(key).filter(|context| context.is_object());
     Assignment {
         run_id: state.run_id(),
@@ -156,15 +156,14 @@ fn assignment<'a>(
         role: turn.role(),
         runtime_id: turn.runtime(),
         write_authority: config.authority(turn.role()).name(),
-        accepted_integration_ref: state.get("accepted_integration_ref"),
+        accepted_integration_ref: state.integration_ref(),
         staging_result_path: staging(turn),
         reserved_paths: &RESERVED,
-        allowed_next_roles: route.map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default(),
+        allowed_next_roles: route.map(Route::allowed).unwrap_or_default(),
         attempt: turn.attempt(),
         deadline_at: turn.get("deadline_at"),
         assigned_sequence: turn.assigned_sequence(),
-        budget_reservation_usd: reservations
-            .and_then(|all| json::object(all, turn.id())?.get("reserved_usd")),
+        budget_reservation_usd: state.reserved(turn.id()),
         active_siblings: siblings.collect(),
         intake_context: context("intake_context"),
         conflict_context: context("conflict_context"),

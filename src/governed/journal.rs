@@ -8,7 +8,7 @@ use super::bundle::Index;
 use super::json::{self, Object};
 use super::root::Root;
 use super::state::{RunStatus, State};
-use super::{GovernedError, disk, events, history, ledger, redo, state};
+use super::{GovernedError, disk, events, history, ledger, lenient, redo, state};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -142,9 +142,10 @@ impl Change {
         let id = root.id("txn");
         let path = folder_of(root, self.kind).join(format!("{id}.json"));
         // As one value: what is done now is what a redo would read.
-        let journal = json::object_of(&self.journal(root, &id)?);
+        let journal = json::value(&self.journal(root, &id)?);
         disk::write_whole(root, &path, json::page(&journal).as_bytes())?;
-        redo::redo(root, &journal, &path)?;
+        let unreadable = || GovernedError::UnreadableJournal { path: path.clone(), source: None };
+        redo::redo(root, &lenient::read(&journal).ok_or_else(unreadable)?, &path)?;
         Ok(self.after)
     }
 

@@ -5,7 +5,7 @@
 //! [`time_left`] is for the caller that runs a turn's worker, and [`out_of_time`](super::out_of_time) for when that was
 //! ended. Implements G16.
 
-use super::json::{self, Object};
+use super::json;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{Config, time};
@@ -62,24 +62,25 @@ pub(super) fn passed(config: &Config, state: &State, turn: Option<&Turn>, now: S
 
 /// Every limit that there is, with the moment at which it is passed; the turn's first.
 fn limits(config: &Config, state: &State, turn: Option<&Turn>) -> Vec<(Passed, SystemTime)> {
-    let none = Object::new();
-    let all = config.part("timeouts").unwrap_or(&none);
-    let route = state.phase().and_then(|phase| config.route(phase)).unwrap_or(&none);
-    let warns = |object: &Object, key: &str| json::text(object, key).map(|action| action == "warn");
-    let by_all = warns(all, "action").unwrap_or(false);
-    let of = |object: &Object, key: &str| object.get(key).and_then(Value::as_f64);
+    let all = &config.model().timeouts;
+    let route = state.phase().and_then(|phase| config.route(phase));
+    let warns = |action: &Option<String>| action.as_ref().map(|action| action == "warn");
+    let by_all = warns(&all.action).unwrap_or(false);
     let of_state = |key: &str| state.get(key).and_then(Value::as_str);
     let of_turn = |key: &str| turn.and_then(|turn| turn.get(key)).and_then(Value::as_str);
-    let phase = of(route, "timeout_minutes");
+    let phase = route.and_then(|route| route.timeout_minutes);
     let limits = [
-        ("turn", of(all, "per_turn_minutes"), of_turn("started_at").or(of_turn("assigned_at")), by_all),
+        ("turn", all.per_turn_minutes, of_turn("started_at").or(of_turn("assigned_at")), by_all),
         (
             "phase",
-            phase.or(of(all, "per_phase_minutes")),
+            phase.or(all.per_phase_minutes),
             of_state("phase_entered_at"),
-            warns(route, "timeout_action").filter(|_| phase.is_some()).unwrap_or(by_all),
+            route
+                .and_then(|route| warns(&route.timeout_action))
+                .filter(|_| phase.is_some())
+                .unwrap_or(by_all),
         ),
-        ("run", of(all, "per_run_minutes"), of_state("created_at"), by_all),
+        ("run", all.per_run_minutes, of_state("created_at"), by_all),
     ];
     let extended = json::object(state.object(), EXTENDED);
     let until = |scope: &str, minutes: f64, since: &str| {

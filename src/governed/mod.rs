@@ -90,6 +90,7 @@ mod http;
 pub(crate) mod journal;
 pub(crate) mod json;
 mod ledger;
+pub(crate) mod lenient;
 mod limits;
 pub(crate) mod lines;
 pub(crate) mod lock;

@@ -5,13 +5,14 @@
 //! after their commit, with the lock given back. Implements G5.
 
 use super::config::NOTIFIED;
-use super::json::{self, Object};
+use super::config::model::Webhook;
+use super::json;
 use super::root::Root;
 use super::state::{RunStatus, State, Turn};
 use super::{Config, GovernedError, disk, hooks, http};
 use serde::Serialize;
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const AUDIT: &str = ".agentxchain/notification-audit.jsonl";
 
@@ -99,15 +100,15 @@ pub fn emit_notifications(
     payload: &Value,
     turn: Option<&Turn>,
 ) -> Result<Notified, GovernedError> {
-    let webhooks = config.part("notifications").map_or(&[][..], |part| json::list(part, "webhooks"));
+    let webhooks = &config.model().notifications.webhooks;
     if webhooks.is_empty() {
         return Ok(Notified::default());
     }
     if !NOTIFIED.contains(&event) {
         return Err(GovernedError::UnknownNotification { event: event.to_owned() });
     }
-    let asked = |webhook: &&Object| json::texts(webhook, "events").contains(&event);
-    let asked: Vec<&Object> = webhooks.iter().filter_map(Value::as_object).filter(asked).collect();
+    let asked: Vec<&Webhook> =
+        webhooks.iter().filter(|webhook| webhook.events.iter().any(|name| name == event)).collect();
     let (id, at) = (root.id("notif"), root.now());
     let envelope = Envelope {
         schema_version: "0.1",
@@ -115,8 +116,8 @@ pub fn emit_notifications(
         event_type: event,
         emitted_at: &at,
         project: OfProject {
-            id: config.project("id"),
-            name: config.project("name"),
+            id: config.model().project.id.as_deref(),
+            name: config.model().project.name.as_deref(),
             root: &root.folder().to_string_lossy(),
         },
         run: OfRun { run_id: state.run_id(), status: state.status(), phase: state.phase() },
@@ -141,11 +142,11 @@ pub fn emit_notifications(
     Ok(Notified { event_id: Some(id), results })
 }
 
-fn deliver<'a>(root: &Root, webhook: &'a Object, envelope: &Envelope<'a>) -> Entry<'a> {
-    let timeout = Duration::from_millis(json::count(webhook, "timeout_ms").unwrap_or(5000));
-    let url = json::text(webhook, "url").unwrap_or_default();
+fn deliver<'a>(root: &Root, webhook: &'a Webhook, envelope: &Envelope<'a>) -> Entry<'a> {
+    let (post, timeout) = (&webhook.post, webhook.post.timeout());
+    let url = post.url.as_deref().unwrap_or_default();
     let started = Instant::now();
-    let sent = match hooks::headers(root, webhook) {
+    let sent = match hooks::headers(root, post) {
         Ok(headers) => {
             http::post(root, url, &headers, json::line(envelope).trim_end().as_bytes(), timeout, 64 << 10)
         }
@@ -165,7 +166,7 @@ fn deliver<'a>(root: &Root, webhook: &'a Object, envelope: &Envelope<'a>) -> Ent
     Entry {
         event_id: envelope.event_id,
         event_type: envelope.event_type,
-        notification_name: json::text(webhook, "name"),
+        notification_name: webhook.name.as_deref(),
         transport: "webhook",
         delivered,
         status_code: status,

@@ -5,9 +5,11 @@
 //! read only where a rule counts turns.
 
 use super::config::check::Problem;
+use super::config::model::{Params, Scope};
 use super::history::Facts;
 use super::journal::HISTORY;
 use super::json::{self, Object};
+use super::records::HistoryEntry;
 use super::root::Root;
 use super::{Config, GovernedError, lines};
 use serde_json::Value;
@@ -90,61 +92,58 @@ pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
 
 /// The policies that a result breaks, in their order.
 pub(super) fn broken(root: &Root, config: &Config, facts: &Facts<'_>) -> Result<Vec<Broken>, GovernedError> {
-    let policies = config.get("policies").and_then(Value::as_array);
-    let policies: Vec<&Object> = policies.into_iter().flatten().filter_map(Value::as_object).collect();
     let mut broken = Vec::new();
-    let mut history: Option<Vec<Object>> = None;
-    for policy in policies.into_iter().filter(|policy| is_in_scope(policy, facts)) {
-        let Some(action) = json::text(policy, "action").and_then(Action::named) else { continue };
-        let rule = json::text(policy, "rule").unwrap_or_default();
+    let mut history: Option<Vec<HistoryEntry>> = None;
+    for policy in config.model().policies.iter().filter(|policy| is_in_scope(&policy.scope, facts)) {
+        let Some(action) = policy.action.as_deref().and_then(Action::named) else { continue };
+        let rule = policy.rule.as_deref().unwrap_or_default();
         if rule.starts_with("max_") && rule != "max_cost_per_turn" && history.is_none() {
-            let run = facts.state.run_id();
-            let all = lines::all(root, &root.join(HISTORY))?;
-            history = Some(all.into_iter().filter(|entry| json::text(entry, "run_id") == run).collect());
+            let run = facts.state.run_id().unwrap_or_default();
+            let all = lines::all(root, &root.join(HISTORY))?.into_iter().map(HistoryEntry::from_object);
+            history = Some(all.filter(|entry| entry.run_id() == run).collect());
         }
-        if let Some(why) = breach(rule, policy, facts, history.as_deref().unwrap_or_default()) {
-            let id = json::text(policy, "id").unwrap_or_default().to_owned();
-            let message = json::filled(policy, "message").map_or(why, str::to_owned);
+        if let Some(why) = breach(rule, &policy.params, facts, history.as_deref().unwrap_or_default()) {
+            let id = policy.id.clone().unwrap_or_default();
+            let message = policy.message.clone().unwrap_or(why);
             broken.push(Broken { id, action, message });
         }
     }
     Ok(broken)
 }
 
-fn is_in_scope(policy: &Object, facts: &Facts<'_>) -> bool {
-    let Some(scope) = json::object(policy, "scope") else { return true };
-    let named = |key: &str, name: &str| !scope.contains_key(key) || json::texts(scope, key).contains(&name);
-    named("phases", facts.state.phase().unwrap_or_default()) && named("roles", facts.turn.role())
+fn is_in_scope(scope: &Scope, facts: &Facts<'_>) -> bool {
+    let holds = |names: &Option<Vec<String>>, name: &str| {
+        names.as_ref().is_none_or(|names| names.iter().any(|known| known == name))
+    };
+    holds(&scope.phases, facts.state.phase().unwrap_or_default()) && holds(&scope.roles, facts.turn.role())
 }
 
 /// Why a rule is broken by one turn more; `None` where it holds.
-fn breach(rule: &str, policy: &Object, facts: &Facts<'_>, history: &[Object]) -> Option<String> {
-    let params = json::object(policy, "params");
-    let limit = |key: &str| params.and_then(|params| params.get(key)?.as_f64()).unwrap_or(f64::INFINITY);
+fn breach(rule: &str, params: &Params, facts: &Facts<'_>, history: &[HistoryEntry]) -> Option<String> {
+    let limit = params.limit.unwrap_or(f64::INFINITY);
     let over = |count: usize, what: &str| {
-        (count as f64 > limit("limit"))
-            .then(|| format!("{what}: {count}, and {} are allowed", limit("limit")))
+        (count as f64 > limit).then(|| format!("{what}: {count}, and {limit} are allowed"))
     };
     match rule {
         "max_total_turns" => over(history.len() + 1, "turns of the run"),
         "max_turns_per_phase" => {
-            let is_same = |entry: &&Object| json::text(entry, "phase") == facts.state.phase();
+            let is_same = |entry: &&HistoryEntry| entry.phase() == facts.state.phase().unwrap_or_default();
             over(history.iter().filter(is_same).count() + 1, "turns of the phase")
         }
         "max_consecutive_same_role" => {
-            let is_same = |entry: &&Object| json::text(entry, "role") == Some(facts.turn.role());
+            let is_same = |entry: &&HistoryEntry| entry.role() == facts.turn.role();
             over(history.iter().rev().take_while(is_same).count() + 1, "turns of the role in a row")
         }
         "max_cost_per_turn" => {
             let cost =
                 json::object(facts.result, "cost").and_then(|cost| cost.get("usd")?.as_f64()).unwrap_or(0.0);
-            let most = limit("limit_usd");
+            let most = params.limit_usd.unwrap_or(f64::INFINITY);
             (cost > most).then(|| format!("the turn cost {cost} USD, and {most} are allowed"))
         }
         "require_status" => {
             let status = json::text(facts.result, "status").unwrap_or_default();
-            let allowed = params.map(|params| json::texts(params, "allowed")).unwrap_or_default();
-            (!allowed.contains(&status)).then(|| format!("status '{status}' is not allowed"))
+            let is_allowed = params.allowed.iter().any(|allowed| allowed == status);
+            (!is_allowed).then(|| format!("status '{status}' is not allowed"))
         }
         "require_reproducible_verification" => {
             let is_reproducible = super::history::normalized_verification(facts).reproducible;

@@ -4,6 +4,7 @@
 //! that does what it says, and takes names and values from nowhere else, is accepted. Implements G14.
 
 use super::config::Authority;
+use super::config::model::{Role, Route};
 use super::journal::{HISTORY, LEDGER};
 use super::json::{self, Object};
 use super::root::Root;
@@ -25,9 +26,11 @@ pub(super) fn prompt(
     turn: &Turn,
 ) -> Result<String, GovernedError> {
     let role = config.role(turn.role());
-    let said = |key: &str| role.and_then(|role| json::filled(role, key)).unwrap_or(turn.role());
+    let said =
+        |of: fn(&Role) -> &Option<String>| role.and_then(|role| of(role).as_deref()).unwrap_or(turn.role());
+    let (title, mandate) = (said(|role| &role.title), said(|role| &role.mandate));
     let phase = state.phase().unwrap_or("none");
-    let mut text = format!("# {} ({})\n\n{}\n\n", said("title"), turn.role(), said("mandate"));
+    let mut text = format!("# {title} ({})\n\n{mandate}\n\n", turn.role());
     let _ = writeln!(text, "- run: {}", state.run_id().unwrap_or("none"));
     let _ = writeln!(text, "- turn: {}, attempt {}", turn.id(), turn.attempt());
     let _ = writeln!(text, "- phase: {phase}");
@@ -99,17 +102,16 @@ fn next(text: &mut String, config: &Config, turn: &Turn, phase: &str) {
              `phase_transition_request` stays null.\n",
         ),
     }
-    let roles = config.route(phase).map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default();
+    let roles = config.route(phase).map(Route::allowed).unwrap_or_default();
     let roles: Vec<String> =
-        roles.into_iter().filter(|role| *role != "human").map(|role| format!("`{role}`")).collect();
+        roles.iter().filter(|role| *role != "human").map(|role| format!("`{role}`")).collect();
     let any = if roles.is_empty() { String::new() } else { format!("one of {}, or ", roles.join(", ")) };
     let _ = writeln!(text, "- `proposed_next_role`: {any}`human`.");
 }
 
 /// True for a role whose reviews must object to something.
 fn must_object(config: &Config, turn: &Turn) -> bool {
-    let is_asked = config.rule("challenge_required") != Some(&Value::Bool(false));
-    is_asked && config.authority(turn.role()) == Authority::ReviewOnly
+    config.is_challenged() && config.authority(turn.role()) == Authority::ReviewOnly
 }
 
 fn template(state: &State, config: &Config, turn: &Turn) -> Value {
@@ -165,13 +167,13 @@ fn gate(text: &mut String, config: &Config, phase: &str) {
     let Some(id) = config.exit_gate(phase) else { return };
     let _ = writeln!(text, "## The gate of this phase, `{id}`\n");
     let Some(gate) = config.gate(id) else { return text.push_str("It is open.\n\n") };
-    for file in json::texts(gate, "requires_files") {
+    for file in &gate.requires_files {
         let _ = writeln!(text, "- requires `{file}`");
     }
-    if gate.get("requires_verification_pass") == Some(&Value::Bool(true)) {
+    if gate.requires_verification_pass {
         text.push_str("- requires a verification that passes\n");
     }
-    if gate.get("requires_human_approval") == Some(&Value::Bool(true)) {
+    if gate.requires_human_approval {
         text.push_str("- requires a person's approval\n");
     }
     text.push('\n');
@@ -193,7 +195,7 @@ pub(super) fn context(root: &Root, state: &State, config: &Config) -> Result<Str
     let status = state.status().map_or("unknown", super::RunStatus::name);
     let _ = writeln!(text, "- run: {}", state.run_id().unwrap_or("none"));
     let _ = writeln!(text, "- status: {status}\n- phase: {}", state.phase().unwrap_or("none"));
-    if let Some(goal) = config.project("goal") {
+    if let Some(goal) = &config.model().project.goal {
         let _ = writeln!(text, "- goal: {goal}");
     }
     if let Some(waits) = state.blocked_on() {
@@ -256,7 +258,7 @@ fn decisions(text: &mut String, root: &Root) -> Result<(), GovernedError> {
 fn gate_files(text: &mut String, root: &Root, state: &State, config: &Config) {
     let gate = state.phase().and_then(|phase| config.gate(config.exit_gate(phase)?));
     let Some(gate) = gate else { return };
-    for file in json::texts(gate, "requires_files") {
+    for file in &gate.requires_files {
         let there = gate::read(root, file);
         let Some(bytes) = there else {
             let _ = writeln!(text, "## `{file}`: missing\n");

@@ -85,6 +85,11 @@ impl HistoryEntry {
         self.text("summary")
     }
 
+    /// True for the same turn of the same run, accepted at the same point.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        ["turn_id", "accepted_sequence", "run_id"].iter().all(|key| self.get(key) == other.get(key))
+    }
+
     /// The decisions that it made, in their order; what is none is left out.
     pub fn decisions(&self) -> Vec<Decision> {
         let all = json::list(&self.0, "decisions").iter();

@@ -8,9 +8,11 @@
 
 use super::journal::{HISTORY, LEDGER};
 use super::json::{self, Object};
+use super::records::HistoryEntry;
 use super::root::Root;
 use super::state::State;
-use super::{GovernedError, disk, lines, state};
+use super::{GovernedError, disk, lenient, lines, state};
+use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -25,13 +27,14 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
             }
             let path = folder.join(name);
             let bytes = disk::read(root, &path)?.unwrap_or_default();
-            match serde_json::from_slice(&bytes) {
-                Ok(Value::Object(journal)) => journals.push((path, journal)),
-                Ok(_) => return Err(GovernedError::UnreadableJournal { path, source: None }),
+            let read: Result<Value, _> = serde_json::from_slice(&bytes);
+            match read.map(|journal| lenient::read::<Journal>(&journal)) {
+                Ok(Some(journal)) => journals.push((path, journal)),
+                Ok(None) => return Err(GovernedError::UnreadableJournal { path, source: None }),
                 Err(e) => return Err(GovernedError::UnreadableJournal { path, source: Some(e) }),
             }
         }
-        journals.sort_by(|(_, a), (_, b)| json::text(a, "prepared_at").cmp(&json::text(b, "prepared_at")));
+        journals.sort_by(|(_, a), (_, b)| a.prepared_at.cmp(&b.prepared_at));
         for (path, journal) in journals {
             redo(root, &journal, &path)?;
         }
@@ -40,66 +43,107 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
     disk::sweep(root)
 }
 
+/// A journal as it is read, of ours or of the original tool, which wrote entries and no appends.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Journal {
+    #[serde(deserialize_with = "lenient::value")]
+    turn_id: Option<String>,
+    #[serde(deserialize_with = "lenient::value")]
+    prepared_at: Option<String>,
+    #[serde(deserialize_with = "lenient::whole")]
+    accepted_sequence: Option<u64>,
+    #[serde(deserialize_with = "lenient::value")]
+    history_entry: Option<Object>,
+    #[serde(deserialize_with = "lenient::value")]
+    ledger_entries: Option<Vec<Value>>,
+    #[serde(deserialize_with = "lenient::value")]
+    next_state: Option<Object>,
+    #[serde(deserialize_with = "lenient::value")]
+    previous_state: Option<Object>,
+    #[serde(deserialize_with = "lenient::maybe_parts")]
+    appends: Option<Vec<Append>>,
+    #[serde(deserialize_with = "lenient::parts")]
+    later_appends: Vec<Append>,
+    #[serde(deserialize_with = "lenient::parts")]
+    moves: Vec<Move>,
+    #[serde(deserialize_with = "lenient::parts")]
+    writes: Vec<Whole>,
+    #[serde(deserialize_with = "lenient::maybe_texts")]
+    removals: Option<Vec<String>>,
+}
+
+/// A text that is to stand in a file from this offset on.
+#[derive(Debug, Clone, Deserialize)]
+struct Append {
+    file: String,
+    #[serde(default, deserialize_with = "lenient::whole")]
+    at: Option<u64>,
+    text: String,
+}
+
+/// A file or folder that is to take another's place.
+#[derive(Debug, Deserialize)]
+struct Move {
+    from: String,
+    to: String,
+}
+
+/// A file that is to hold this text and no other.
+#[derive(Debug, Deserialize)]
+struct Whole {
+    file: String,
+    text: String,
+}
+
 /// Does what a journal says, as far as it is not done, and removes it.
-pub(super) fn redo(root: &Root, journal: &Object, path: &Path) -> Result<(), GovernedError> {
-    let key = json::object(journal, "history_entry");
-    for (file, at, text) in appends(journal) {
+pub(super) fn redo(root: &Root, journal: &Journal, path: &Path) -> Result<(), GovernedError> {
+    let key = journal.history_entry.clone().map(HistoryEntry::from_object);
+    for Append { file, at, text } in journal.appends() {
         local(root, &file, path)?;
-        append_once(root, &file, at, &text, key.filter(|_| file == HISTORY))?;
+        append_once(root, &file, at.unwrap_or(0), &text, key.as_ref().filter(|_| file == HISTORY))?;
     }
     write_state(root, journal)?;
-    for append in json::list(journal, "later_appends").iter().filter_map(Value::as_object) {
-        let (file, text) = (json::text(append, "file"), json::text(append, "text"));
-        if let (Some(file), Some(text)) = (file, text) {
-            local(root, file, path)?;
-            append_once(root, file, json::count(append, "at").unwrap_or(0), text, None)?;
+    for Append { file, at, text } in &journal.later_appends {
+        local(root, file, path)?;
+        append_once(root, file, at.unwrap_or(0), text, None)?;
+    }
+    for Move { from, to } in &journal.moves {
+        let (from, to) = (local(root, from, path)?, local(root, to, path)?);
+        // Gone: it was moved before the crash, and what is there now is what took the place.
+        if disk::kind(root, &from)?.is_some() {
+            disk::remove_tree(root, &to)?;
+            disk::rename(root, &from, &to)?;
         }
     }
-    for step in json::list(journal, "moves").iter().filter_map(Value::as_object) {
-        if let (Some(from), Some(to)) = (json::text(step, "from"), json::text(step, "to")) {
-            let (from, to) = (local(root, from, path)?, local(root, to, path)?);
-            // Gone: it was moved before the crash, and what is there now is what took the place.
-            if disk::kind(root, &from)?.is_some() {
-                disk::remove_tree(root, &to)?;
-                disk::rename(root, &from, &to)?;
-            }
-        }
+    for Whole { file, text } in &journal.writes {
+        disk::write_whole(root, &local(root, file, path)?, text.as_bytes())?;
     }
-    for step in json::list(journal, "writes").iter().filter_map(Value::as_object) {
-        if let (Some(file), Some(text)) = (json::text(step, "file"), json::text(step, "text")) {
-            disk::write_whole(root, &local(root, file, path)?, text.as_bytes())?;
-        }
-    }
-    for removal in removals(journal) {
+    for removal in journal.removals() {
         disk::remove_tree(root, &local(root, &removal, path)?)?;
     }
     disk::remove_file(root, path)?;
     disk::sync_parent(root, path)
 }
 
-/// The appends before the state; those of the original tool are its entries.
-fn appends(journal: &Object) -> Vec<(String, u64, String)> {
-    if let Some(Value::Array(all)) = journal.get("appends") {
-        let read = |append: &Value| {
-            let append = append.as_object()?;
-            let (file, text) = (json::text(append, "file")?, json::text(append, "text")?);
-            Some((file.to_owned(), json::count(append, "at").unwrap_or(0), text.to_owned()))
-        };
-        return all.iter().filter_map(read).collect();
+impl Journal {
+    /// The appends before the state; those of the original tool are its entries.
+    fn appends(&self) -> Vec<Append> {
+        if let Some(all) = &self.appends {
+            return all.clone();
+        }
+        let append = |file: &str, text: String| Append { file: file.to_owned(), at: None, text };
+        let history = self.history_entry.iter().map(|entry| append(HISTORY, json::line(entry)));
+        let ledger = self.ledger_entries.iter().flatten().map(|entry| append(LEDGER, json::line(entry)));
+        history.chain(ledger).collect()
     }
-    let history = journal.get("history_entry").filter(|entry| entry.is_object());
-    let history = history.map(|entry| (HISTORY.to_owned(), 0, json::line(entry)));
-    let ledger = json::list(journal, "ledger_entries").iter().map(|e| (LEDGER.to_owned(), 0, json::line(e)));
-    history.into_iter().chain(ledger).collect()
-}
 
-fn removals(journal: &Object) -> Vec<String> {
-    if journal.contains_key("removals") {
-        return json::texts(journal, "removals").into_iter().map(str::to_owned).collect();
-    }
-    match json::text(journal, "turn_id").filter(|id| state::is_safe_id(id)) {
-        Some(id) => state::turn_folders(id).into(),
-        None => Vec::new(),
+    fn removals(&self) -> Vec<String> {
+        let of_turn = || {
+            let id = self.turn_id.as_deref().filter(|id| state::is_safe_id(id));
+            id.map(|id| state::turn_folders(id).into()).unwrap_or_default()
+        };
+        self.removals.clone().unwrap_or_else(of_turn)
     }
 }
 
@@ -118,7 +162,7 @@ fn append_once(
     file: &str,
     at: u64,
     text: &str,
-    key: Option<&Object>,
+    key: Option<&HistoryEntry>,
 ) -> Result<(), GovernedError> {
     let path = root.join(file);
     let (length, _) = disk::end(root, &path)?;
@@ -144,44 +188,36 @@ fn append_once(
 }
 
 /// True where the history has this turn at this sequence.
-fn has_entry(root: &Root, path: &Path, key: &Object) -> bool {
+fn has_entry(root: &Root, path: &Path, key: &HistoryEntry) -> bool {
     let mut found = false;
     let read = lines::backwards(root, path, |entry| {
-        found = ["turn_id", "accepted_sequence", "run_id"].iter().all(|k| entry.get(*k) == key.get(*k));
+        found = HistoryEntry::from_object(entry).is_same(key);
         !found
     });
     read.is_ok() && found
 }
 
-fn write_state(root: &Root, journal: &Object) -> Result<(), GovernedError> {
-    let Some(next) = json::object(journal, "next_state") else { return Ok(()) };
-    let current = match state::read(root)? {
-        Some(current) => current.object().clone(),
-        // Removed since, or never there: the operation was to write it.
-        None => return state::write(root, &State::from_object(next.clone())),
-    };
-    if current == *next {
+fn write_state(root: &Root, journal: &Journal) -> Result<(), GovernedError> {
+    let Some(next) = &journal.next_state else { return Ok(()) };
+    let written = || state::write(root, &State::from_object(next.clone()));
+    // Removed since, or never there: the operation was to write it.
+    let Some(current) = state::read(root)? else { return written() };
+    if current.object() == next {
         return Ok(());
     }
-    let previous = json::object(journal, "previous_state");
-    if previous.is_some_and(|previous| current == *previous) {
-        return state::write(root, &State::from_object(next.clone()));
+    match &journal.previous_state {
+        Some(previous) if current.object() == previous => written(),
+        _ if is_done(&current, journal) => Ok(()),
+        // Another tool has written it since: what it wrote stays, with this change in it.
+        Some(previous) => state::write(root, &State::from_object(carried(current.object(), previous, next))),
+        None => written(),
     }
-    if is_done(&current, journal) {
-        return Ok(());
-    }
-    // Another tool has written it since: what it wrote stays, with this change in it.
-    let Some(previous) = previous else { return state::write(root, &State::from_object(next.clone())) };
-    state::write(root, &State::from_object(carried(&current, previous, next)))
 }
 
 /// True for a state that has gone on from this acceptance.
-fn is_done(current: &Object, journal: &Object) -> bool {
-    let Some(turn) = json::text(journal, "turn_id") else { return false };
-    let has_turn = json::object(current, "active_turns").is_some_and(|turns| turns.contains_key(turn));
-    let (reached, sequence) =
-        (json::count(current, "turn_sequence"), json::count(journal, "accepted_sequence"));
-    !has_turn && sequence.is_some() && reached >= sequence
+fn is_done(current: &State, journal: &Journal) -> bool {
+    let (Some(turn), Some(sequence)) = (&journal.turn_id, journal.accepted_sequence) else { return false };
+    !current.turns().is_some_and(|turns| turns.contains_key(turn)) && current.turn_sequence() >= sequence
 }
 
 /// `current` with what changed from `before` to `after`.

@@ -115,8 +115,7 @@ pub fn run_loop(
     callbacks: &mut dyn Callbacks,
     options: &LoopOptions,
 ) -> LoopReport {
-    let configured = || config.get("run_loop")?.get("max_turns")?.as_u64();
-    let max_turns = options.max_turns.or_else(configured).unwrap_or(50);
+    let max_turns = options.max_turns.or(config.max_turns()).unwrap_or(50);
     let rejects = options.reject_invalid;
     let mut driver = Driver { root, config, callbacks, max_turns, rejects, report: LoopReport::new() };
     let stop_reason = match driver.initialized() {

@@ -207,6 +207,9 @@ fn end(told: &mut Told) {
     told.tell("approve_completion_gate");
 }
 
+/// How many notifications the run sends.
+const POSTS: usize = 7;
+
 #[test]
 fn what_is_written_is_what_it_was() {
     let (url, posts) = listener("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -214,7 +217,9 @@ fn what_is_written_is_what_it_was() {
     plan(&mut told);
     build(&mut told);
     end(&mut told);
-    for (_, body) in posts.try_iter() {
+    // The listener tells of a post after it has answered it.
+    for _ in 0..POSTS {
+        let (_, body) = posts.recv_timeout(Duration::from_secs(20)).unwrap();
         let body = told.plain(&body.to_string());
         writeln!(told.told, "######## posted\n{body}").unwrap();
     }

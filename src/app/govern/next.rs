@@ -120,11 +120,5 @@ pub fn role_after(state: &State, config: &Config) -> Option<String> {
     if let Some(role) = recommended {
         return known(&role).then(|| role.to_owned());
     }
-    entry_role(config, state.phase().unwrap_or_default())
-}
-
-/// The role that enters a phase.
-fn entry_role(config: &Config, phase: &str) -> Option<String> {
-    let route = config.get("routing")?.get(phase)?;
-    route.get("entry_role")?.as_str().map(str::to_owned)
+    config.entry_role(state.phase().unwrap_or_default()).map(str::to_owned)
 }

@@ -12,7 +12,6 @@ use crate::governed::{
     get_active_turns, get_turn_staging_result_path, time_left,
 };
 use crate::supervisor::{Ending, Event, Spec, Supervised, SupervisorError, Wake};
-use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,13 +56,12 @@ impl Worker {
             return Ok(None);
         }
         let id = config.runtime_of(role).unwrap_or_default();
-        let runtime = config.runtime(id).cloned().unwrap_or(Value::Null);
-        let mut words = words(runtime.get("command"));
-        words.extend(self::words(runtime.get("args")));
+        let runtime = config.runtime(id).cloned().unwrap_or_default();
+        let words = [runtime.command, runtime.args].concat();
         if words.is_empty() {
             return Err(GovernError::NoWorker { runtime: id.to_owned(), role: role.to_owned() });
         }
-        let fed = runtime.get("prompt_transport").and_then(Value::as_str) == Some("stdin");
+        let fed = runtime.prompt_transport.as_deref() == Some("stdin");
         let argv = words.into_iter().map(|word| OsString::from(word.replace("{prompt}", prompt))).collect();
         Ok(Some(Self { argv, fed, grace }))
     }
@@ -164,14 +162,6 @@ pub enum Ended {
 /// The folder of a turn's dispatch bundle.
 fn bundle(root: &Root, turn: &Turn) -> PathBuf {
     root.folder().join(dispatch_folder(turn.id()))
-}
-
-fn words(value: Option<&Value>) -> Vec<String> {
-    match value {
-        Some(Value::String(word)) => vec![word.clone()],
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
-    }
 }
 
 /// Refuses a worker for a turn in a plain folder beside another active turn: whose change is whose, no process could say.

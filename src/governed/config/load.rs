@@ -79,7 +79,9 @@ fn checked(bytes: &[u8], path: PathBuf, folder: Option<&Path>, root: Root) -> Re
     if !errors.is_empty() {
         return Err(GovernedError::InvalidConfig { path, errors });
     }
-    let (config, warnings) = (Config(normalized(object)), keys::told(&raw));
+    let config = Config::from_value(Value::Object(normalized(object)))
+        .ok_or_else(|| GovernedError::InvalidConfig { path, errors: Vec::new() })?;
+    let warnings = keys::told(&raw);
     Ok(Context { root, config, raw_config: raw, version: 4, warnings })
 }
 

@@ -7,17 +7,25 @@
 pub(crate) mod check;
 mod keys;
 mod load;
+pub(crate) mod model;
 mod parts;
 
 pub use load::{Context, context_here, context_of, load_context};
 pub(crate) use parts::NOTIFIED;
 
 use super::json::{self, Object};
+use super::lenient;
+use model::{Gate, Model, Role, Route, Runtime};
 use serde_json::Value;
 
 /// A project's configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config(Object);
+pub struct Config {
+    /// Every key, in its order.
+    object: Object,
+    /// What of it operations read.
+    model: Model,
+}
 
 /// A role's hold on the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,108 +55,120 @@ impl Authority {
 impl Config {
     /// A configuration from its JSON, unchecked; `None` where that is no object.
     pub fn from_value(value: Value) -> Option<Self> {
+        let model = lenient::read(&value)?;
         match value {
-            Value::Object(object) => Some(Self(object)),
+            Value::Object(object) => Some(Self { object, model }),
             _ => None,
         }
     }
 
     /// The configuration as JSON.
     pub fn to_value(&self) -> Value {
-        Value::Object(self.0.clone())
+        Value::Object(self.object.clone())
     }
 
     /// Any key of the top level.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
+        self.object.get(key)
+    }
+
+    /// What of it operations read.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
     }
 
     /// The names of the roles, as declared.
     pub fn roles(&self) -> impl Iterator<Item = &str> {
-        json::object(&self.0, "roles").into_iter().flatten().map(|(id, _)| id.as_str())
+        self.model.roles.keys().map(String::as_str)
     }
 
     /// The names of the phases, in their order.
     pub fn phases(&self) -> Vec<&str> {
-        json::object(&self.0, "routing").into_iter().flatten().map(|(id, _)| id.as_str()).collect()
+        self.model.routing.keys().map(String::as_str).collect()
+    }
+
+    /// The names of the gates.
+    pub(crate) fn gates(&self) -> Vec<&str> {
+        self.model.gates.keys().map(String::as_str).collect()
+    }
+
+    /// The role that enters a phase.
+    pub fn entry_role(&self, phase: &str) -> Option<&str> {
+        self.route(phase)?.entry_role.as_deref()
+    }
+
+    /// How many turns a loop accepts, where it is said.
+    pub fn max_turns(&self) -> Option<u64> {
+        self.model.run_loop.max_turns
     }
 
     /// The runtime of a role.
     pub fn runtime_of(&self, role: &str) -> Option<&str> {
         let role = self.role(role)?;
-        json::filled(role, "runtime_id").or_else(|| json::filled(role, "runtime"))
+        role.runtime_id.as_deref().or(role.runtime.as_deref())
     }
 
     /// The type of a role's runtime, such as `local_cli`; `manual` where none is said.
     pub fn runtime_type_of(&self, role: &str) -> &str {
-        let named = self.runtime_of(role).and_then(|id| json::object(self.part("runtimes")?, id));
-        let class = self.role(role).and_then(|role| json::filled(role, "runtime_class"));
-        named.and_then(|runtime| json::filled(runtime, "type")).or(class).unwrap_or("manual")
+        let named = self.runtime_of(role).and_then(|id| self.runtime(id)?.kind.as_deref());
+        let class = self.role(role).and_then(|role| role.runtime_class.as_deref());
+        named.or(class).unwrap_or("manual")
     }
 
-    /// What a runtime is configured as.
-    pub fn runtime(&self, id: &str) -> Option<&Value> {
-        self.part("runtimes")?.get(id)
+    pub(crate) fn runtime(&self, id: &str) -> Option<&Runtime> {
+        self.model.runtimes.get(id)?.as_ref()
     }
 
-    pub(crate) fn part(&self, key: &str) -> Option<&Object> {
-        json::object(&self.0, key)
+    pub(crate) fn role(&self, id: &str) -> Option<&Role> {
+        self.model.roles.get(id)?.as_ref()
     }
 
-    pub(crate) fn role(&self, id: &str) -> Option<&Object> {
-        json::object(self.part("roles")?, id)
+    /// A role or a gate with every key, for hooks.
+    pub(crate) fn whole(&self, part: &str, id: &str) -> Option<&Value> {
+        self.object.get(part)?.get(id).filter(|value| value.is_object())
     }
 
     pub(crate) fn authority(&self, role: &str) -> Authority {
-        let named = self.role(role).and_then(|role| json::text(role, "write_authority"));
+        let named = self.role(role).and_then(|role| role.write_authority.as_deref());
         named.and_then(Authority::named).unwrap_or(Authority::Authoritative)
     }
 
-    pub(crate) fn route(&self, phase: &str) -> Option<&Object> {
-        json::object(self.part("routing")?, phase)
+    pub(crate) fn route(&self, phase: &str) -> Option<&Route> {
+        self.model.routing.get(phase)?.as_ref()
     }
 
-    pub(crate) fn gate(&self, id: &str) -> Option<&Object> {
-        json::object(self.part("gates")?, id)
+    pub(crate) fn gate(&self, id: &str) -> Option<&Gate> {
+        self.model.gates.get(id)?.as_ref()
     }
 
     /// The gate at the end of a phase, by name.
     pub(crate) fn exit_gate(&self, phase: &str) -> Option<&str> {
-        json::filled(self.route(phase)?, "exit_gate")
+        self.route(phase)?.exit_gate.as_deref()
     }
 
     /// The phase after this one.
     pub(crate) fn phase_after(&self, phase: &str) -> Option<&str> {
-        let phases = self.phases();
-        let at = phases.iter().position(|p| *p == phase)?;
-        phases.get(at + 1).copied()
+        let at = self.model.routing.get_index_of(phase)?;
+        self.model.routing.get_index(at + 1).map(|(name, _)| name.as_str())
     }
 
     pub(crate) fn first_phase(&self) -> Option<&str> {
-        self.phases().first().copied()
+        self.model.routing.first().map(|(name, _)| name.as_str())
     }
 
-    pub(crate) fn rule(&self, key: &str) -> Option<&Value> {
-        self.part("rules")?.get(key)
+    /// True where a review must object to something.
+    pub(crate) fn is_challenged(&self) -> bool {
+        self.model.rules.challenge_required != Some(false)
     }
 
     /// How many attempts a turn has.
     pub(crate) fn attempts(&self) -> u64 {
-        self.rule("max_turn_retries").and_then(json::whole).unwrap_or(2)
-    }
-
-    /// A number of `budget`.
-    pub(crate) fn budget(&self, key: &str) -> Option<f64> {
-        self.part("budget")?.get(key)?.as_f64()
+        self.model.rules.max_turn_retries.unwrap_or(2)
     }
 
     /// True where a spent budget is a warning only.
     pub(crate) fn only_warns_of_budget(&self) -> bool {
-        self.part("budget").and_then(|budget| json::text(budget, "on_exceed")) == Some("warn")
-    }
-
-    pub(crate) fn project(&self, key: &str) -> Option<&str> {
-        json::filled(self.part("project")?, key)
+        self.model.budget.on_exceed.as_deref() == Some("warn")
     }
 }
 
@@ -156,6 +176,6 @@ impl Config {
 ///
 /// The seed's signature lacks the phase, without which there is no answer.
 pub fn get_max_concurrent_turns(config: &Config, phase: &str) -> usize {
-    let said = config.route(phase).and_then(|route| route.get("max_concurrent_turns"));
-    said.and_then(Value::as_f64).map_or(1, |limit| limit.clamp(1.0, 4.0) as usize)
+    let said = config.route(phase).and_then(|route| route.max_concurrent_turns);
+    said.map_or(1, |limit| limit.clamp(1.0, 4.0) as usize)
 }

@@ -6,11 +6,11 @@
 
 mod semantics;
 
-use super::json::{self, Object};
+use super::config::model::Gate;
+use super::records::HistoryEntry;
 use super::root::Root;
 use super::{Config, disk};
 use serde::Serialize;
-use serde_json::Value;
 
 /// Which end a gate stands at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,7 +195,7 @@ fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult
     };
     files(gate, root, asked.phase, result);
     artifacts(config, root, asked.phase, result);
-    let wants_pass = gate.get("requires_verification_pass") == Some(&Value::Bool(true));
+    let wants_pass = gate.requires_verification_pass;
     if wants_pass && !matches!(asked.verification, Some("pass" | "attested_pass")) {
         result.missing_verification = true;
         let status = asked.verification.unwrap_or("missing");
@@ -203,18 +203,17 @@ fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult
     }
     if !result.reasons.is_empty() {
         result.action = GateAction::GateFailed;
-    } else if gate.get("requires_human_approval") == Some(&Value::Bool(true)) {
+    } else if gate.requires_human_approval {
         result.action = GateAction::AwaitingHumanApproval;
     }
 }
 
 /// The artifacts that `workflow_kit` names for the phase: there, saying what they must, by who owns them.
 fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult) {
-    let kit = config.part("workflow_kit").and_then(|kit| json::object(kit, "phases"));
-    let Some(of_phase) = kit.and_then(|phases| json::object(phases, phase)) else { return };
-    for artifact in json::list(of_phase, "artifacts").iter().filter_map(Value::as_object) {
-        let Some(path) = json::filled(artifact, "path") else { continue };
-        let is_required = artifact.get("required") != Some(&Value::Bool(false));
+    let Some(Some(of_phase)) = config.model().workflow_kit.phases.get(phase) else { return };
+    for artifact in &of_phase.artifacts {
+        let Some(path) = &artifact.path else { continue };
+        let is_required = artifact.required != Some(false);
         let Some(bytes) = read(root, path) else {
             if is_required && !result.missing_files.iter().any(|missing| missing == path) {
                 result.missing_files.push(path.to_owned());
@@ -223,17 +222,16 @@ fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult)
             continue;
         };
         let text = String::from_utf8_lossy(&bytes);
-        let kind = json::text(artifact, "semantics").unwrap_or_default();
-        let sections =
-            json::object(artifact, "semantics_config").map(|of| json::texts(of, "required_sections"));
-        let checked = semantics::check_as(kind, path, &text, phase, &sections.unwrap_or_default());
+        let kind = artifact.semantics.as_deref().unwrap_or_default();
+        let sections = &artifact.semantics_config.required_sections;
+        let checked = semantics::check_as(kind, path, &text, phase, sections);
         if let Err(reason) = checked
             && !result.reasons.contains(&reason)
         {
             result.failing_files.push(path.to_owned());
             result.reasons.push(reason);
         }
-        if let Some(owner) = json::filled(artifact, "owned_by")
+        if let Some(owner) = &artifact.owned_by
             && !has_turn_of(root, owner, phase)
         {
             result
@@ -247,14 +245,15 @@ fn has_turn_of(root: &Root, role: &str, phase: &str) -> bool {
     let mut found = false;
     // A history that can't be read has no such turn.
     let _ = super::lines::backwards(root, &root.join(super::journal::HISTORY), |entry| {
-        found = json::text(&entry, "role") == Some(role) && json::text(&entry, "phase") == Some(phase);
+        let entry = HistoryEntry::from_object(entry);
+        found = entry.role() == role && entry.phase() == phase;
         !found
     });
     found
 }
 
-fn files(gate: &Object, root: &Root, phase: &str, result: &mut GateResult) {
-    for file in json::texts(gate, "requires_files") {
+fn files(gate: &Gate, root: &Root, phase: &str, result: &mut GateResult) {
+    for file in &gate.requires_files {
         let Some(bytes) = read(root, file) else {
             result.missing_files.push(file.to_owned());
             result.reasons.push(format!("required file is missing: {file}"));

@@ -36,7 +36,7 @@ pub(super) fn check_as(
     path: &str,
     text: &str,
     phase: &str,
-    sections: &[&str],
+    sections: &[String],
 ) -> Result<(), String> {
     let default = match semantics {
         "pm_signoff" => return signoff(path, text),
@@ -51,15 +51,14 @@ pub(super) fn check_as(
     check(default, text, phase)
 }
 
-fn sections_are_said(path: &str, text: &str, sections: &[&str]) -> Result<(), String> {
+fn sections_are_said(path: &str, text: &str, sections: &[String]) -> Result<(), String> {
     let is_said = |line: &str| {
         let line = line.trim();
         let is_hint = line.starts_with('(') && line.ends_with(')');
         !line.is_empty() && !is_hint
     };
-    let is_empty =
-        |header: &&&str| !section(text, header).is_some_and(|lines| lines.into_iter().any(is_said));
-    let empty: Vec<&str> = sections.iter().filter(is_empty).copied().collect();
+    let is_empty = |header: &&str| !section(text, header).is_some_and(|lines| lines.into_iter().any(is_said));
+    let empty: Vec<&str> = sections.iter().map(String::as_str).filter(is_empty).collect();
     if empty.is_empty() {
         Ok(())
     } else {

@@ -3,8 +3,9 @@
 //! A process gets no shell, a group of its own, the root as its folder, and SIGKILL at its deadline, which
 //! reaches its children too. An answer is one JSON object with a verdict.
 
+use super::super::config::model::{Hook, Post};
 use super::super::http;
-use super::super::json::{self, Object};
+use super::super::json;
 use super::super::root::Root;
 use super::HookPhase;
 use super::audit::{Annotation, Verdict};
@@ -43,15 +44,15 @@ pub(super) struct Delivered {
 /// Runs one hook to its end, or to its deadline.
 pub(super) fn deliver(
     root: &Root,
-    hook: &Object,
+    hook: &Hook,
     phase: HookPhase,
     run_id: &Option<String>,
     envelope: &str,
 ) -> Delivered {
-    let timeout = Duration::from_millis(json::count(hook, "timeout_ms").unwrap_or(5000));
+    let timeout = hook.post.timeout();
     let started = Instant::now();
-    let mut delivered = if json::text(hook, "type") == Some("http") {
-        post(root, hook, envelope, timeout)
+    let mut delivered = if hook.is_http() {
+        post(root, &hook.post, envelope, timeout)
     } else {
         process(root, hook, phase, run_id, envelope, timeout)
     };
@@ -65,14 +66,13 @@ fn ended(outcome: Outcome, exit_code: Option<i64>, stderr: String) -> Delivered 
 
 fn process(
     root: &Root,
-    hook: &Object,
+    hook: &Hook,
     phase: HookPhase,
     run_id: &Option<String>,
     envelope: &str,
     timeout: Duration,
 ) -> Delivered {
-    let words = json::texts(hook, "command");
-    let Some((program, arguments)) = words.split_first() else {
+    let Some((program, arguments)) = hook.command.split_first() else {
         return ended(Outcome::Failed("the hook has no command".to_owned()), None, String::new());
     };
     let folder = std::path::absolute(root.folder()).unwrap_or_else(|_| root.folder().to_owned());
@@ -83,12 +83,10 @@ fn process(
     }
     command.args(arguments).current_dir(&folder);
     command.env("AGENTXCHAIN_HOOK_PHASE", phase.name());
-    command.env("AGENTXCHAIN_HOOK_NAME", json::text(hook, "name").unwrap_or_default());
+    command.env("AGENTXCHAIN_HOOK_NAME", hook.name.as_deref().unwrap_or_default());
     command.env("AGENTXCHAIN_RUN_ID", run_id.as_deref().unwrap_or_default());
     command.env("AGENTXCHAIN_PROJECT_ROOT", &folder);
-    for (key, value) in json::object(hook, "env").into_iter().flatten() {
-        command.env(key, value.as_str().unwrap_or_default());
-    }
+    command.envs(&hook.post.env);
     let mut child = Bounded::new(command);
     child.input = Input::Bytes(envelope.as_bytes().to_vec());
     child.stdout = Output::Capture(ANSWER_MAX);
@@ -121,8 +119,8 @@ fn process(
     ended(outcome, code, stderr)
 }
 
-fn post(root: &Root, hook: &Object, envelope: &str, timeout: Duration) -> Delivered {
-    let url = json::text(hook, "url").unwrap_or_default();
+fn post(root: &Root, hook: &Post, envelope: &str, timeout: Duration) -> Delivered {
+    let url = hook.url.as_deref().unwrap_or_default();
     let headers = match headers(root, hook) {
         Ok(headers) => headers,
         Err(name) => {
@@ -147,15 +145,14 @@ fn post(root: &Root, hook: &Object, envelope: &str, timeout: Duration) -> Delive
 ///
 /// # Errors
 /// The name that is nowhere.
-pub(crate) fn headers(root: &Root, of: &Object) -> Result<Vec<(String, String)>, String> {
-    let own = json::object(of, "env");
+pub(crate) fn headers(root: &Root, of: &Post) -> Result<Vec<(String, String)>, String> {
     let mut headers = Vec::new();
-    for (name, value) in json::object(of, "headers").into_iter().flatten() {
-        let (mut rest, mut whole) = (value.as_str().unwrap_or_default(), String::new());
+    for (name, value) in &of.headers {
+        let (mut rest, mut whole) = (value.as_str(), String::new());
         while let Some((before, after)) = rest.split_once("${") {
             let Some((variable, after)) = after.split_once('}') else { break };
             let outer = || root.variable(variable).map(|value| value.to_string_lossy().into_owned());
-            let found = own.and_then(|own| json::text(own, variable)).map(str::to_owned).or_else(outer);
+            let found = of.env.get(variable).cloned().or_else(outer);
             whole.push_str(before);
             whole.push_str(&found.ok_or_else(|| variable.to_owned())?);
             rest = after;

@@ -14,9 +14,10 @@ mod protect;
 pub(crate) use check::check;
 pub(crate) use deliver::headers;
 
-use super::json::{self, Object};
+use super::config::model::Hook;
+use super::json;
 use super::root::Root;
-use super::{GovernedError, disk, lock};
+use super::{GovernedError, disk, lenient, lock};
 use audit::{Action, Annotation, Entry};
 use deliver::{Delivered, Outcome};
 use serde::Serialize;
@@ -135,8 +136,9 @@ pub fn run_hooks(
     run_locked(root, hooks, phase, payload, options)
 }
 
-fn of_phase(hooks: Option<&Value>, phase: HookPhase) -> &[Value] {
-    hooks.and_then(Value::as_object).map_or(&[], |hooks| json::list(hooks, phase.name()))
+fn of_phase(hooks: Option<&Value>, phase: HookPhase) -> Vec<Hook> {
+    let all = hooks.and_then(|hooks| hooks.get(phase.name())?.as_array());
+    all.into_iter().flatten().filter_map(lenient::read).collect()
 }
 
 /// True where a configuration has hooks for a phase.
@@ -154,7 +156,7 @@ pub(super) fn run_locked(
 ) -> Result<HookReport, GovernedError> {
     let mut report = HookReport { ok: true, ..HookReport::default() };
     let mut run = Run { root, phase, payload, options };
-    for hook in of_phase(hooks, phase).iter().filter_map(Value::as_object) {
+    for hook in &of_phase(hooks, phase) {
         if report.blocked {
             report.results.push(run.skipped(hook)?);
             continue;
@@ -201,24 +203,20 @@ struct Run<'a> {
     options: &'a HookOptions,
 }
 
-fn name_of(hook: &Object) -> &str {
-    json::text(hook, "name").unwrap_or_default()
-}
-
 impl Run<'_> {
-    fn skipped(&mut self, hook: &Object) -> Result<Value, GovernedError> {
+    fn skipped(&mut self, hook: &Hook) -> Result<Value, GovernedError> {
         let mut entry = self.entry(hook);
         entry.transport = None;
         entry.action = Action::Skipped;
         self.write(entry)
     }
 
-    fn entry(&self, hook: &Object) -> Entry {
+    fn entry(&self, hook: &Hook) -> Entry {
         Entry {
             timestamp: self.root.now(),
             phase: self.phase.name(),
-            hook: name_of(hook).to_owned(),
-            transport: Some(if json::text(hook, "type") == Some("http") { "http" } else { "process" }),
+            hook: hook.name.clone().unwrap_or_default(),
+            transport: Some(if hook.is_http() { "http" } else { "process" }),
             run_id: self.options.run_id.clone(),
             turn_id: self.options.turn_id.clone(),
             duration_ms: 0,
@@ -232,7 +230,7 @@ impl Run<'_> {
         }
     }
 
-    fn one(&mut self, hook: &Object) -> Result<(Value, Option<HookStop>), GovernedError> {
+    fn one(&mut self, hook: &Hook) -> Result<(Value, Option<HookStop>), GovernedError> {
         let protected = protect::Snapshot::take(self.root, &self.options.protected_paths)?;
         let mut entry = self.entry(hook);
         let envelope = Envelope {
@@ -256,7 +254,7 @@ impl Run<'_> {
             let stop = HookStop { hook_name, message, tamper: Some(tampered.code) };
             return Ok((self.write(entry)?, Some(stop)));
         }
-        let is_blocking = json::text(hook, "mode") != Some("advisory");
+        let is_blocking = hook.mode.as_deref() != Some("advisory");
         let stops = entry.judge(&delivered.outcome, is_blocking);
         let message = entry.message.clone().unwrap_or_else(|| "the hook blocked".to_owned());
         self.annotate(&entry)?;

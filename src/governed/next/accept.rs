@@ -2,7 +2,7 @@
 
 use super::super::gate::GateResult;
 use super::super::json::{self, Object};
-use super::{Refusal, RunStatus, State, assign, block, clear, delegate, gates, reason};
+use super::{Refusal, RunStatus, State, block, clear, delegate, gates, reason};
 use super::{TurnStatus, target};
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
         block(&mut next, &format!("human:{detail}"), reason);
         return Ok(next);
     }
-    if !new.only_warns && assign::remaining(&next).is_some_and(|left| left <= 0.0) {
+    if !new.only_warns && next.budget_left().is_some_and(|left| left <= 0.0) {
         let action = "raise the budget, then reactivate the run";
         let reason = reason("budget_exhausted", "human", action, None, None, &new.at);
         block(&mut next, "budget:exhausted", reason);

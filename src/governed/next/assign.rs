@@ -46,7 +46,7 @@ pub(super) fn assigned(state: &State, new: &Assignment) -> Result<State, Refusal
     delegate::attach(state, &mut turn);
     next.put_turn(&turn);
     next.set("turn_sequence", sequence);
-    let has_run_budget = remaining(state).is_some();
+    let has_run_budget = state.budget_left().is_some();
     if let Some(reserved) = new.turn_budget.filter(|_| has_run_budget) {
         let entry =
             json!({ "reserved_usd": json::number(reserved), "role_id": new.role, "created_at": new.at });
@@ -55,11 +55,6 @@ pub(super) fn assigned(state: &State, new: &Assignment) -> Result<State, Refusal
         });
     }
     Ok(next)
-}
-
-/// What is left of the run's budget, in USD; `None` where it has none.
-pub(super) fn remaining(state: &State) -> Option<f64> {
-    json::object(state.object(), "budget_status")?.get("remaining_usd")?.as_f64()
 }
 
 fn guard<'a>(state: &State, new: &'a Assignment) -> Result<&'a str, Refusal> {
@@ -79,12 +74,11 @@ fn guard<'a>(state: &State, new: &'a Assignment) -> Result<&'a str, Refusal> {
     if turns.len() >= new.limit {
         return Err(Refusal::LimitReached { limit: new.limit });
     }
-    if let Some(left) = remaining(state).filter(|_| !new.only_warns) {
+    if let Some(left) = state.budget_left().filter(|_| !new.only_warns) {
         if left <= 0.0 {
             return Err(Refusal::BudgetExhausted);
         }
-        let reservations = json::object(state.object(), "budget_reservations").into_iter().flatten();
-        let reserved: f64 = reservations.filter_map(|(_, entry)| entry.get("reserved_usd")?.as_f64()).sum();
+        let reserved = state.all_reserved();
         if let Some(wanted) = new.turn_budget.filter(|wanted| *wanted > left - reserved) {
             return Err(Refusal::BudgetReserved { left: left - reserved, wanted });
         }

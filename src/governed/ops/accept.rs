@@ -272,19 +272,17 @@ impl Accepting<'_> {
         let (root, state, turn, at) = (self.root, self.state, self.turn, self.root.now());
         let [completion, exit] = asked::gates(root, self.config, state, turn.id(), result)?;
         let kind = json::object(result, "artifact").and_then(|artifact| json::text(artifact, "type"));
-        let previous = state.get("accepted_integration_ref").and_then(Value::as_str);
+        let previous = state.integration_ref().and_then(Value::as_str);
         let route = state.phase().and_then(|phase| self.config.route(phase));
         let acceptance = Acceptance {
             turn_id: turn.id().to_owned(),
             result: result.clone(),
             at: at.clone(),
             integration_ref: observe::integration_ref(sight, kind.unwrap_or_default(), previous),
-            allowed_next: route
-                .map(|route| {
-                    json::texts(route, "allowed_next_roles").into_iter().map(str::to_owned).collect()
-                })
-                .unwrap_or_default(),
-            entry_role: route.and_then(|route| json::filled(route, "entry_role")).map(str::to_owned),
+            allowed_next: route.map(|route| route.allowed().to_vec()).unwrap_or_default(),
+            entry_role: route
+                .and_then(|route| route.entry_role.clone())
+                .filter(|role| !role.trim().is_empty()),
             only_warns: self.config.only_warns_of_budget(),
             completion: completion.clone(),
             exit: exit.clone(),

@@ -102,7 +102,7 @@ fn before_gate(
         "gate_type": kind,
         "current_phase": state.phase(),
         "target_phase": pending.get("to"),
-        "gate_config": gate.and_then(|gate| config.gate(gate)),
+        "gate_config": gate.and_then(|gate| config.whole("gates", gate)),
         "history_length": lines::count(root, &root.join(HISTORY))?,
     });
     let place = Place { root, config, state, turn_id: None };

@@ -3,7 +3,6 @@
 use super::super::config::Authority;
 use super::super::hooks::HookPhase;
 use super::super::journal::{Change, HISTORY};
-use super::super::json;
 use super::super::next::{Assignment, Event, Verb, admit, next_state};
 use super::super::root::Root;
 use super::super::state::{self, State, Turn};
@@ -25,9 +24,8 @@ pub struct Assigned {
 
 /// When a turn that begins now should be done.
 pub(super) fn deadline(root: &Root, config: &Config) -> String {
-    let minutes = config.part("timeouts").and_then(|timeouts| timeouts.get("per_turn_minutes"));
-    let minutes =
-        minutes.and_then(Value::as_f64).filter(|minutes| (1.0..=1e7).contains(minutes)).unwrap_or(120.0);
+    let minutes = config.model().timeouts.per_turn_minutes;
+    let minutes = minutes.filter(|minutes| (1.0..=1e7).contains(minutes)).unwrap_or(120.0);
     time::iso(root.moment() + Duration::from_secs_f64(minutes * 60.0))
 }
 
@@ -51,7 +49,7 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
             at: root.now(),
             deadline_at: deadline(root, config),
             baseline: Value::Null,
-            turn_budget: config.budget("per_turn_max_usd").filter(|amount| *amount > 0.0),
+            turn_budget: config.model().budget.per_turn_max_usd.filter(|amount| *amount > 0.0),
             only_warns: config.only_warns_of_budget(),
         };
         // The guards cost nothing; the look at the workspace does.
@@ -85,9 +83,7 @@ fn writes(config: &Config, role: &str) -> bool {
 }
 
 fn warnings(config: &Config, state: &State) -> Vec<String> {
-    let left = json::object(state.object(), "budget_status")
-        .and_then(|budget| budget.get("remaining_usd")?.as_f64());
-    let is_spent = config.only_warns_of_budget() && left.is_some_and(|left| left <= 0.0);
+    let is_spent = config.only_warns_of_budget() && state.budget_left().is_some_and(|left| left <= 0.0);
     is_spent.then(|| "the budget is spent".to_owned()).into_iter().collect()
 }
 
@@ -106,7 +102,7 @@ fn payload(root: &Root, config: &Config, state: &State, role: &str) -> Result<Va
         .collect();
     Ok(json!({
         "role_id": role,
-        "role_config": config.role(role),
+        "role_config": config.whole("roles", role),
         "phase": state.phase(),
         "active_turns": turns,
         "history_length": lines::count(root, &root.join(HISTORY))?,

@@ -25,7 +25,7 @@ fn decisions(result: &Object) -> impl Iterator<Item = &Object> {
 
 /// A role's say over decisions: what it is configured with, a person's above all.
 fn authority(config: &Config, role: &str) -> Option<u64> {
-    let said = config.role(role).and_then(|of| json::count(of, "decision_authority"));
+    let said = config.role(role).and_then(|of| of.decision_authority);
     said.or_else(|| (role == "human").then_some(100))
 }
 

@@ -27,19 +27,18 @@ pub struct Initialized {
 pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
     locked(root, Some(config), |_| {
         let found = state::read(root)?;
-        let gates: Vec<&str> =
-            config.part("gates").into_iter().flatten().map(|(id, _)| id.as_str()).collect();
-        let project = config.project("id").unwrap_or("project");
+        let project = config.model().project.id.as_deref();
         let phase = config.first_phase().unwrap_or("planning");
-        let state = found.unwrap_or_else(|| State::idle(project, phase, &gates));
+        let state =
+            found.unwrap_or_else(|| State::idle(project.unwrap_or("project"), phase, &config.gates()));
         let event = Event::Initialize {
             run_id: root.id("run"),
             at: root.now(),
-            run_budget: config.budget("per_run_max_usd"),
+            run_budget: config.model().budget.per_run_max_usd,
             first_phase: config.first_phase().map(str::to_owned),
         };
         let mut next = next_state(&state, &event)?;
-        if next.get("project_id").is_none_or(Value::is_null) && config.project("id").is_some() {
+        if let Some(project) = project.filter(|_| next.get("project_id").is_none_or(Value::is_null)) {
             next.set("project_id", project);
         }
         let line = events::event(root, Happened::RunStarted {}, &next, None);
@@ -61,14 +60,13 @@ pub fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, Govern
         if status != Some(RunStatus::Completed) {
             return Err(Refusal::NotAllowed { verb: Verb::Initialize, status }.into());
         }
-        let gates: Vec<&str> =
-            config.part("gates").into_iter().flatten().map(|(id, _)| id.as_str()).collect();
         let phase = config.first_phase().unwrap_or("planning");
-        let fresh = State::idle(config.project("id").unwrap_or("project"), phase, &gates);
+        let project = config.model().project.id.as_deref().unwrap_or("project");
+        let fresh = State::idle(project, phase, &config.gates());
         let event = Event::Initialize {
             run_id: root.id("run"),
             at: root.now(),
-            run_budget: config.budget("per_run_max_usd"),
+            run_budget: config.model().budget.per_run_max_usd,
             first_phase: config.first_phase().map(str::to_owned),
         };
         let next = next_state(&fresh, &event)?;

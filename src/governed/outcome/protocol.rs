@@ -1,6 +1,7 @@
 //! The last stage: who goes next, what is asked for, what must be said.
 
 use super::super::config::Authority;
+use super::super::config::model::Route;
 use super::super::json;
 use super::{Bench, Fault, Object, Wrongs, wrong};
 use serde_json::Value;
@@ -12,17 +13,16 @@ pub(super) fn check(result: &Object, bench: Bench<'_>, warnings: &mut Vec<String
     let mut wrongs = Wrongs::new();
     let role = json::text(result, "role").unwrap_or_default();
     let phase = bench.state.phase().unwrap_or_default();
-    let is_challenged = bench.config.rule("challenge_required") != Some(&Value::Bool(false));
     let has_objection = !json::list(result, "objections").is_empty();
-    if is_challenged && bench.config.authority(role) == Authority::ReviewOnly && !has_objection {
+    if bench.config.is_challenged() && bench.config.authority(role) == Authority::ReviewOnly && !has_objection
+    {
         let text = "review_only role must raise at least one objection";
         wrongs.push(wrong(Fault::NoObjection, "objections", text));
     }
     if let Some(route) = bench.config.route(phase) {
         let next = json::text(result, "proposed_next_role").unwrap_or_default();
-        let allowed = json::texts(route, "allowed_next_roles");
-        let is_listed = route.get("allowed_next_roles").is_some_and(Value::is_array);
-        if is_listed && next != "human" && !allowed.contains(&next) {
+        let may = |allowed: &Vec<String>| next == "human" || allowed.iter().any(|role| role == next);
+        if !route.allowed_next_roles.as_ref().is_none_or(may) {
             let text = format!("proposed_next_role '{next}' may not follow in phase '{phase}'");
             wrongs.push(wrong(Fault::NextRole, "proposed_next_role", text));
         }
@@ -82,7 +82,7 @@ fn delegations(result: &Object, bench: Bench<'_>, role: &str, completion: bool, 
         tell("delegations".to_owned(), "a delegated turn may not delegate".to_owned());
     }
     let route = bench.config.route(bench.state.phase().unwrap_or_default());
-    let allowed = route.map(|route| json::texts(route, "allowed_next_roles")).unwrap_or_default();
+    let allowed = route.map(Route::allowed).unwrap_or_default();
     for (at, delegation) in all.iter().enumerate() {
         let place = format!("delegations[{at}]");
         let id = json::text(delegation, "id").unwrap_or_default();
@@ -94,7 +94,7 @@ fn delegations(result: &Object, bench: Bench<'_>, role: &str, completion: bool, 
             tell(format!("{place}.to_role"), format!("role '{role}' may not delegate to itself"));
         } else if bench.config.role(to).is_none() {
             tell(format!("{place}.to_role"), format!("role '{to}' is not declared"));
-        } else if !allowed.is_empty() && !allowed.contains(&to) {
+        } else if !allowed.is_empty() && !allowed.iter().any(|role| role == to) {
             tell(format!("{place}.to_role"), format!("role '{to}' may not follow in this phase"));
         }
     }

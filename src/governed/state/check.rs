@@ -62,7 +62,7 @@ fn is_under_way(state: &State) -> bool {
 
 /// A phase that the configuration does not know has no gate and no roles: nothing says how it ends.
 fn knows(config: &Config, phase: &str) -> bool {
-    config.part("routing").is_none_or(Object::is_empty) || config.route(phase).is_some()
+    config.model().routing.is_empty() || config.route(phase).is_some()
 }
 
 fn has(object: &Object, key: &str) -> bool {

@@ -101,6 +101,27 @@ impl State {
         self.set_value("blocked_reason")
     }
 
+    /// What is left of the run's budget, in USD; `None` where it has none.
+    pub(crate) fn budget_left(&self) -> Option<f64> {
+        json::object(&self.0, "budget_status")?.get("remaining_usd")?.as_f64()
+    }
+
+    /// What is reserved of the budget for a turn.
+    pub(crate) fn reserved(&self, turn: &str) -> Option<&Value> {
+        json::object(json::object(&self.0, "budget_reservations")?, turn)?.get("reserved_usd")
+    }
+
+    /// What is reserved of the budget for all turns, in USD.
+    pub(crate) fn all_reserved(&self) -> f64 {
+        let all = json::object(&self.0, "budget_reservations").into_iter().flatten();
+        all.filter_map(|(turn, _)| self.reserved(turn)?.as_f64()).sum()
+    }
+
+    /// What the workspace was at with the last acceptance, such as `git:<commit>`.
+    pub(crate) fn integration_ref(&self) -> Option<&Value> {
+        self.0.get("accepted_integration_ref")
+    }
+
     /// What the run is blocked for, in words.
     pub fn blocked_detail(&self) -> Option<&str> {
         self.blocked_reason()?.get("recovery")?.get("detail")?.as_str()
