@@ -6,7 +6,7 @@
 //! one), `conformance` (the public corpus; the feature of that name), `app` (what verbs do), `cli` (arguments,
 //! output, exit codes).
 
-pub mod app;
+mod app;
 pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;

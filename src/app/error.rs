@@ -1,5 +1,7 @@
 //! Why a verb could not do what it was asked, as one type. Which shell command mends it is `cli`'s to say.
 
+use super::change::NotPushed;
+use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
@@ -53,6 +55,21 @@ pub enum AppError {
         current: Option<RefName>,
         /// This account has a configuration that trust can be written to.
         is_writable: bool,
+    },
+    /// A remote that the repository's own configuration alone names, which is not asked before trust (K34).
+    #[error("not trusted: remote '{}' is not asked unless you name it", escape(.0.as_bytes()))]
+    Unasked(String),
+    /// An event is on its branch here, and not known to be on a remote.
+    #[error("'{}' is written here{}", escape(branch.short()), not_pushed(commit, remote, why))]
+    NotPushed {
+        /// The branch.
+        branch: RefName,
+        /// The event's commit.
+        commit: ObjectId,
+        /// The remote.
+        remote: String,
+        /// Why.
+        why: NotPushed,
     },
     /// A branch that does not exist, as far as that is known.
     #[error("{}", no_branch(branch, unasked.as_deref()))]
@@ -108,6 +125,23 @@ pub enum Misuse {
         /// Why.
         why: String,
     },
+    /// A state that can't be written.
+    #[error("state '{}' is not usable: {why}", escape(state.as_bytes()))]
+    State {
+        /// The state.
+        state: String,
+        /// Why.
+        why: String,
+    },
+    /// A lease is written by `set-working`.
+    #[error("state 'working' is reserved for leases")]
+    Working,
+    /// A trailer that can't be written, and why.
+    #[error("{0}")]
+    Trailer(String),
+    /// A message that can't be written, and why.
+    #[error("cannot write the commit message: {0}")]
+    Message(String),
     /// What should be a branch is none.
     #[error("'{}' is no valid branch name", escape(.0.as_bytes()))]
     Branch(OsString),
@@ -117,6 +151,19 @@ pub enum Misuse {
         /// How the verb takes a branch.
         naming: &'static str,
     },
+}
+
+fn not_pushed(commit: &ObjectId, remote: &str, why: &NotPushed) -> String {
+    let there = escape(remote.as_bytes());
+    match why {
+        NotPushed::NoRemote => ", but has no remote to push to".to_owned(),
+        NotPushed::Behind => format!(", but '{there}' has other commits on it"),
+        NotPushed::Unknown(cause) => {
+            let (id, cause) = (commit.short(10), escape(cause.as_bytes()));
+            format!("; whether '{there}' has {id} is not known: {cause}")
+        }
+        NotPushed::Failed(cause) => format!(", and not on '{there}': {cause}"),
+    }
 }
 
 fn shown(branches: &[RefName], between: &str) -> String {

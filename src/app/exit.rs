@@ -2,6 +2,7 @@
 //!
 //! The numbers that a process exits with are `cli`'s. Implements section 13 (exit codes).
 
+use super::change::NotPushed;
 use super::{AppError, Misuse};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
@@ -135,12 +136,22 @@ impl From<&AppError> for Exit {
         match error {
             AppError::Runner(error) => error.into(),
             AppError::Change { error, .. } => error.into(),
-            AppError::NotTrusted { .. } => Exit::Refused,
+            AppError::NotTrusted { .. } | AppError::Unasked(_) => Exit::Refused,
+            AppError::NotPushed { why, .. } => match why {
+                NotPushed::NoRemote => Exit::Failed,
+                NotPushed::Behind => Exit::Held,
+                NotPushed::Unknown(_) => Exit::Later,
+                NotPushed::Failed(cause) => (&**cause).into(),
+            },
             AppError::Misuse(
                 Misuse::Duration(_)
                 | Misuse::NoJobs
                 | Misuse::Lease
                 | Misuse::Role { .. }
+                | Misuse::State { .. }
+                | Misuse::Working
+                | Misuse::Trailer(_)
+                | Misuse::Message(_)
                 | Misuse::Branch(_)
                 | Misuse::Detached { .. },
             ) => Exit::Usage,

@@ -8,13 +8,20 @@
 
 pub mod background;
 pub mod chain;
+pub mod change;
 pub mod config;
 pub mod dispatch;
+pub mod doctor;
 mod error;
+pub mod events;
 mod exit;
+pub mod gc;
 pub mod govern;
 pub mod mend;
+pub mod report;
 pub mod session;
+mod shown;
+pub mod status;
 mod warning;
 
 pub use error::{AppError, Misuse};

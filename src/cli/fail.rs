@@ -5,12 +5,13 @@
 
 use super::exit;
 use super::hints::{self, Addressed};
+use crate::app::change::NotPushed;
 use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::obstacle::Obstacle;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
-use crate::store::StoreError;
+use crate::store::{RefName, StoreError};
 
 /// A verb that ended without doing what it was asked.
 #[derive(Debug)]
@@ -105,7 +106,9 @@ impl From<&AppError> for Failure {
             AppError::Runner(error) => return error.into(),
             AppError::Change { error, remote } => return Failure::changing(error, remote.as_deref()),
             // Causes and hints are those of what is inside, which the message says too.
-            AppError::NotDispatched { cause, .. } | AppError::Unseen { cause, .. } => {
+            AppError::NotDispatched { cause, .. }
+            | AppError::Unseen { cause, .. }
+            | AppError::NotPushed { why: NotPushed::Failed(cause), .. } => {
                 Failure { message: error.to_string(), ..Failure::from(&**cause) }
             }
             _ => Failure::of(error, exit::code(Exit::from(error))),
@@ -116,8 +119,9 @@ impl From<&AppError> for Failure {
 }
 
 /// The commands that mend what stopped a verb, besides those of what is inside.
-fn mended(error: &AppError) -> Option<String> {
-    match error {
+fn mended(error: &AppError) -> Vec<String> {
+    let one = match error {
+        AppError::NotPushed { branch, remote, why, .. } => return push_again(branch, remote, why),
         AppError::Open(error) => error.is_nowhere().then(|| "cd into a repository, or git init".to_owned()),
         AppError::BadValue { key, .. } => {
             Some(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
@@ -134,7 +138,10 @@ fn mended(error: &AppError) -> Option<String> {
             let source = if current.is_some() { "" } else { " --branches" };
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }
-        AppError::NoBranch { unasked: Some(remote), .. } => Some(hints::same_with_remote(remote)),
+        AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),
+        AppError::Unasked(remote) | AppError::NoBranch { unasked: Some(remote), .. } => {
+            Some(hints::same_with_remote(remote))
+        }
         AppError::NoBranch { branch, remote, unasked: None } => {
             Some(Addressed::new(branch, remote.as_deref()).set("<state>"))
         }
@@ -144,7 +151,14 @@ fn mended(error: &AppError) -> Option<String> {
             Some(format!("git aynig tick {}", words.join(" ")))
         }
         AppError::Misuse(
-            Misuse::Duration(_) | Misuse::NoJobs | Misuse::Lease | Misuse::Role { .. } | Misuse::Branch(_),
+            Misuse::Duration(_)
+            | Misuse::NoJobs
+            | Misuse::Lease
+            | Misuse::Role { .. }
+            | Misuse::State { .. }
+            | Misuse::Trailer(_)
+            | Misuse::Message(_)
+            | Misuse::Branch(_),
         )
         | AppError::Runner(_)
         | AppError::Change { .. }
@@ -152,6 +166,21 @@ fn mended(error: &AppError) -> Option<String> {
         | AppError::Background(_)
         | AppError::Promised(_)
         | AppError::Unseen { .. } => None,
+    };
+    one.into_iter().collect()
+}
+
+/// The commands that bring a branch to its remote after all.
+fn push_again(branch: &RefName, remote: &str, why: &NotPushed) -> Vec<String> {
+    let (word, at) = (branch_word(branch.short()), shell_word(remote.as_bytes()));
+    match why {
+        NotPushed::NoRemote => vec![format!("git push -u <remote> {word}")],
+        NotPushed::Behind => vec![format!("git pull --rebase {at} {word} && git push {at} {word}")],
+        NotPushed::Unknown(_) => {
+            let whole = shell_word(branch.as_bytes());
+            vec![format!("git ls-remote {at} {whole}"), format!("git push {at} {word}")]
+        }
+        NotPushed::Failed(_) => vec![format!("git push {at} {word}")],
     }
 }
 

@@ -71,11 +71,11 @@ impl Addressed {
     }
     /// A change to commands, committed where they come from; the state is asked for again if that is here.
     pub fn commit(&self, home: &Home, change: &str, state: &str) -> String {
-        format!("hint: {}{}", home.commit(change, Some(&self.branch)), self.again(home, state))
+        format!("hint: {}{}", commit(home, change, Some(&self.branch)), self.again(home, state))
     }
     /// What makes the command of a state one that can be started, in the same way.
     pub fn mend(&self, home: &Home, path: &str, why: &Unfit, state: &str) -> String {
-        home.mend(&format!(".aynig/{path}"), why, Some(&self.branch), &self.again(home, state))
+        mend(home, &format!(".aynig/{path}"), why, Some(&self.branch), &self.again(home, state))
     }
     /// The state asked for again, where a commit of its command takes the request away.
     fn again(&self, home: &Home, state: &str) -> String {
@@ -101,6 +101,43 @@ impl Addressed {
     fn option(&self) -> String {
         self.remote.as_ref().map(|remote| format!(" --remote {remote}")).unwrap_or_default()
     }
+}
+
+/// The shell commands that make a change and commit it where commands come from; for commands of this branch, or of
+/// whichever is checked out. A commit on a branch that waits takes its request away: there the state is asked for
+/// again ([`Addressed::commit`]).
+pub fn commit(home: &Home, change: &str, branch: Option<&RefName>) -> String {
+    let Some(from) = home.from.as_ref().or(branch) else { return format!("{change} && git commit") };
+    if !from.as_bytes().starts_with(b"refs/heads/") {
+        return format!("in {}: {change} && git commit", escape(from.as_bytes()));
+    }
+    let word = shell_word(from.short());
+    let line = format!("git switch {word} && {change} && git commit");
+    match &home.remote {
+        _ if !home.has_work_tree => format!("in a clone: {line} && git push"),
+        Some(remote) => format!("{line} && git push {} {word}", shell_word(remote.as_bytes())),
+        None => line,
+    }
+}
+
+/// What makes a command's file one that can be started, committed by [`commit`]; `again` follows the commit.
+pub fn mend(home: &Home, file: &str, why: &Unfit, branch: Option<&RefName>, again: &str) -> String {
+    let file = shell_word(file.as_bytes());
+    let edit = format!("$(git var GIT_EDITOR) {file} && git add {file}");
+    let (first, change) = match why {
+        Unfit::NotExecutable => ("", format!("chmod +x {file} && git add --chmod=+x {file}")),
+        Unfit::Leaves | Unfit::Links | Unfit::Nowhere => {
+            ("with the path of a file inside .aynig/: ", format!("ln -sf <path> {file} && git add {file}"))
+        }
+        Unfit::CarriageReturn(_) => ("", format!("sed -i 's/\\r$//' {file} && git add {file}")),
+        Unfit::Words(_) => ("", format!("sed -i '1s/env /env -S /' {file} && git add {file}")),
+        Unfit::Empty | Unfit::NoInterpreter | Unfit::BadLine => {
+            ("begin it with #!/bin/sh, or with what it is written for: ", edit)
+        }
+        Unfit::Interpreter(_) | Unfit::Program(_) => ("install that, or name another program: ", edit),
+        Unfit::Relative(_) => ("name it from the root on, or begin with #!/usr/bin/env: ", edit),
+    };
+    format!("{first}{}{again}", commit(home, &change, branch))
 }
 
 /// A folder to name in a hint, so that it works wherever it is pasted.

@@ -21,6 +21,7 @@ mod inner;
 mod install;
 mod logs;
 mod manual;
+mod mend;
 mod observe;
 mod output;
 mod ran;

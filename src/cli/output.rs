@@ -4,9 +4,9 @@
 
 use super::reader;
 use crate::protocol::text::{escape_block, steers};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::borrow::Cow;
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::io::{BufWriter, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -36,15 +36,6 @@ fn unsteering(text: &str) -> String {
         }
     }
     safe
-}
-
-/// A value in JSON as people are shown it.
-pub struct Shown<T>(pub T);
-
-impl<T: Display> Serialize for Shown<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
 }
 
 /// Bytes in pieces, escaped without harm to characters that two pieces share.

@@ -1,14 +1,13 @@
-//! What became of a run: as a line, as notes, as fields of its branch's JSON report.
+//! What became of a run: as a line, and as notes.
 //!
 //! What came from a repository is escaped before a person sees it. Implements K36.
 
 use super::hints::{self, Addressed};
-use super::render::{full, path};
+use super::render::full;
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
 use crate::runner::report::{LostTo, Outcome, Ran};
-use serde_json::{Value, json};
 
 /// What became of a run, in one line.
 pub fn line(branch: &str, ran: &Ran) -> String {
@@ -108,31 +107,4 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
     };
     notes.extend(hints.iter().map(|hint| format!("hint: {hint}")));
     notes
-}
-
-/// The same for programs: fields of its branch's report.
-pub fn json(ran: &Ran) -> Vec<(&'static str, Value)> {
-    let (result, next, commit, why) = match &ran.outcome {
-        Outcome::Advanced { state, commit } => ("advanced", Some(state.to_string()), Some(commit), None),
-        Outcome::KeptLease { commit, .. } => ("lease-kept", None, Some(commit), None),
-        Outcome::LeaseLeft { commit, .. } => ("lease-left", None, Some(commit), None),
-        Outcome::Own { commit, state } => ("own", state.as_ref().map(|s| s.to_string()), Some(commit), None),
-        Outcome::Stalled { why, commit } => ("stalled", None, Some(commit), Some(why.to_string())),
-        Outcome::Fenced { .. } => ("fenced", None, None, None),
-    };
-    vec![
-        ("result", json!(result)),
-        ("state", json!(ran.state.as_str())),
-        ("next", json!(next)),
-        ("commit", json!(commit.map(|c| c.to_string()))),
-        ("why", json!(why)),
-        ("run_id", json!(ran.run_id)),
-        ("trigger", json!(ran.trigger.to_string())),
-        ("exit", json!(ran.exit)),
-        ("seconds", json!((ran.took.as_secs_f64() * 1000.0).round() / 1000.0)),
-        ("stdout_log", json!(path(&ran.stdout_log))),
-        ("stderr_log", json!(path(&ran.stderr_log))),
-        ("attempt", json!(ran.attempt.as_ref().map(full))),
-        ("interrupted_by", json!(ran.interrupted)),
-    ]
 }

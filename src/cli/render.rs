@@ -1,6 +1,5 @@
-//! Reports as lines for people and as JSON for programs.
+//! Reports as lines for people; as JSON they are `app::report`'s.
 //!
-//! JSON objects carry `schema`; fields are added, never renamed or removed within a schema version.
 //! Everything that came from a repository is escaped before a person sees it. Implements K36.
 
 use super::exit;
@@ -8,6 +7,7 @@ use super::hints::{self, Addressed};
 use super::output;
 use super::ran;
 use crate::app::Exit;
+use crate::app::report::TickLine;
 use crate::protocol::decide::Idle;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::Missed;
@@ -16,19 +16,11 @@ use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
 use crate::store::RefName;
-use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// The schema of a report.
-pub const TICK_SCHEMA: &str = "aynig.tick/1";
-
 fn shown(branch: &RefName) -> String {
     escape(branch.short())
-}
-
-pub(super) fn path(path: &std::path::Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 /// A path for people.
@@ -119,7 +111,7 @@ pub fn text(report: &Report, named: bool) -> Text {
         Verdict::NoSlot => Some(format!("{branch}: all worktrees are in use")),
         Verdict::Refused(refusal) => {
             notes.extend(refusal_hint(refusal, &at));
-            Some(format!("{branch}: {}", refused(refusal)))
+            Some(format!("{branch}: {refusal}"))
         }
         Verdict::WouldRun { state, command } => {
             Some(format!("{branch}: would run .aynig/{command} for '{state}'"))
@@ -146,27 +138,6 @@ fn recovered(branch: &str, recovered: &Recovered) -> String {
         escape(recovered.run_id.as_bytes()),
         kept.unwrap_or_default()
     )
-}
-
-fn refused(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::NotTrusted => "not trusted".to_owned(),
-        Refusal::Changed => "refused: what may run here was changed meanwhile".to_owned(),
-        Refusal::Branch(_) => "refused: 'aynig.branches' leaves it out".to_owned(),
-        Refusal::NoCommandsRef(name) => {
-            format!("refused: '{}', where commands come from, does not exist", full(name))
-        }
-        Refusal::Unsigned => {
-            "refused: its head carries no signature that git verify-commit accepts".to_owned()
-        }
-        Refusal::SignedElsewhere { key, said: Some(said), .. } => {
-            format!("refused: it is signed for another branch ('{key}: {}')", escape(said))
-        }
-        Refusal::SignedElsewhere { key, said: None, branch } => {
-            format!("refused: it is signed without the trailer '{key}: {}'", escape(branch.short()))
-        }
-        Refusal::CannotSign(why) => format!("refused: cannot sign: {}", escape(why.as_bytes())),
-    }
 }
 
 fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
@@ -321,85 +292,13 @@ fn unforwarded(why: &Unforwarded) -> String {
     }
 }
 
-/// A report for programs.
-pub fn json(report: &Report, named: bool) -> Value {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| {
-        object.insert(key.to_owned(), value);
-    };
-    put("schema", json!(TICK_SCHEMA));
-    put("branch", json!(String::from_utf8_lossy(report.branch.short())));
-    put("exit_code", json!(exit::code(Exit::of_report(report, named))));
-    for (key, value) in verdict_json(&report.verdict) {
-        put(key, value);
-    }
-    let recovered = report.recovered.iter().map(|r| {
-        json!({"run_id": r.run_id, "state": r.state, "commit": r.commit.to_string(),
-            "attempt": r.attempt.as_ref().map(full)})
-    });
-    put("recovered", recovered.collect());
-    let at = Addressed::of(report);
-    put("notes", report.notes.iter().filter_map(|n| note(&at, n)).collect());
-    Value::Object(object)
-}
-
-fn verdict_json(verdict: &Verdict) -> Vec<(&'static str, Value)> {
-    let result = |name: &str| ("result", json!(name));
-    match verdict {
-        Verdict::Idle(Idle::NoState) => vec![result("idle"), ("reason", json!("no-state"))],
-        Verdict::Idle(Idle::NoCommand { state }) => {
-            vec![result("idle"), ("reason", json!("no-command")), ("state", json!(state.as_str()))]
-        }
-        Verdict::Idle(Idle::InvalidState { raw, why }) => vec![
-            result("idle"),
-            ("reason", json!("invalid-state")),
-            ("state", json!(String::from_utf8_lossy(raw))),
-            ("why", json!(why.to_string())),
-        ],
-        Verdict::Idle(Idle::HopLimit { state, hop, max }) => vec![
-            result("idle"),
-            ("reason", json!("hop-limit")),
-            ("state", json!(state.as_str())),
-            ("hop", json!(hop)),
-            ("max_hops", json!(max)),
-        ],
-        Verdict::Unusable { state, path, why, home: _ } => {
-            vec![
-                result("unusable"),
-                ("state", json!(state.as_str())),
-                ("command", json!(path)),
-                ("why", json!(why.to_string())),
-            ]
-        }
-        Verdict::Skipped(Skip::Missing) => vec![result("missing")],
-        Verdict::Skipped(Skip::Busy(busy, dir)) => {
-            vec![result("busy"), ("why", json!(busy.to_string())), ("worktree", json!(path(dir)))]
-        }
-        Verdict::Skipped(Skip::Interrupted) => vec![result("interrupted")],
-        Verdict::Leased { until, left, run_id, runner_id, malformed, .. } => vec![
-            result("leased"),
-            ("until", json!(until)),
-            ("seconds_left", json!(left)),
-            ("run_id", json!(run_id)),
-            ("runner_id", json!(runner_id)),
-            ("malformed", json!(malformed)),
-        ],
-        Verdict::LostRace => vec![result("lost-race")],
-        Verdict::NoSlot => vec![result("no-slot")],
-        Verdict::Refused(refusal) => vec![result("refused"), ("why", json!(refused(refusal)))],
-        Verdict::WouldRun { state, command } => {
-            vec![result("would-run"), ("state", json!(state.as_str())), ("command", json!(command))]
-        }
-        Verdict::WouldRecover => vec![result("would-recover")],
-        Verdict::Ran(ran) => ran::json(ran),
-        Verdict::Failed(error) => vec![result("failed"), ("error", json!(with_causes(error)))],
-    }
-}
-
 /// Prints a report.
 pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
     if as_json {
-        output::line(&output::json(&json(report, named)));
+        let at = Addressed::of(report);
+        let notes = report.notes.iter().filter_map(|n| note(&at, n)).collect();
+        let code = exit::code(Exit::of_report(report, named));
+        output::line(&output::json(&TickLine::new(report, code, notes)));
         return;
     }
     let text = text(report, named);

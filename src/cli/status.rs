@@ -1,36 +1,24 @@
 //! `status`: how branches stand, for people, for scripts, for programs.
 //!
-//! Reads only, and works in a repository that nobody trusts. What came from the repository is escaped
-//! before it is shown, in `--porcelain` too; JSON holds it as it is. Implements section 13 (`status`), K36.
+//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is. Implements section 13 (`status`), K36.
 
 use super::args::Status;
 use super::fail::Failure;
 use super::hints::{self, Addressed};
-use super::output::{self, Shown};
 use super::session::{Global, Session};
-use super::{exit, render};
-use crate::app::config::Flags;
-use crate::app::{Exit, mend};
-use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
-use crate::protocol::id::ObjectId;
+use super::{exit, output, render};
+use crate::app::Exit;
+use crate::app::status::{
+    self, StatusLine, Statuses, by_a_run, left, run_of, stalled_why, standing_name, waits,
+};
+use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::missed_state;
-use crate::protocol::text::escape;
-use crate::protocol::text::with_causes;
+use crate::protocol::text::{escape, with_causes};
 use crate::runner::settings::{CommandsFrom, Settings};
-use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
+use crate::runner::survey::{BranchStatus, Standing};
 use crate::store::RefName;
-use crate::store::worktrees::Busy;
-use crate::supervisor::interrupt::Interrupt;
-use serde::Serialize;
-use std::borrow::Cow;
-
-/// The schema of a branch's status.
-pub const STATUS_SCHEMA: &str = "aynig.status/1";
-
-/// At most so much of why a run stalled is shown, in characters.
-const WHY_MAX: usize = 120;
 
 /// States that people use for an end; to the kernel they are like any other.
 const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
@@ -38,47 +26,27 @@ const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 /// `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let session = global.open()?;
-    let settings = session.settings(&Flags { remote: args.remote.clone(), ..Flags::default() })?;
-    mend::all(&session);
-    let interrupt = Interrupt::never()?;
-    let runner = session.reader(&settings, &interrupt)?;
-    runner.store.refresh()?;
-    let survey = Survey::new(&runner)?;
-    let mut missing = Vec::new();
-    let surveyed = if args.branches.is_empty() {
-        survey.all(true)?
-    } else {
-        let mut surveyed = Surveyed::default();
-        for arg in &args.branches {
-            let branch = session.branch(arg)?;
-            match survey.one(&branch) {
-                Ok(Some(status)) => surveyed.branches.push(status),
-                Ok(None) => missing.push(branch),
-                Err(error) => surveyed.failed.push((branch, error)),
-            }
-        }
-        surveyed
-    };
-    let now = runner.clock.now();
+    let found = status::look(&session, &args.branches, args.remote.clone())?;
+    let Statuses { surveyed, settings, now, .. } = &found;
     if args.json {
         let mut lines = output::Lines::begin();
-        surveyed.branches.iter().all(|s| lines.offer_json(&StatusLine::of(s, &settings, now)));
+        surveyed.branches.iter().all(|s| lines.offer_json(&StatusLine::of(s, settings, *now)));
     } else if args.porcelain {
         let mut lines = output::Lines::begin();
-        surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, now)));
+        surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, *now)));
     } else {
         if surveyed.branches.is_empty() && args.branches.is_empty() && !global.quiet {
             output::note("no branch's head is a state event");
             let set = || "git aynig set-state <state> -b <branch>".to_owned();
-            let hint = session.unasked(&settings).map_or_else(set, hints::same_with_remote);
+            let hint = session.unasked(settings).map_or_else(set, hints::same_with_remote);
             output::note(&format!("hint: {hint}"));
         }
-        people(global, &session, &settings, &surveyed.branches, now);
-        if let Some(name) = survey.absent().filter(|_| !global.quiet) {
+        people(global, &session, settings, &surveyed.branches, *now);
+        if let Some(name) = found.absent.as_ref().filter(|_| !global.quiet) {
             absent(&session, name);
         }
     }
-    Ok(problems(&session, &surveyed, &missing, &settings))
+    Ok(problems(&session, &found))
 }
 
 /// Says that no state has a command, for the ref that they come from does not exist.
@@ -92,17 +60,18 @@ pub(super) fn absent(session: &Session, name: &RefName) {
 }
 
 /// Says what could not be looked at; the exit code.
-fn problems(session: &Session, surveyed: &Surveyed, missing: &[RefName], settings: &Settings) -> i32 {
-    for branch in missing {
-        output::error(&Failure::from(session.no_branch(settings, branch)).render());
+fn problems(session: &Session, found: &Statuses) -> i32 {
+    for branch in &found.missing {
+        output::error(&Failure::from(session.no_branch(&found.settings, branch)).render());
     }
-    for (branch, error) in &surveyed.failed {
+    let failed = &found.surveyed.failed;
+    for (branch, error) in failed {
         output::note(&format!("error: {}: {}", escape(branch.short()), with_causes(error)));
         let mended = hints::of(error, Some(branch));
         mended.iter().for_each(|hint| output::note(&format!("hint: {}", escape(hint.as_bytes()))));
     }
-    let failed = surveyed.failed.iter().map(|(_, error)| Exit::from(error)).max().unwrap_or_default();
-    exit::code(if missing.is_empty() { failed } else { Exit::Failed })
+    let failed = failed.iter().map(|(_, error)| Exit::from(error)).max().unwrap_or_default();
+    exit::code(if found.missing.is_empty() { failed } else { Exit::Failed })
 }
 
 fn people(global: &Global, session: &Session, settings: &Settings, all: &[BranchStatus], now: i64) {
@@ -149,28 +118,8 @@ fn field(event: Option<&Event>, key: Key) -> Option<String> {
     event.and_then(|e| e.text(key)).map(|v| escape(v.as_bytes()))
 }
 
-/// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.
-fn by_a_run(stalled: &Event) -> bool {
-    stalled.trigger().is_some() || stalled.text(STALLED_RUN).is_some()
-}
-
-/// The run that the head is about: a lease's own, or the one that it ended.
-fn run_of(status: &BranchStatus) -> Option<&str> {
-    let event = status.tip.event.as_ref()?;
-    event.text(STALLED_RUN).or_else(|| event.text(RUN_ID))
-}
-
 fn short(run: &str) -> String {
     escape(run.as_bytes()).chars().take(8).collect()
-}
-
-/// Why a run ended `stalled`, as the commit's subject says it.
-fn stalled_why(status: &BranchStatus) -> Option<String> {
-    let event = status.tip.event.as_ref().filter(|event| by_a_run(event))?;
-    let subject = String::from_utf8_lossy(&event.message.subject);
-    let what = event.text(ORIGIN_STATE).unwrap_or("run");
-    let why = subject.strip_prefix(&format!("aynig: {what} stalled: "))?;
-    Some(why.chars().take(WHY_MAX).collect())
 }
 
 fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
@@ -236,12 +185,6 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -
     words
 }
 
-/// How long it waits for a slot, in seconds.
-fn waits(status: &BranchStatus) -> Option<i64> {
-    let since = std::time::SystemTime::now().duration_since(status.pending?).unwrap_or_default();
-    i64::try_from(since.as_secs()).ok()
-}
-
 fn holder(event: Option<&Event>) -> String {
     let state = field(event, ORIGIN_STATE).unwrap_or_else(|| "?".to_owned());
     let run = event.and_then(|e| e.text(RUN_ID)).map_or_else(|| "unknown".to_owned(), short);
@@ -258,38 +201,6 @@ fn span(seconds: i64) -> String {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     let text = humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")
-}
-
-/// The standing's name in `--porcelain` and `--json`.
-fn standing_name(standing: &Standing) -> &'static str {
-    match standing {
-        Standing::NoState => "no-state",
-        Standing::InvalidState(..) => "invalid-state",
-        Standing::Waits => "waits",
-        Standing::Ready => "ready",
-        Standing::NotTrusted => "not-trusted",
-        Standing::LeftOut => "left-out",
-        Standing::Unusable(..) => "unusable",
-        Standing::HopLimit { .. } => "hop-limit",
-        Standing::Leased { .. } => "leased",
-        Standing::Expired { .. } => "expired",
-    }
-}
-
-/// Seconds of lease left, negative once it expired, and whether that is by observation.
-fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
-    match standing {
-        Standing::Leased { until, malformed, .. } => Some((until.saturating_sub(now), *malformed)),
-        Standing::Expired { since, malformed } => Some((since.saturating_sub(now), *malformed)),
-        Standing::NoState
-        | Standing::InvalidState(..)
-        | Standing::Waits
-        | Standing::Ready
-        | Standing::NotTrusted
-        | Standing::LeftOut
-        | Standing::Unusable(..)
-        | Standing::HopLimit { .. } => None,
-    }
 }
 
 /// Fields separated by tabs, `-` for none; new ones are only ever added at the end.
@@ -311,88 +222,4 @@ fn porcelain(status: &BranchStatus, now: i64) -> String {
         or_dash(waits(status).map(|seconds| seconds.to_string())),
     ]
     .join("\t")
-}
-
-/// A branch's status as programs read it.
-#[derive(Serialize)]
-struct StatusLine<'a> {
-    schema: &'static str,
-    branch: Cow<'a, str>,
-    commit: Shown<ObjectId>,
-    committed: Option<i64>,
-    subject: Cow<'a, str>,
-    state: Option<Cow<'a, str>>,
-    standing: &'static str,
-    why: Option<String>,
-    command: Option<&'a str>,
-    origin_state: Option<&'a str>,
-    run_id: Option<&'a str>,
-    runner_id: Option<&'a str>,
-    trigger: Option<Shown<ObjectId>>,
-    seconds_left: Option<i64>,
-    began: Option<i64>,
-    malformed: bool,
-    attempt: Option<Cow<'a, str>>,
-    hop: Option<u32>,
-    dialect: Option<&'static str>,
-    max_hops: u32,
-    trusted: bool,
-    pending_seconds: Option<i64>,
-    busy: Option<Shown<Busy>>,
-}
-
-impl<'a> StatusLine<'a> {
-    fn of(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
-        let event = status.tip.event.as_ref();
-        let text = |key| event.and_then(|e| e.text(key));
-        let state = event.map(|e| match &e.state {
-            Ok(state) => state.as_str().into(),
-            Err((raw, _)) => String::from_utf8_lossy(raw),
-        });
-        let why = match &status.standing {
-            Standing::InvalidState(_, why) => Some(why.to_string()),
-            Standing::Unusable(_, why) => Some(why.to_string()),
-            Standing::Waits => stalled_why(status),
-            Standing::NoState
-            | Standing::Ready
-            | Standing::NotTrusted
-            | Standing::LeftOut
-            | Standing::HopLimit { .. }
-            | Standing::Leased { .. }
-            | Standing::Expired { .. } => None,
-        };
-        let lease = left(&status.standing, now);
-        let subject = match event {
-            Some(event) => String::from_utf8_lossy(&event.message.subject),
-            None => {
-                let subject = Message::parse(&status.tip.commit.message).subject;
-                String::from_utf8_lossy(&subject).into_owned().into()
-            }
-        };
-        Self {
-            schema: STATUS_SCHEMA,
-            branch: String::from_utf8_lossy(status.branch.short()),
-            commit: Shown(status.tip.id()),
-            committed: status.tip.commit.committed,
-            subject,
-            state,
-            standing: standing_name(&status.standing),
-            why,
-            command: status.command.as_deref(),
-            origin_state: text(ORIGIN_STATE),
-            run_id: run_of(status),
-            runner_id: text(RUNNER_ID),
-            trigger: event.and_then(Event::trigger).map(Shown),
-            seconds_left: lease.map(|(left, _)| left),
-            began: status.began,
-            malformed: lease.is_some_and(|(_, malformed)| malformed),
-            attempt: status.attempt.as_ref().map(|name| String::from_utf8_lossy(name.as_bytes())),
-            hop: event.map(Event::hop),
-            dialect: event.map(|e| e.dialect.name()),
-            max_hops: settings.max_hops,
-            trusted: settings.commands_from != CommandsFrom::Nowhere,
-            pending_seconds: waits(status),
-            busy: status.busy.as_ref().map(|(busy, _)| Shown(*busy)),
-        }
-    }
 }

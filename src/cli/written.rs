@@ -3,30 +3,18 @@
 use super::hints::Addressed;
 use super::output;
 use super::render::note;
+use crate::app::change::ChangeLine;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::change::Written;
 use crate::store::git_merge::{Overruled, Why};
-use serde_json::json;
-
-/// The schema of what a verb wrote.
-pub const SCHEMA: &str = "aynig.change/1";
 
 /// Prints what a verb wrote.
 pub fn print(written: &Written, remote: Option<&str>, as_json: bool, quiet: bool) {
     let at = Addressed::new(&written.branch, remote);
     let branch = &at.shown;
     if as_json {
-        let object = json!({
-            "schema": SCHEMA,
-            "branch": String::from_utf8_lossy(written.branch.short()),
-            "state": written.state.as_str(),
-            "commit": written.commit.to_string(),
-            "run_id": written.run_id,
-            "created": written.created,
-            "overruled": written.overruled.iter().map(|o| &o.path).collect::<Vec<_>>(),
-            "notes": written.notes.iter().filter_map(|n| note(&at, n)).collect::<Vec<_>>(),
-        });
-        output::line(&output::json(&object));
+        let notes = written.notes.iter().filter_map(|n| note(&at, n)).collect();
+        output::line(&output::json(&ChangeLine::new(written, notes)));
         return;
     }
     let new = if written.created { " (new branch)" } else { "" };

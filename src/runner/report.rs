@@ -13,9 +13,11 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::resemble::Missed;
+use crate::protocol::text::escape;
 use crate::store::RefName;
 use crate::store::command_start::Unfit;
 use crate::store::worktrees::Busy;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -140,6 +142,31 @@ pub enum Refusal {
     },
     /// What the runner writes can't be signed.
     CannotSign(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NotTrusted => f.write_str("not trusted"),
+            Refusal::Changed => f.write_str("refused: what may run here was changed meanwhile"),
+            Refusal::Branch(_) => f.write_str("refused: 'aynig.branches' leaves it out"),
+            Refusal::NoCommandsRef(name) => {
+                let name = String::from_utf8_lossy(name.as_bytes());
+                write!(f, "refused: '{name}', where commands come from, does not exist")
+            }
+            Refusal::Unsigned => {
+                f.write_str("refused: its head carries no signature that git verify-commit accepts")
+            }
+            Refusal::SignedElsewhere { key, said: Some(said), .. } => {
+                write!(f, "refused: it is signed for another branch ('{key}: {}')", escape(said))
+            }
+            Refusal::SignedElsewhere { key, said: None, branch } => {
+                let branch = escape(branch.short());
+                write!(f, "refused: it is signed without the trailer '{key}: {branch}'")
+            }
+            Refusal::CannotSign(why) => write!(f, "refused: cannot sign: {}", escape(why.as_bytes())),
+        }
+    }
 }
 
 /// A run.

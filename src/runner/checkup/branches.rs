@@ -1,14 +1,12 @@
 //! Branches that a tick would not get far with.
 
 use super::Level::{Error, Ok as Fine, Warning};
-use super::{Finding, Findings, name, quoted, shown};
+use super::{Finding, Findings, Mend, name, shown};
 use crate::protocol::resemble::{Missed, missed_state};
-use crate::protocol::text::with_causes;
-use crate::protocol::text::{branch_word, escape, shell_word};
+use crate::protocol::text::{escape, with_causes};
 use crate::runner::home::Home;
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::{Runner, RunnerError};
-use crate::store::RefName;
 use crate::store::command_tree::FOLDER;
 
 /// At most so many branches are named for the same thing.
@@ -19,8 +17,7 @@ impl Runner<'_> {
         let surveyed = Survey::new(self)?.all(true)?;
         for (branch, error) in surveyed.failed.iter().take(NAMED) {
             let text = format!("{}: {}", escape(branch.short()), with_causes(error));
-            let hint = format!("git aynig status {}", word(branch));
-            found.push(Finding::new(Error, "branches", text).hint(hint));
+            found.push(Finding::new(Error, "branches", text).mend(Mend::Status(branch.clone())));
         }
         for (branch, target) in self.repo.git.symbolic_branches()?.into_iter().take(NAMED) {
             let text = format!("{} is another name for {} and is never ticked", name(&branch), name(&target));
@@ -32,18 +29,18 @@ impl Runner<'_> {
         let heads = self.store.read_heads("refs/heads/")?.heads;
         let missed = heads.iter().filter_map(|(name, commit)| Some((name, missed_state(&commit.message)?)));
         for (branch, missed) in missed.take(NAMED) {
-            let (shown, named) = (escape(branch.short()), word(branch));
+            let shown = escape(branch.short());
             let (text, state) = match missed {
-                Missed::Key(key, meant) => (
-                    format!("{shown}: its head says '{}', not '{meant}'", escape(key.as_bytes())),
-                    "<state>".to_owned(),
-                ),
-                Missed::Outside(key, state) => {
-                    (format!("{shown}: its head's '{key}' is not in the last paragraph"), state.to_string())
+                Missed::Key(key, meant) => {
+                    (format!("{shown}: its head says '{}', not '{meant}'", escape(key.as_bytes())), None)
                 }
+                Missed::Outside(key, state) => (
+                    format!("{shown}: its head's '{key}' is not in the last paragraph"),
+                    Some(state.to_string()),
+                ),
             };
-            let hint = format!("git aynig set-state {state} -b {named}");
-            found.push(Finding::new(Warning, "branches", text).hint(hint));
+            let mend = Mend::SetState(branch.clone(), state);
+            found.push(Finding::new(Warning, "branches", text).mend(mend));
         }
         let mut text = format!("{} with a state event", surveyed.branches.len());
         if left_out > 0 {
@@ -54,44 +51,39 @@ impl Runner<'_> {
     }
 }
 
-fn word(branch: &RefName) -> String {
-    branch_word(branch.short())
-}
-
 fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
     let branch = escape(status.branch.short());
     if let Some((busy, dir)) = &status.busy {
         let text = format!("{branch} is skipped: it is being {busy} in '{}'", shown(dir));
-        return Some(Finding::new(Warning, "branches", text).hint(format!("git -C {} status", quoted(dir))));
+        return Some(Finding::new(Warning, "branches", text).mend(Mend::GitStatus(dir.clone())));
     }
-    let named = word(&status.branch);
-    let set = format!("git aynig set-state <state> -b {named}");
-    let (level, text, hint) = match &status.standing {
+    let name = || status.branch.clone();
+    let set = |state| Mend::SetState(name(), state);
+    let (level, text, mend) = match &status.standing {
         Standing::Unusable(path, why) => {
             let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));
-            (Error, text, home.mend(&format!("{FOLDER}/{path}"), why, Some(&status.branch), ""))
+            let (home, file, why) = (home.clone(), format!("{FOLDER}/{path}"), why.clone());
+            (Error, text, Mend::MendCommand { home, file, why, branch: Some(name()) })
         }
-        Standing::InvalidState(_, why) => (Warning, format!("{branch}: its state is not usable: {why}"), set),
+        Standing::InvalidState(_, why) => {
+            (Warning, format!("{branch}: its state is not usable: {why}"), set(None))
+        }
         Standing::HopLimit { hop, max } => {
-            (Warning, format!("{branch}: {hop} dispatches led here, the limit is {max}"), set)
+            (Warning, format!("{branch}: {hop} dispatches led here, the limit is {max}"), set(None))
         }
         Standing::Waits if !status.alike.is_empty() => {
             let text = format!("{branch}: no command answers its state");
-            (
-                Warning,
-                text,
-                format!("git aynig set-state {} -b {named}", shell_word(status.alike[0].as_bytes())),
-            )
+            (Warning, text, set(Some(status.alike[0].clone())))
         }
         Standing::Waits => return None,
         Standing::Expired { .. } => {
             let text = format!("{branch}: its lease has expired; the next tick recovers it");
-            (Warning, text, format!("git aynig tick {named}"))
+            (Warning, text, Mend::Tick(name()))
         }
         Standing::Leased { malformed: true, .. } => {
             let text =
                 format!("{branch}: its lease has an unusable date or length, and is judged by observation");
-            (Warning, text, format!("git aynig cancel {named}"))
+            (Warning, text, Mend::Cancel(name()))
         }
         Standing::Leased { malformed: false, .. }
         | Standing::NoState
@@ -99,5 +91,5 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         | Standing::NotTrusted
         | Standing::LeftOut => return None,
     };
-    Some(Finding::new(level, "branches", text).hint(hint))
+    Some(Finding::new(level, "branches", text).mend(mend))
 }

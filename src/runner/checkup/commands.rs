@@ -1,7 +1,7 @@
 //! Trust, and the commands that it is about.
 
 use super::Level::{Error, Ok as Fine, Warning};
-use super::{Finding, Findings, name, quoted};
+use super::{Finding, Findings, Mend, name};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::settings::CommandsFrom;
@@ -12,14 +12,11 @@ use std::path::Path;
 impl Runner<'_> {
     pub(super) fn check_trust(&self, found: &mut Findings) -> Result<(), RunnerError> {
         // Whoever names a bare repository stands elsewhere, perhaps in another one.
-        let hint = match self.repo.bare {
-            true => format!("git -C {} aynig trust", quoted(&self.repo.common_dir)),
-            false => "git aynig trust".to_owned(),
-        };
+        let trust = Mend::Trust(self.repo.bare.then(|| self.repo.common_dir.clone()));
         let (from, tree) = match &self.settings.commands_from {
             CommandsFrom::Nowhere => {
                 let text = "not trusted: nothing runs here until you say which commands may";
-                found.push(Finding::new(Error, "trust", text).hint(hint));
+                found.push(Finding::new(Error, "trust", text).mend(trust));
                 return Ok(());
             }
             CommandsFrom::Branch => {
@@ -39,9 +36,8 @@ impl Runner<'_> {
                     // A commit makes it only where it is the branch that is checked out, and has none yet.
                     let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists())
                         && self.repo.current_branch()?.as_ref() == Some(source);
-                    let mend =
-                        if here { "git add .aynig && git commit" } else { "git aynig trust --ref <branch>" };
-                    found.push(Finding::new(Error, "trust", text).hint(mend));
+                    let mend = if here { Mend::CommitCommands } else { Mend::TrustRef };
+                    found.push(Finding::new(Error, "trust", text).mend(mend));
                     return Ok(());
                 };
                 found.push(Finding::new(Fine, "trust", format!("commands come from {shown}")));
@@ -76,16 +72,16 @@ impl Runner<'_> {
         let list: Vec<String> = list.map(|(path, _)| escape(path.as_bytes())).collect();
         found.push(match list.is_empty() {
             true => Finding::new(Warning, "commands", format!("{from} has none: nothing would ever run"))
-                .hint("git aynig init"),
+                .mend(Mend::Init),
             false => Finding::new(Fine, "commands", format!("{} in {from}", list.join(", "))),
         });
         for (path, entry) in commands {
             let file = format!("{FOLDER}/{path}");
             let shown = escape(path.as_bytes());
             if let Some(why) = unfit(path, entry) {
-                let hint = self.home().mend(&file, &why, None, "");
                 let text = format!("{FOLDER}/{shown}: {why}");
-                found.push(Finding::new(Warning, "commands", text).hint(hint));
+                let mend = Mend::MendCommand { home: self.home(), file, why, branch: None };
+                found.push(Finding::new(Warning, "commands", text).mend(mend));
             } else if let Entry::BadName(why) = entry {
                 let text = format!("{FOLDER}/{shown} answers no state: {why}");
                 found.push(Finding::new(Warning, "commands", text));
@@ -101,8 +97,8 @@ impl Runner<'_> {
             if !commands.iter().any(|(known, _)| *known == path) {
                 let text =
                     format!("{FOLDER}/{} is in the working tree, not in {from}", escape(path.as_bytes()));
-                let hint = self.home().commit(&format!("git add {FOLDER}"), None);
-                found.push(Finding::new(Warning, "commands", text).hint(hint));
+                let mend = Mend::CommitWhereRead(self.home());
+                found.push(Finding::new(Warning, "commands", text).mend(mend));
             }
         }
     }

@@ -2,7 +2,7 @@
 //! repository. Git syncs neither loose objects nor refs unless `core.fsync` says so. Implements K42.
 
 use super::Level::Warning;
-use super::{Finding, Findings, quoted, shown};
+use super::{Finding, Findings, Mend, shown};
 use crate::runner::{Runner, RunnerError};
 use std::path::Path;
 
@@ -27,8 +27,8 @@ impl Runner<'_> {
             "what is pushed to '{}' is not synced there: a power loss may take back what was reported, or leave half of it",
             shown(dir)
         );
-        let hint = format!("git -C {} config core.fsync committed", quoted(dir));
-        (!covers_pushes(value.trim())).then(|| Finding::new(Warning, "durability", text).hint(hint))
+        let mend = Mend::SyncPushes(dir.to_owned());
+        (!covers_pushes(value.trim())).then(|| Finding::new(Warning, "durability", text).mend(mend))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Level::{Error, Warning};
 use super::places::LOCK_OLD;
-use super::{Finding, Findings, quoted, shown};
+use super::{Finding, Findings, Mend, shown};
 use crate::runner::{Runner, RunnerError};
 use crate::store::locks::{self, FoundLock};
 use crate::supervisor::holders::{self, AtWork};
@@ -32,16 +32,13 @@ impl Runner<'_> {
             let (path, age) = (shown(&lock.path), lock.age.as_secs());
             if lock.stale {
                 let text = format!("'{path}' was left by a runner of that repository that was killed");
-                let hint = format!("git -C {} aynig gc", quoted(&dir));
-                found.push(Finding::new(Warning, "locks", text).hint(hint));
+                found.push(Finding::new(Warning, "locks", text).mend(Mend::Gc(Some(dir.clone()))));
             } else if !lock.ours && lock.age >= LOCK_OLD {
-                let remove = format!("rm {}", quoted(&lock.path));
-                let (whose, hint) = match whose.get_or_insert_with(|| whose_may_it_be(&dir)) {
-                    None => ("by a process that is gone".to_owned(), remove),
-                    Some(whose) => (whose.clone(), format!("if no git process is at work: {remove}")),
-                };
+                let whose = whose.get_or_insert_with(|| whose_may_it_be(&dir));
+                let mend = Mend::RemoveLock { path: lock.path, unless_used: whose.is_some() };
+                let whose = whose.as_deref().unwrap_or("by a process that is gone");
                 let text = format!("'{path}' keeps pushes out; it was left {whose} (age {age}s)");
-                found.push(Finding::new(Error, "locks", text).hint(hint));
+                found.push(Finding::new(Error, "locks", text).mend(mend));
             }
         }
         Ok(())

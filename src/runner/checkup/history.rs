@@ -1,13 +1,12 @@
 //! Whether what a branch holds can have come about: the invariants of the contract, judged from what is here.
 
 use super::Level::{Error, Ok as Fine};
-use super::{Finding, Findings};
+use super::{Finding, Findings, Mend};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::invariants::{Logged, Recorded, Violation, check_line, check_log, line};
 use crate::protocol::message::Message;
-use crate::protocol::text::with_causes;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{escape, with_causes};
 use crate::runner::{Runner, RunnerError};
 use crate::store::{RefName, StoreError};
 use std::collections::{HashMap, HashSet};
@@ -25,7 +24,7 @@ impl Runner<'_> {
         let mut found = Findings::new();
         if let Err(error) = self.judge_branches(branch, prefix, &mut found) {
             let text = with_causes(&error);
-            found.push(Finding::new(Error, "history", text).hint("git fsck --full"));
+            found.push(Finding::new(Error, "history", text).mend(Mend::Fsck));
         }
         found
     }
@@ -42,7 +41,7 @@ impl Runner<'_> {
         };
         if let Some(name) = branch.filter(|_| branches.is_empty()) {
             let text = format!("branch '{}' does not exist", short(name, prefix));
-            found.push(Finding::new(Error, "history", text).hint("git branch --list"));
+            found.push(Finding::new(Error, "history", text).mend(Mend::ListBranches));
             return Ok(());
         }
         let (mut commits, mut events) = (Commits::new(), 0);
@@ -54,15 +53,14 @@ impl Runner<'_> {
                 }
                 Err(error) => {
                     let text = format!("{}: {}", short(name, prefix), with_causes(&RunnerError::from(error)));
-                    found.push(Finding::new(Error, "history", text).hint("git fsck --full"));
+                    found.push(Finding::new(Error, "history", text).mend(Mend::Fsck));
                     continue;
                 }
             };
             let shown = short(name, prefix);
             for violation in violations.iter().take(SHOWN) {
-                let word = shell_word(bare(name, prefix));
-                let hint = format!("git aynig events --history {word}");
-                found.push(Finding::new(Error, "history", format!("{shown}: {violation}")).hint(hint));
+                let mend = Mend::History(bare(name, prefix).to_owned());
+                found.push(Finding::new(Error, "history", format!("{shown}: {violation}")).mend(mend));
             }
             if let Some(more) = violations.len().checked_sub(SHOWN).filter(|more| *more > 0) {
                 found.push(Finding::new(Error, "history", format!("{shown}: {more} more")));

@@ -1,7 +1,7 @@
 //! Which hooks Git really runs here, and whether what they call is there.
 
 use super::Level::{Ok as Fine, Warning};
-use super::{Finding, Findings, quoted, shown};
+use super::{Finding, Findings, Mend, shown};
 use crate::runner::{Runner, RunnerError};
 use crate::store::hooks::{Hooks, Standing};
 
@@ -19,21 +19,17 @@ impl Runner<'_> {
                 Standing::Block(_) | Standing::Configured(_) => names.push(event.name()),
                 Standing::Absent => found.push(
                     Finding::new(Warning, "hooks", format!("{} was taken away", event.name()))
-                        .hint("git aynig hooks install"),
+                        .mend(Mend::InstallHooks),
                 ),
                 Standing::LeftAlone(path, why) => found.push(
                     Finding::new(Warning, "hooks", format!("'{}' is left alone: {why}", shown(&path)))
-                        .hint("git aynig hooks install"),
+                        .mend(Mend::InstallHooks),
                 ),
             }
         }
         if let Some(program) = hooks.missing_program()? {
             let text = format!("they call '{}', which is not there", shown(&program));
-            let hint = format!(
-                "git aynig hooks install, with the program that is to be called in place of {}",
-                quoted(&program)
-            );
-            found.push(Finding::new(Warning, "hooks", text).hint(hint));
+            found.push(Finding::new(Warning, "hooks", text).mend(Mend::ReplaceProgram(program)));
         }
         if !names.is_empty() {
             found.push(Finding::new(

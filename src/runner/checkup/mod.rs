@@ -1,4 +1,4 @@
-//! What would stop a tick in a repository: findings with the command that mends each.
+//! What would stop a tick in a repository: findings with what mends each.
 //!
 //! Looks at what a tick would use, in the order in which it would: messages, trust, commands, signing, worktrees,
 //! disks, locks, branches, clock; and at a remote, where there is one. Changes nothing but what a tick itself would make. An error would stop
@@ -10,13 +10,16 @@ mod durability;
 mod far_locks;
 mod history;
 mod hooks;
+mod mend;
 mod places;
 mod queue;
 mod remotes;
 
+pub use mend::Mend;
+
 use super::{Runner, RunnerError};
+use crate::protocol::text::escape;
 use crate::protocol::text::with_causes;
-use crate::protocol::text::{escape, move_ref_away, shell_word};
 use crate::store::config;
 use crate::store::gix_store::Backend;
 use crate::store::{NewCommit, RefName, StoreError};
@@ -56,18 +59,18 @@ pub struct Finding {
     pub subject: &'static str,
     /// What was found.
     pub text: String,
-    /// The command that mends it.
-    pub hint: Option<String>,
+    /// What mends it.
+    pub mend: Option<Mend>,
 }
 
 impl Finding {
     /// A finding without a hint.
     pub fn new(level: Level, subject: &'static str, text: impl Into<String>) -> Self {
-        Self { level, subject, text: text.into(), hint: None }
+        Self { level, subject, text: text.into(), mend: None }
     }
-    /// Adds the command that mends it.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    /// Adds what mends it.
+    pub fn mend(mut self, mend: Mend) -> Self {
+        self.mend = Some(mend);
         self
     }
 }
@@ -80,10 +83,6 @@ fn name(name: &RefName) -> String {
 
 fn shown(path: &Path) -> String {
     escape(path.as_os_str().as_encoded_bytes())
-}
-
-fn quoted(path: &Path) -> String {
-    shell_word(path.as_os_str().as_encoded_bytes())
 }
 
 type Findings = Vec<Finding>;
@@ -132,13 +131,12 @@ impl Runner<'_> {
         if let Err(error) = self.refs_in_the_way() {
             let mut finding = Finding::new(Error, "repository", with_causes(&error));
             if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
-                finding = finding.hint(move_ref_away(other.as_bytes()));
+                finding = finding.mend(Mend::MoveRefAway(other.clone()));
             }
             found.push(finding);
         }
         if let Some(place) = self.unwritable() {
-            let (text, hint) = unwritable(&place);
-            found.push(Finding::new(Error, "repository", text).hint(hint));
+            found.push(unwritable(&place));
         }
         Ok(())
     }
@@ -156,8 +154,7 @@ impl Runner<'_> {
             "{}{more}: Git itself may show trailers that nobody acts on here, and none where somebody does",
             named.join(", ")
         );
-        let hint = "git config --show-origin --get-regexp '^(trailer|core\\.comment)'";
-        found.push(Finding::new(Warning, "trailers", text).hint(hint));
+        found.push(Finding::new(Warning, "trailers", text).mend(Mend::ShowTrailers));
         Ok(())
     }
 
@@ -186,29 +183,27 @@ impl Runner<'_> {
                 Finding::new(Fine, "signing", "what is written can be signed and verified")
             }
             Ok(_) => Finding::new(Error, "signing", "git verify-commit does not accept our own signature")
-                .hint("git config --get-regexp '^(gpg|user)\\.'"),
+                .mend(Mend::ShowSigning),
             Err(error) => Finding::new(Error, "signing", format!("cannot sign: {}", with_causes(&error)))
-                .hint("git config --get-regexp '^(gpg|user)\\.'"),
+                .mend(Mend::ShowSigning),
         });
         Ok(())
     }
 }
 
-/// What is wrong with a folder that can't be written, and what mends that.
-fn unwritable(place: &Path) -> (String, String) {
-    let (shown, word) = (shown(place), quoted(place));
+/// What is wrong with a folder that can't be written.
+fn unwritable(place: &Path) -> Finding {
+    let shown = shown(place);
     let read_only = statvfs(place).is_ok_and(|s| s.flags().contains(FsFlags::ST_RDONLY));
     let ours = place.metadata().is_ok_and(|m| m.uid() == geteuid().as_raw());
-    match (read_only, ours) {
-        (true, _) => (
-            format!("'{shown}' is on a disk that is mounted read-only"),
-            format!("sudo mount -o remount,rw \"$(findmnt -n -o TARGET -T {word})\""),
-        ),
-        (false, true) => (format!("'{shown}' cannot be written"), format!("chmod u+rwx {word}")),
-        (false, false) => {
-            (format!("'{shown}' cannot be written"), format!("sudo chown -R \"$(id -un)\" {word}"))
+    let (text, mend) = match (read_only, ours) {
+        (true, _) => {
+            (format!("'{shown}' is on a disk that is mounted read-only"), Mend::Remount(place.to_owned()))
         }
-    }
+        (false, true) => (format!("'{shown}' cannot be written"), Mend::MakeWritable(place.to_owned())),
+        (false, false) => (format!("'{shown}' cannot be written"), Mend::TakeOver(place.to_owned())),
+    };
+    Finding::new(Error, "repository", text).mend(mend)
 }
 
 /// The path, or the nearest folder above it that exists.

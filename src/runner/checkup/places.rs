@@ -1,8 +1,8 @@
 //! Worktrees, disks, ref locks, checkouts that wait, the clock.
 
 use super::Level::{Error, Ok as Fine, Warning};
-use super::{Finding, Findings, existing, name, quoted, shown};
-use crate::protocol::text::{branch_word, escape};
+use super::{Finding, Findings, Mend, existing, name, shown};
+use crate::protocol::text::escape;
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::{checkout, locks, slots};
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -26,8 +26,7 @@ impl Runner<'_> {
         let Some(parent) = existing(root) else { return Ok(()) };
         if access(&parent, AccessFlags::W_OK | AccessFlags::X_OK).is_err() {
             let text = format!("'{}' cannot be written: no worktree can be made in it", shown(&parent));
-            let hint = "git config --global aynig.worktreeDir <folder>";
-            found.push(Finding::new(Error, "worktrees", text).hint(hint));
+            found.push(Finding::new(Error, "worktrees", text).mend(Mend::MoveWorktrees));
             return Ok(());
         }
         let device = |path: &Path| path.metadata().map(|m| m.dev()).ok();
@@ -60,15 +59,15 @@ impl Runner<'_> {
                 }
                 (_, true) => {
                     let text = format!("{number} has processes in it that no runner knows");
-                    let hint = format!("fuser -k {}", quoted(&slot.hold_path()));
-                    found.push(Finding::new(Warning, "worktrees", text).hint(hint));
+                    let mend = Mend::EndHolders(slot.hold_path());
+                    found.push(Finding::new(Warning, "worktrees", text).mend(mend));
                 }
                 (Some(run), false) => {
                     let on = name(&run.branch_name());
                     let text = format!(
                         "{number} holds work of run {id} on {on}, which was cut short: it will be kept"
                     );
-                    found.push(Finding::new(Warning, "worktrees", text).hint("git aynig gc"));
+                    found.push(Finding::new(Warning, "worktrees", text).mend(Mend::Gc(None)));
                 }
                 (None, false) => {}
             }
@@ -76,8 +75,7 @@ impl Runner<'_> {
         if let Some(on) = kept.first().filter(|_| kept.len() >= self.settings.jobs) {
             let text =
                 "all of them are kept by runs whose commands have ended: a tick waits for a lease to end";
-            let hint = format!("git aynig cancel {}", branch_word(on.short()));
-            found.push(Finding::new(Warning, "worktrees", text).hint(hint));
+            found.push(Finding::new(Warning, "worktrees", text).mend(Mend::Cancel(on.clone())));
         }
         Ok(())
     }
@@ -108,7 +106,7 @@ impl Runner<'_> {
             }
             if devices.len() == 1 && stat.flags().contains(FsFlags::ST_NOEXEC) {
                 let text = format!("'{}' is on a disk from which nothing may be started", shown(&place));
-                found.push(Finding::new(Error, "disk", text).hint("mount it without 'noexec'"));
+                found.push(Finding::new(Error, "disk", text).mend(Mend::AllowExec));
             }
         }
         Ok(())
@@ -130,8 +128,8 @@ impl Runner<'_> {
             let age = changed.ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
             if age >= LOCK_OLD {
                 let text = format!("'{}' is held (age {}s): {why}", shown(&path), age.as_secs());
-                let hint = format!("if no git process is at work: rm {}", quoted(&path));
-                found.push(Finding::new(Warning, "locks", text).hint(hint));
+                let mend = Mend::RemoveLock { path, unless_used: true };
+                found.push(Finding::new(Warning, "locks", text).mend(mend));
             }
         }
     }
@@ -143,11 +141,11 @@ impl Runner<'_> {
                 let text = format!(
                     "'{path}' was left by a runner that was killed; the next tick removes it, as any verb does"
                 );
-                found.push(Finding::new(Warning, "locks", text).hint("git aynig gc"));
+                found.push(Finding::new(Warning, "locks", text).mend(Mend::Gc(None)));
             } else if !lock.ours && lock.age >= LOCK_OLD {
                 let text = format!("'{path}' is held by somebody else (age {age}s)");
-                let hint = format!("if no git process is at work: rm {}", quoted(&lock.path));
-                found.push(Finding::new(Error, "locks", text).hint(hint));
+                let mend = Mend::RemoveLock { path: lock.path, unless_used: true };
+                found.push(Finding::new(Error, "locks", text).mend(mend));
             }
         }
         self.check_other_locks(found);
@@ -157,9 +155,7 @@ impl Runner<'_> {
     pub(super) fn check_checkouts(&self, found: &mut Findings) -> Result<(), RunnerError> {
         for (dir, branch) in checkout::pending(self.repo) {
             let text = format!("'{}' does not yet have what {} holds", shown(&dir), name(&branch));
-            found.push(
-                Finding::new(Warning, "checkouts", text).hint("commit or stash, then git aynig status"),
-            );
+            found.push(Finding::new(Warning, "checkouts", text).mend(Mend::ClearCheckout));
         }
         Ok(())
     }
@@ -179,9 +175,8 @@ impl Runner<'_> {
             {
                 let ahead = at.saturating_sub(now);
                 let text = format!("{} is {ahead}s ahead of this machine's clock", name(branch));
-                let grace = format!("; git config aynig.leaseGrace {ahead}s");
-                let hint = format!("date; timedatectl status{}", if theirs { &grace } else { "" });
-                found.push(Finding::new(Warning, "clock", text).hint(hint));
+                let mend = Mend::SetClock(theirs.then_some(ahead));
+                found.push(Finding::new(Warning, "clock", text).mend(mend));
             }
         }
         if !found.iter().any(|f| f.subject == "clock") {
@@ -195,8 +190,8 @@ impl Runner<'_> {
 /// it is worth saying.
 fn room(left: u64, min: u64, text: String) -> Finding {
     match left {
-        n if n < min => Finding::new(Error, "disk", text).hint("git aynig gc"),
-        n if n < min * 10 => Finding::new(Warning, "disk", text).hint("git aynig gc"),
+        n if n < min => Finding::new(Error, "disk", text).mend(Mend::Gc(None)),
+        n if n < min * 10 => Finding::new(Warning, "disk", text).mend(Mend::Gc(None)),
         _ => Finding::new(Fine, "disk", text),
     }
 }

@@ -1,9 +1,9 @@
 //! Branches that wait for a worktree, and why.
 
 use super::Level::{Ok as Fine, Warning};
-use super::{Finding, Findings, name};
+use super::{Finding, Findings, Mend, name};
 use crate::protocol::event::Event;
-use crate::protocol::text::{branch_word, escape};
+use crate::protocol::text::escape;
 use crate::runner::pending;
 use crate::runner::{Runner, RunnerError};
 use std::time::{Duration, SystemTime};
@@ -32,7 +32,7 @@ impl Runner<'_> {
                 _ if age < FORGOTTEN => Finding::new(Fine, "pending", format!("{waits}: one is free now")),
                 _ => {
                     Finding::new(Warning, "pending", format!("{waits}: one is free, and nobody takes it on"))
-                        .hint(format!("git aynig tick {}", branch_word(note.branch.short())))
+                        .mend(Mend::Tick(note.branch.clone()))
                 }
             });
         }

@@ -1,9 +1,8 @@
 //! The remote that runners share: whether it is configured and, where asked to, whether it answers.
 
 use super::Level::{Error, Ok as Fine};
-use super::{Finding, Findings};
-use crate::protocol::text::with_causes;
-use crate::protocol::text::{escape, shell_word, shown_url};
+use super::{Finding, Findings, Mend};
+use crate::protocol::text::{escape, shown_url, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
 use std::time::{Duration, Instant};
@@ -23,12 +22,11 @@ impl Runner<'_> {
 
     fn check_remote(&self, remote: &str, network: bool, found: &mut Findings) -> Result<(), RunnerError> {
         let shown = escape(remote.as_bytes());
-        let word = shell_word(remote.as_bytes());
         let url = if self.repo.has_remote(remote) { self.repo.git.remote_url(remote)? } else { None };
         let Some(url) = url else {
             let text = format!("'{shown}', which aynig.remote names, is no remote here");
-            let hint = format!("git remote add {word} <url>, or git config --unset aynig.remote");
-            found.push(Finding::new(Error, "remote", text).hint(hint));
+            let mend = Mend::AddRemote(remote.to_owned());
+            found.push(Finding::new(Error, "remote", text).mend(mend));
             return Ok(());
         };
         let home = self.repo.main_dir.as_ref().unwrap_or(&self.repo.common_dir);
@@ -56,12 +54,12 @@ impl Runner<'_> {
             (true, _) => Finding::new(Fine, "remote", format!("{at}, and answers ({seconds:.1}s)")),
             (false, true) => {
                 let text = format!("{at}, and did not answer within {} s", PATIENCE.as_secs());
-                Finding::new(Error, "remote", text).hint(format!("git ls-remote {word} HEAD"))
+                Finding::new(Error, "remote", text).mend(Mend::AskRemote(remote.to_owned()))
             }
             (false, false) => {
                 let said = escape(answer.message.as_bytes());
                 let text = format!("{at}, and does not answer without a question: {said}");
-                Finding::new(Error, "remote", text).hint(format!("git ls-remote {word} HEAD"))
+                Finding::new(Error, "remote", text).mend(Mend::AskRemote(remote.to_owned()))
             }
         });
         Ok(())

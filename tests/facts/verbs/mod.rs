@@ -1,5 +1,6 @@
 //! What the verbs that look and clean up show and leave: status, events, logs, gc, doctor, demo.
 
+mod bytes;
 mod demo;
 mod doctor;
 mod events;

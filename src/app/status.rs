@@ -1,0 +1,212 @@
+//! `status`: how branches stand, and what programs are told of each: schema `aynig.status/1`.
+//!
+//! Reads only, and works in a repository that is not trusted. JSON holds what came from the repository as it is.
+//! Implements section 13 (`status`).
+
+use super::config::Flags;
+use super::session::Session;
+use super::shown::{Shown, full, short};
+use super::{AppError, mend};
+use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::Message;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
+use crate::store::RefName;
+use crate::store::worktrees::Busy;
+use crate::supervisor::interrupt::Interrupt;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+/// The schema of a branch's status.
+pub const STATUS_SCHEMA: &str = "aynig.status/1";
+
+/// At most so much of why a run stalled is shown, in characters.
+const WHY_MAX: usize = 120;
+
+/// How branches stand.
+pub struct Statuses {
+    /// Those that were looked at.
+    pub surveyed: Surveyed,
+    /// Those that were named and do not exist.
+    pub missing: Vec<RefName>,
+    /// The ref that commands come from, where it does not exist.
+    pub absent: Option<RefName>,
+    /// What was configured.
+    pub settings: Settings,
+    /// Seconds since 1970.
+    pub now: i64,
+}
+
+/// Looks at these branches, or at all whose head is a state event.
+pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) -> Result<Statuses, AppError> {
+    let settings = session.settings(&Flags { remote, ..Flags::default() })?;
+    mend::all(session);
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(&settings, &interrupt)?;
+    runner.store.refresh()?;
+    let survey = Survey::new(&runner)?;
+    let mut missing = Vec::new();
+    let surveyed = if branches.is_empty() {
+        survey.all(true)?
+    } else {
+        let mut surveyed = Surveyed::default();
+        for arg in branches {
+            let branch = session.branch(arg)?;
+            match survey.one(&branch) {
+                Ok(Some(status)) => surveyed.branches.push(status),
+                Ok(None) => missing.push(branch),
+                Err(error) => surveyed.failed.push((branch, error)),
+            }
+        }
+        surveyed
+    };
+    let (now, absent) = (runner.clock.now(), survey.absent().cloned());
+    drop(survey);
+    drop(runner);
+    Ok(Statuses { surveyed, missing, absent, settings, now })
+}
+
+/// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.
+pub fn by_a_run(stalled: &Event) -> bool {
+    stalled.trigger().is_some() || stalled.text(STALLED_RUN).is_some()
+}
+
+/// The run that the head is about: a lease's own, or the one that it ended.
+pub fn run_of(status: &BranchStatus) -> Option<&str> {
+    let event = status.tip.event.as_ref()?;
+    event.text(STALLED_RUN).or_else(|| event.text(RUN_ID))
+}
+
+/// Why a run ended `stalled`, as the commit's subject says it.
+pub fn stalled_why(status: &BranchStatus) -> Option<String> {
+    let event = status.tip.event.as_ref().filter(|event| by_a_run(event))?;
+    let subject = String::from_utf8_lossy(&event.message.subject);
+    let what = event.text(ORIGIN_STATE).unwrap_or("run");
+    let why = subject.strip_prefix(&format!("aynig: {what} stalled: "))?;
+    Some(why.chars().take(WHY_MAX).collect())
+}
+
+/// How long it waits for a slot, in seconds.
+pub fn waits(status: &BranchStatus) -> Option<i64> {
+    let since = std::time::SystemTime::now().duration_since(status.pending?).unwrap_or_default();
+    i64::try_from(since.as_secs()).ok()
+}
+
+/// The standing's name in `--porcelain` and `--json`.
+pub fn standing_name(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::NoState => "no-state",
+        Standing::InvalidState(..) => "invalid-state",
+        Standing::Waits => "waits",
+        Standing::Ready => "ready",
+        Standing::NotTrusted => "not-trusted",
+        Standing::LeftOut => "left-out",
+        Standing::Unusable(..) => "unusable",
+        Standing::HopLimit { .. } => "hop-limit",
+        Standing::Leased { .. } => "leased",
+        Standing::Expired { .. } => "expired",
+    }
+}
+
+/// Seconds of lease left, negative once it expired, and whether that is by observation.
+pub fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
+    match standing {
+        Standing::Leased { until, malformed, .. } => Some((until.saturating_sub(now), *malformed)),
+        Standing::Expired { since, malformed } => Some((since.saturating_sub(now), *malformed)),
+        Standing::NoState
+        | Standing::InvalidState(..)
+        | Standing::Waits
+        | Standing::Ready
+        | Standing::NotTrusted
+        | Standing::LeftOut
+        | Standing::Unusable(..)
+        | Standing::HopLimit { .. } => None,
+    }
+}
+
+/// A branch's status as programs read it.
+#[derive(Serialize)]
+pub struct StatusLine<'a> {
+    schema: &'static str,
+    branch: Cow<'a, str>,
+    commit: Shown<ObjectId>,
+    committed: Option<i64>,
+    subject: Cow<'a, str>,
+    state: Option<Cow<'a, str>>,
+    standing: &'static str,
+    why: Option<String>,
+    command: Option<&'a str>,
+    origin_state: Option<&'a str>,
+    run_id: Option<&'a str>,
+    runner_id: Option<&'a str>,
+    trigger: Option<Shown<ObjectId>>,
+    seconds_left: Option<i64>,
+    began: Option<i64>,
+    malformed: bool,
+    attempt: Option<Cow<'a, str>>,
+    hop: Option<u32>,
+    dialect: Option<&'static str>,
+    max_hops: u32,
+    trusted: bool,
+    pending_seconds: Option<i64>,
+    busy: Option<Shown<Busy>>,
+}
+
+impl<'a> StatusLine<'a> {
+    /// The line of a branch.
+    pub fn of(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
+        let event = status.tip.event.as_ref();
+        let text = |key| event.and_then(|e| e.text(key));
+        let state = event.map(|e| match &e.state {
+            Ok(state) => state.as_str().into(),
+            Err((raw, _)) => String::from_utf8_lossy(raw),
+        });
+        let why = match &status.standing {
+            Standing::InvalidState(_, why) => Some(why.to_string()),
+            Standing::Unusable(_, why) => Some(why.to_string()),
+            Standing::Waits => stalled_why(status),
+            Standing::NoState
+            | Standing::Ready
+            | Standing::NotTrusted
+            | Standing::LeftOut
+            | Standing::HopLimit { .. }
+            | Standing::Leased { .. }
+            | Standing::Expired { .. } => None,
+        };
+        let lease = left(&status.standing, now);
+        let subject = match event {
+            Some(event) => String::from_utf8_lossy(&event.message.subject),
+            None => {
+                let subject = Message::parse(&status.tip.commit.message).subject;
+                String::from_utf8_lossy(&subject).into_owned().into()
+            }
+        };
+        Self {
+            schema: STATUS_SCHEMA,
+            branch: short(&status.branch),
+            commit: Shown(status.tip.id()),
+            committed: status.tip.commit.committed,
+            subject,
+            state,
+            standing: standing_name(&status.standing),
+            why,
+            command: status.command.as_deref(),
+            origin_state: text(ORIGIN_STATE),
+            run_id: run_of(status),
+            runner_id: text(RUNNER_ID),
+            trigger: event.and_then(Event::trigger).map(Shown),
+            seconds_left: lease.map(|(left, _)| left),
+            began: status.began,
+            malformed: lease.is_some_and(|(_, malformed)| malformed),
+            attempt: status.attempt.as_ref().map(full),
+            hop: event.map(Event::hop),
+            dialect: event.map(|e| e.dialect.name()),
+            max_hops: settings.max_hops,
+            trusted: settings.commands_from != CommandsFrom::Nowhere,
+            pending_seconds: waits(status),
+            busy: status.busy.as_ref().map(|(busy, _)| Shown(*busy)),
+        }
+    }
+}

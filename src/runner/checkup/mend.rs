@@ -1,0 +1,90 @@
+//! What mends a finding, as a value: the shell commands are the command line's.
+
+use crate::runner::home::Home;
+use crate::store::RefName;
+use crate::store::command_start::Unfit;
+use std::path::PathBuf;
+
+/// What mends a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mend {
+    /// Say which commands may run in this repository; the folder where a user may stand in another one.
+    Trust(Option<PathBuf>),
+    /// Say which ref commands come from.
+    TrustRef,
+    /// Scaffold a first command.
+    Init,
+    /// Commit what is in `.aynig/`.
+    CommitCommands,
+    /// Commit what is in `.aynig/` where commands come from.
+    CommitWhereRead(Home),
+    /// Make this file below `.aynig/` one that can be started, for commands of this branch or of whichever is
+    /// checked out.
+    MendCommand {
+        /// Where commands come from.
+        home: Home,
+        /// The file, from the top of the tree on.
+        file: String,
+        /// What is wrong with it.
+        why: Unfit,
+        /// The branch.
+        branch: Option<RefName>,
+    },
+    /// Look at how a branch stands.
+    Status(RefName),
+    /// Look at a branch's events, leases included.
+    History(Vec<u8>),
+    /// Set another state; `None`: any that has a command.
+    SetState(RefName, Option<String>),
+    /// Tick a branch.
+    Tick(RefName),
+    /// Take a branch's lease away.
+    Cancel(RefName),
+    /// Look at a working tree.
+    GitStatus(PathBuf),
+    /// List the branches.
+    ListBranches,
+    /// Commit or stash what is in a checkout's way.
+    ClearCheckout,
+    /// Remove what is no longer needed; in this repository where it is another.
+    Gc(Option<PathBuf>),
+    /// Remove a lock; `unless_used`: where no git process is at work.
+    RemoveLock {
+        /// The lock.
+        path: PathBuf,
+        /// It may be of a process that lives.
+        unless_used: bool,
+    },
+    /// End the processes that hold a file.
+    EndHolders(PathBuf),
+    /// Install the hooks again.
+    InstallHooks,
+    /// Install the hooks again with a program that is there, in place of this one.
+    ReplaceProgram(PathBuf),
+    /// Keep worktrees elsewhere.
+    MoveWorktrees,
+    /// Let programs be started from the disk.
+    AllowExec,
+    /// Let a disk be written to.
+    Remount(PathBuf),
+    /// Let a folder of this account's be written to.
+    MakeWritable(PathBuf),
+    /// Take a folder over.
+    TakeOver(PathBuf),
+    /// Move a ref out of the way of those below its name.
+    MoveRefAway(RefName),
+    /// Look at the configuration of trailers.
+    ShowTrailers,
+    /// Look at the configuration of signatures.
+    ShowSigning,
+    /// Sync what is pushed to this repository.
+    SyncPushes(PathBuf),
+    /// Check all objects.
+    Fsck,
+    /// Make a remote of this name, or name none.
+    AddRemote(String),
+    /// Ask a remote by hand.
+    AskRemote(String),
+    /// Set this machine's clock, or, where commits of other machines are so many seconds ahead, allow for that.
+    SetClock(Option<i64>),
+}
