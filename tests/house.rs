@@ -26,6 +26,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ("std::fs", &["store", "supervisor", "runner", "governed", "run_loop", "conformance", "app", "cli"]),
     // Governed runs build hooks' commands, and chains their own, and hand them to the supervisor.
     ("std::process", &["store", "supervisor", "governed", "app", "cli"]),
+    // Others build a child's command; the supervisor starts it, and the store its own `git`.
+    (".spawn()", &["supervisor", "store"]),
     ("SystemTime", &["store", "supervisor", "runner", "governed", "app", "cli"]),
     // The store asks which configuration Git would see; the guardian passes on what it was started with; a
     // fixture of the corpus needs a scratch folder.

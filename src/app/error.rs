@@ -1,6 +1,8 @@
 //! Why a verb could not do what it was asked, as one type. Which shell command mends it is `cli`'s to say.
 
 use super::change::NotPushed;
+use super::logs::LogsError;
+use super::trust::TrustError;
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
@@ -56,6 +58,12 @@ pub enum AppError {
         /// This account has a configuration that trust can be written to.
         is_writable: bool,
     },
+    /// There is no log to show.
+    #[error(transparent)]
+    Logs(#[from] LogsError),
+    /// Trust was not given, or taken away.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// A remote that the repository's own configuration alone names, which is not asked before trust (K34).
     #[error("not trusted: remote '{}' is not asked unless you name it", escape(.0.as_bytes()))]
     Unasked(String),
@@ -145,6 +153,12 @@ pub enum Misuse {
     /// What should be a branch is none.
     #[error("'{}' is no valid branch name", escape(.0.as_bytes()))]
     Branch(OsString),
+    /// What should be a ref is none.
+    #[error("'{}' is no valid ref name", escape(.0.as_bytes()))]
+    Ref(RefName),
+    /// No branch is checked out that commands could come from.
+    #[error("HEAD is detached: say where commands come from")]
+    NoSource,
     /// No branch was named, and none is checked out.
     #[error("HEAD is detached: name the branch")]
     Detached {

@@ -3,6 +3,7 @@
 //! The numbers that a process exits with are `cli`'s. Implements section 13 (exit codes).
 
 use super::change::NotPushed;
+use super::logs::LogsError;
 use super::{AppError, Misuse};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
@@ -136,6 +137,7 @@ impl From<&AppError> for Exit {
         match error {
             AppError::Runner(error) => error.into(),
             AppError::Change { error, .. } => error.into(),
+            AppError::Trust(error) => error.into(),
             AppError::NotTrusted { .. } | AppError::Unasked(_) => Exit::Refused,
             AppError::NotPushed { why, .. } => match why {
                 NotPushed::NoRemote => Exit::Failed,
@@ -153,11 +155,20 @@ impl From<&AppError> for Exit {
                 | Misuse::Trailer(_)
                 | Misuse::Message(_)
                 | Misuse::Branch(_)
+                | Misuse::Ref(_)
+                | Misuse::NoSource
                 | Misuse::Detached { .. },
             ) => Exit::Usage,
             AppError::NotDispatched { cause, .. } => (&**cause).into(),
             AppError::Unseen { cause, .. } => (&**cause).into(),
             AppError::Open(OpenError::NotFound { .. } | OpenError::Refused { .. } | OpenError::Store(_))
+            | AppError::Logs(
+                LogsError::NoRun { .. }
+                | LogsError::NoSuch { .. }
+                | LogsError::NoLog { .. }
+                | LogsError::NotOpened(_)
+                | LogsError::Unreadable { .. },
+            )
             | AppError::NoFolder(_)
             | AppError::BadValue { .. }
             | AppError::NoBranch { .. }

@@ -3,8 +3,8 @@
 //! Text as Git writes it: `error:` what failed, `caused by:`, `hint:`. One place turns typed errors into
 //! messages and exit codes.
 
-use super::exit;
 use super::hints::{self, Addressed};
+use super::{exit, logs, trust};
 use crate::app::change::NotPushed;
 use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::obstacle::Obstacle;
@@ -138,6 +138,9 @@ fn mended(error: &AppError) -> Vec<String> {
             let source = if current.is_some() { "" } else { " --branches" };
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }
+        AppError::Logs(error) => logs::mended(error),
+        AppError::Trust(error) => trust::mended(error),
+        AppError::Misuse(Misuse::NoSource) => Some("git aynig trust --ref <branch>".to_owned()),
         AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),
         AppError::Unasked(remote) | AppError::NoBranch { unasked: Some(remote), .. } => {
             Some(hints::same_with_remote(remote))
@@ -158,7 +161,8 @@ fn mended(error: &AppError) -> Vec<String> {
             | Misuse::State { .. }
             | Misuse::Trailer(_)
             | Misuse::Message(_)
-            | Misuse::Branch(_),
+            | Misuse::Branch(_)
+            | Misuse::Ref(_),
         )
         | AppError::Runner(_)
         | AppError::Change { .. }

@@ -4,6 +4,7 @@ use super::args::Init;
 use super::fail::Failure;
 use super::session::Global;
 use super::{output, trust};
+use crate::app::trust::default_source;
 use crate::supervisor::beneath::{BeneathError, Root};
 use std::path::Path;
 
@@ -47,7 +48,7 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     }
     let trusted = session.settings(&Default::default())?.commands_from;
     if args.trust {
-        trust::write(&session, &trust::default_source(&session)?)?;
+        trust::give(&session, &default_source(&session)?)?;
     }
     if !global.quiet {
         output::line("Next:");

@@ -35,11 +35,12 @@ mod uninstall;
 mod warn;
 mod written;
 
+use crate::supervisor::bounded::{Bounded, Input, Output};
 use args::{Cli, Verb};
 use clap::{CommandFactory, FromArgMatches};
 use fail::Failure;
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// The definition of the command line, for man pages and completions.
 pub fn command() -> clap::Command {
@@ -98,12 +99,17 @@ fn wrong_usage(error: &clap::Error) -> i32 {
 
 /// Shows the manual page of a verb, where it is installed; false where it is not.
 fn show_manual(argv: &[OsString]) -> bool {
-    use std::process::{Command, Stdio};
     let verbs: Vec<String> = command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
     let verb = argv.iter().skip(1).filter_map(|a| a.to_str()).find(|a| verbs.iter().any(|v| v == a));
     let page = verb.map_or("git-aynig".to_owned(), |verb| format!("git-aynig-{verb}"));
-    let known = Command::new("man").args(["-w", &page]).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    known.is_ok_and(|s| s.success()) && Command::new("man").arg(&page).status().is_ok_and(|s| s.success())
+    man(&["-w", &page], Output::Null) && man(&[&page], Output::Inherit)
+}
+
+fn man(args: &[&str], output: Output) -> bool {
+    let mut command = Command::new("man");
+    command.args(args);
+    let shown = Bounded { input: Input::Inherit, stdout: output, stderr: output, ..Bounded::new(command) };
+    shown.run().is_ok_and(|ended| ended.status.success())
 }
 
 fn run(cli: Cli) -> Result<i32, Failure> {

@@ -111,7 +111,7 @@ fn prepare(session: Session, json: bool, flags: &Flags) -> Result<(Session, Sett
     }
     // What was kept from it until now is not any more.
     let session = session.reopened()?;
-    settings.commands_from = trust::default_source(&session)?;
+    settings.commands_from = crate::app::trust::default_source(&session)?;
     Ok((session, settings))
 }
 

@@ -13,6 +13,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -157,6 +158,25 @@ impl<'a> Bounded<'a> {
         let verdict = running.verdict();
         Ok(Finished { status, stdout, stderr, verdict, leaked })
     }
+}
+
+/// Runs a helper to its end; its exit status, and what it printed to both streams, in the order in which it did. It
+/// reads nothing, and the caller's terminal stays its own.
+pub fn transcript(mut command: Command) -> Result<(ExitStatus, Vec<u8>), SupervisorError> {
+    let (mut reader, writer) = io::pipe().map_err(SupervisorError::system("make a pipe"))?;
+    let both = writer.try_clone().map_err(SupervisorError::system("make a pipe"))?;
+    command.stdin(Stdio::null()).stdout(both).stderr(writer);
+    let spawned = command.spawn();
+    let mut child = spawned.map_err(|source| SupervisorError::NoHelper {
+        program: PathBuf::from(command.get_program()),
+        source,
+    })?;
+    // Its ends of the pipe: the reader must see the child's alone.
+    drop(command);
+    let mut printed = Vec::new();
+    reader.read_to_end(&mut printed).map_err(SupervisorError::system("read from helper"))?;
+    let status = child.wait().map_err(SupervisorError::system("wait for helper"))?;
+    Ok((status, printed))
 }
 
 fn stdio(output: Output) -> Stdio {

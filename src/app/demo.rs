@@ -3,13 +3,15 @@
 //! Children see nothing of the user's environment but where programs are. What was made goes away with
 //! the value, except a repository that was asked to be kept.
 
-use super::super::fail::Failure;
 use crate::store::remove_tree;
+use crate::supervisor::SupervisorError;
+use crate::supervisor::bounded::transcript;
+use std::env::JoinPathsError;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// A committer of its own: the user may have none.
 const CONFIG: &str = "[user]\n\tname = Demo\n\temail = demo@example.com\n[init]\n\tdefaultBranch = main\n\
@@ -26,18 +28,52 @@ pub struct Place {
     env: Vec<(OsString, OsString)>,
 }
 
-fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
-    let text = format!("cannot {what} '{}'", path.display());
-    move |e| {
-        let mut failure = Failure::fatal(text);
-        failure.causes.push(e.to_string());
-        failure
-    }
+/// Why the demo can't play.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// A file or folder of its place.
+    #[error("cannot {what} '{}'", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its place can't be made.
+    #[error("cannot create '{}'", path.display())]
+    NotMade {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Programs may be started nowhere.
+    #[error("no folder was found where programs may be started")]
+    NoPlace,
+    /// The folder that the repository is to be kept in holds something.
+    #[error("'{}' is there already, and not empty", .0.display())]
+    NotEmpty(PathBuf),
+    /// There is no git.
+    #[error("git was not found on PATH")]
+    NoGit,
+    /// The folders of programs can't be named together.
+    #[error("cannot use PATH: {0}")]
+    Path(JoinPathsError),
+    /// A command of it can't be run.
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DemoError {
+    let path = path.to_owned();
+    move |source| DemoError::Io { what, path, source }
 }
 
 impl Place {
     /// Makes it. `keep` is where the repository goes, if it is to stay: a folder that is new or empty.
-    pub fn make(keep: Option<&Path>) -> Result<Self, Failure> {
+    pub fn make(keep: Option<&Path>) -> Result<Self, DemoError> {
         let root = root()?;
         // From here on the folder goes away with the value, whatever fails.
         let mut place = Self { repo: root.join("demo"), root, env: Vec::new() };
@@ -45,8 +81,7 @@ impl Place {
             place.repo = std::path::absolute(keep).map_err(failed("find", keep))?;
             let taken = std::fs::read_dir(&place.repo).is_ok_and(|mut entries| entries.next().is_some());
             if taken || place.repo.is_file() {
-                return Err(Failure::fatal(format!("'{}' is there already, and not empty", keep.display()))
-                    .hint("git aynig demo --keep <new folder>"));
+                return Err(DemoError::NotEmpty(keep.to_owned()));
             }
         }
         let (home, bin) = (place.root.join("home"), place.root.join("bin"));
@@ -69,47 +104,38 @@ impl Place {
     }
 
     /// Writes an executable file of the repository.
-    pub fn write(&self, name: &str, content: &str) -> Result<(), Failure> {
+    pub fn write(&self, name: &str, content: &str) -> Result<(), DemoError> {
         let path = self.repo.join(name);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed("create", folder))?;
         }
         let file = std::fs::File::options().write(true).create_new(true).mode(0o777).open(&path);
-        file.and_then(|mut f| std::io::Write::write_all(&mut f, content.as_bytes()))
+        file.and_then(|mut f| io::Write::write_all(&mut f, content.as_bytes()))
             .map_err(failed("write", &path))
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).current_dir(&self.repo);
-        command.stdin(Stdio::null());
         command
     }
 
-    fn check_git(&self) -> Result<(), Failure> {
-        let version = self.command("git").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        match version {
-            Ok(status) if status.success() => Ok(()),
-            Ok(_) | Err(_) => {
-                Err(Failure::fatal("git was not found on PATH").hint("install git, then try again"))
-            }
+    fn check_git(&self) -> Result<(), DemoError> {
+        let mut command = self.command("git");
+        command.arg("version");
+        match transcript(command) {
+            Ok((status, _)) if status.success() => Ok(()),
+            Ok(_) | Err(_) => Err(DemoError::NoGit),
         }
     }
 
     /// Runs a command line; its exit status (`None`: a signal), and what it printed to both streams, in order.
-    pub fn run(&self, typed: &str) -> Result<(Option<i32>, Vec<u8>), Failure> {
+    pub fn run(&self, typed: &str) -> Result<(Option<i32>, Vec<u8>), DemoError> {
         let words = shlex::split(typed).unwrap_or_default();
         let Some((program, args)) = words.split_first() else { return Ok((Some(0), Vec::new())) };
-        let pipe = || failed("make a pipe for", Path::new(program));
-        let (mut reader, writer) = std::io::pipe().map_err(pipe())?;
         let mut command = self.command(program);
-        command.args(args).stdout(writer.try_clone().map_err(pipe())?).stderr(writer);
-        let mut child = command.spawn().map_err(failed("start", Path::new(program)))?;
-        // Its ends of the pipe: the reader must see the child's alone.
-        drop(command);
-        let mut printed = Vec::new();
-        reader.read_to_end(&mut printed).map_err(failed("read from", Path::new(program)))?;
-        let status = child.wait().map_err(failed("wait for", Path::new(program)))?;
+        command.args(args);
+        let (status, printed) = transcript(command)?;
         Ok((status.code(), printed))
     }
 }
@@ -121,7 +147,7 @@ impl Drop for Place {
 }
 
 /// A new private folder where programs may be started: some machines forbid that in `/tmp`.
-fn root() -> Result<PathBuf, Failure> {
+fn root() -> Result<PathBuf, DemoError> {
     let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache"));
     let candidates = [Some(std::env::temp_dir()), home, std::env::current_dir().ok()];
     let mut last = None;
@@ -134,19 +160,18 @@ fn root() -> Result<PathBuf, Failure> {
         let root = parent.join(format!("aynig-demo-{}", uuid::Uuid::new_v4().simple()));
         match std::fs::DirBuilder::new().mode(0o700).create(&root) {
             Ok(()) => return Ok(root),
-            Err(e) => last = Some(failed("create", &root)(e)),
+            Err(source) => last = Some(DemoError::NotMade { path: root, source }),
         }
     }
-    let last = last.unwrap_or_else(|| Failure::fatal("no folder was found where programs may be started"));
-    Err(last.hint("TMPDIR=<folder> git aynig demo"))
+    Err(last.unwrap_or(DemoError::NoPlace))
 }
 
-fn environment(home: &Path, bin: &Path, config: &Path) -> Result<Vec<(OsString, OsString)>, Failure> {
+fn environment(home: &Path, bin: &Path, config: &Path) -> Result<Vec<(OsString, OsString)>, DemoError> {
     let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(|n| PASSED.contains(&n)));
     let mut env: Vec<(OsString, OsString)> = kept.filter(|(name, _)| name != "PATH").collect();
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let path = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(path).map_err(|e| Failure::fatal(format!("cannot use PATH: {e}")))?;
+    let path = std::env::join_paths(path).map_err(DemoError::Path)?;
     env.extend([
         ("PATH".into(), path),
         ("HOME".into(), home.into()),

@@ -5,15 +5,13 @@
 //! trusted. Exits 0 only if every step did what it should: the branch's states are read back and compared.
 //! Implements section 13 (`demo`).
 
-mod place;
-
 use super::args::Demo;
 use super::fail::Failure;
 use super::output;
 use super::session::Global;
+use crate::app::demo::{DemoError, Place};
 use crate::protocol::text::escape_block;
 use crate::supervisor::interrupt::Interrupt;
-use place::Place;
 use std::time::Duration;
 
 /// Between two steps, where somebody watches.
@@ -177,6 +175,18 @@ impl Stage {
         output::line("  git aynig set-state hello -b try");
         output::line("  git aynig tick");
         Ok(())
+    }
+}
+
+impl From<DemoError> for Failure {
+    fn from(error: DemoError) -> Self {
+        let failure = Failure::caused(&error);
+        match error {
+            DemoError::NotEmpty(_) => failure.hint("git aynig demo --keep <new folder>"),
+            DemoError::NoGit => failure.hint("install git, then try again"),
+            DemoError::NotMade { .. } | DemoError::NoPlace => failure.hint("TMPDIR=<folder> git aynig demo"),
+            DemoError::Io { .. } | DemoError::Path(_) | DemoError::Supervisor(_) => failure,
+        }
     }
 }
 
