@@ -85,7 +85,7 @@ fn tick_prints_these_keys() {
     let idle = r#"{"schema":"aynig.tick/1","branch":"work","exit_code":0,"result":"idle","reason":"no-command","state":"done","recovered":[],"notes":[]}"#;
     let none = r#"{"schema":"aynig.tick/1","branch":"main","exit_code":0,"result":"idle","reason":"no-state","recovered":[],"notes":[]}"#;
     let missing = r#"{"schema":"aynig.tick/1","branch":"missing","exit_code":128,"result":"missing","recovered":[],"notes":[]}"#;
-    rig.prints(&["tick", "--json", "work", "main", "missing"], &[idle, none, missing]);
+    rig.prints(&["tick", "--json", "-j", "1", "work", "main", "missing"], &[idle, none, missing]);
     rig.git(&["commit", "-q", "--allow-empty", "-m", "x\n\ndwp-state: a b"]);
     let invalid = r#"{"schema":"aynig.tick/1","branch":"main","exit_code":0,"result":"idle","reason":"invalid-state","state":"a b","why":"only letters, digits, '.', '_', '+', '-' and '/' may occur","recovered":[],"notes":[]}"#;
     rig.prints(&["tick", "--json", "main"], &[invalid]);
