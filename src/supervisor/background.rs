@@ -1,7 +1,7 @@
 //! Processes in the background: [`start`] starts one, [`leave_caller`] is how it leaves the one that started it, with
 //! no terminal, no signal meant for others, no descriptor of theirs.
 //!
-//! Git's hooks, make and terminals leave pipes open in their children, and somebody waits for the end of each.
+//! Git's hooks, make and terminals leave pipes open in their children, and wait for the end of each.
 //! [`leave_caller`] is called before this process opens anything of its own. Implements K18, K40.
 
 use super::orphans;

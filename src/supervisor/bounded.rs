@@ -194,7 +194,7 @@ const LATER_LOOK: Duration = Duration::from_millis(20);
 /// waited for before the looks begin.
 const BLINKS: u32 = 20;
 const BLINK: Duration = Duration::from_micros(50);
-/// How long a dead helper's output is waited for, while somebody else holds it.
+/// How long a dead helper's output is waited for, while another process holds it.
 const DRAIN: Duration = Duration::from_millis(500);
 
 #[derive(Default)]

@@ -109,7 +109,7 @@ pub struct Supervised {
 /// Bytes of its events that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// Guardians that were let go before their end. Each is reaped when a later run starts: nobody waits for it.
+/// Guardians that were let go before their end. Each is reaped when a later run starts.
 static LET_GO: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// `end` to SIGKILL for the guardian: its own way takes 0.5 s, and 1 s more to find survivors.
@@ -303,7 +303,7 @@ impl Supervised {
         }
     }
 
-    /// Kills what the guardian watched over: the command's own process group, and whoever came to us.
+    /// Kills what the guardian watched over: the command's own process group, and the orphans that came to this process.
     fn kill_command(&mut self) {
         // Orphans come only once it is dead to the last thread.
         if let Some(guardian) = &mut self.guardian {
@@ -311,7 +311,7 @@ impl Supervised {
             let _ = guardian.wait();
         }
         if let Some(command) = self.command
-            // A command that was reaped has no process; if there is one, its number is somebody else's by now.
+            // A command that was reaped has no process; if there is one, its number is another's by now.
             && !(self.exited && Path::new(&format!("/proc/{command}")).exists())
         {
             let _ = killpg(command, Signal::SIGKILL);
@@ -361,7 +361,7 @@ impl Supervised {
     }
 
     /// True where no process of the run is left, now that its command has ended: then the guardian ends by itself.
-    /// One that still answers has somebody to guard.
+    /// One that still answers has processes to guard.
     pub fn is_deserted(&mut self) -> bool {
         let (before, until) = (self.beats, Instant::now() + END_PATIENCE);
         self.order(Order::Beat);

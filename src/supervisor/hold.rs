@@ -1,6 +1,6 @@
 //! The lock that says that a process lives which may write to a slot.
 //!
-//! The caller takes it, and the child is born with it: whoever looks once the caller is dead finds it taken,
+//! The caller takes it, and the child is born with it: a runner that looks once the caller is dead finds it taken,
 //! however slowly the child starts. It comes as one of the three descriptors that a child can be given and no
 //! other child of the caller's inherits: a guardian's stderr, the input of a `git`. Calling sequence: [`take`],
 //! start the child with it, and in a guardian [`received`]. Implements K14, K17.
@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Takes the lock. It is held until the last copy of the file is closed, or one of them unlocks it; made with
-/// mode 0600, never through a symlink. [`io::ErrorKind::WouldBlock`] where somebody holds it.
+/// mode 0600, never through a symlink. [`io::ErrorKind::WouldBlock`] where another process holds it.
 pub fn take(path: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -23,7 +23,7 @@ pub fn take(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// True while somebody holds it.
+/// True while a process holds it.
 pub fn is_taken(path: &Path) -> io::Result<bool> {
     match take(path) {
         Ok(file) => file.unlock().map(|()| false),

@@ -1,6 +1,6 @@
 //! Who holds a slot whose runner is dead: guardians that were stopped, and can't end what they guard.
 //!
-//! A guardian is known by what it is and has, not by a number that somebody noted: its command line, and the very
+//! A guardian is known by what it is and has, not by a number in a file: its command line, and the very
 //! lock file open. It is woken first, and then ends its run itself, as it does whenever its runner is gone. One
 //! that is stopped again and again is killed after all that is below it, while it still keeps that together.
 //! Beside that: which processes of a program may be at work in a folder. Only where there is a `/proc`.
@@ -43,7 +43,7 @@ fn has_open(pid: u32, device: u64, inode: u64) -> bool {
 pub struct AtWork {
     /// They stand in the folder, or were told its name.
     pub seen: Vec<u32>,
-    /// Of other accounts: nobody here can say where they are at work.
+    /// Of other accounts: this account can't see where they are at work.
     pub hidden: Vec<u32>,
 }
 

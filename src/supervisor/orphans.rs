@@ -1,6 +1,6 @@
 //! What a command leaves behind where its guardian was killed.
 //!
-//! A command may send its guardian SIGKILL, and so may the system when memory is short. Nobody is left then who
+//! A command may send its guardian SIGKILL, and so may the system when memory is short. No process is left then that
 //! knows the command's processes; so the caller is a child subreaper itself, and they come to it. Those are the
 //! children of ours in another session than ours which we did not start: helpers stay in our session, and whom
 //! we started is on a list. A helper's daemon (a credential cache) can look the same; it is ended with them, in
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Those whom we started in a session of their own. The lock is held around each start, so that no sweep takes
-/// one for somebody's orphan.
+/// one for an orphan.
 static OURS: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
 
 /// Longest sweep.
@@ -42,7 +42,7 @@ pub(super) fn started<C>(start: impl FnOnce() -> io::Result<C>, id: impl FnOnce(
     Ok(child)
 }
 
-/// Forgets a child that was waited for: its number may be somebody else's soon.
+/// Forgets a child that was waited for: its number may be another process's soon.
 pub(super) fn waited_for(pid: u32) {
     if let Some(ours) = OURS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         ours.remove(&pid);
@@ -53,7 +53,7 @@ pub(super) fn waited_for(pid: u32) {
 pub(super) fn sweep() {
     let ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + PATIENCE;
-    // Twice nobody: the first look may have been quicker than the kernel's own clearing up.
+    // None twice: the first look may have been quicker than the kernel's own clearing up.
     let mut quiet = 0;
     while quiet < 2 && Instant::now() < until {
         let orphans = orphans(ours.as_ref());

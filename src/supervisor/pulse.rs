@@ -17,7 +17,7 @@ const STOPPED: u32 = 4;
 /// So many looks without an answer, whatever it does: a disk may keep it waiting for long.
 const SILENT: u32 = 120;
 
-/// The same, once the command should be dead.
+/// Both limits once the command should be dead.
 const STOPPED_LATE: u32 = 2;
 const SILENT_LATE: u32 = 8;
 

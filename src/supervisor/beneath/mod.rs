@@ -1,6 +1,6 @@
-//! Files below a folder in which somebody else may write: opened without believing a name of it.
+//! Files below a folder in which other processes write: no name in them is trusted.
 //!
-//! A command, or whoever pushes, may put a link, a fifo, a device or a file without end in any place that we
+//! A command or a push may put a link, a fifo, a device or a file without end in any place that we
 //! read or write by name. Here each component of a path is opened from the folder before it, so that no link
 //! below the root leads anywhere, however often names are swapped meanwhile; what is not a regular file is
 //! not opened for long enough to wait for it; what is read or listed is bounded. An absolute path and `..` are
@@ -68,7 +68,7 @@ pub enum Refusal {
     /// A folder of more entries than asked for, at most.
     #[error("it has more than {0} entries")]
     TooMany(usize),
-    /// Folders in folders, more than anybody makes.
+    /// Folders in folders, more than any project has.
     #[error("its folders are more than {0} deep")]
     TooDeep(usize),
 }
@@ -264,7 +264,7 @@ impl Root {
         self.opened("write", path, flags, mode_of(mode))
     }
 
-    /// The same, to be read too.
+    /// [`Root::append`] for a file that is read too.
     pub fn append_and_read(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
         self.opened("write", path, flags, mode_of(mode))
@@ -275,7 +275,7 @@ impl Root {
         self.opened("open", path, OFlag::O_RDWR | OFlag::O_CREAT, mode_of(mode))
     }
 
-    /// Puts a file there at once, whole: written aside under a name that nobody has, renamed in. What stood
+    /// Puts a file there at once, whole: written aside under an unused name, renamed in. What stood
     /// there is replaced, a link itself too and not what it names; a folder is not.
     pub fn replace(&self, path: &Path, content: &[u8], mode: u32) -> Result<(), BeneathError> {
         let (folder, name) = self.place("write", path)?;

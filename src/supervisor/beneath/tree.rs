@@ -1,6 +1,6 @@
 //! Folders below a root as a whole: what is in one, and removing one with all that is in it.
 //!
-//! Works from opened folders alone, one descriptor for each level; refuses more levels than anybody makes, so
+//! Works from opened folders alone, one descriptor for each level; refuses more levels than any project has, so
 //! that neither descriptors nor the stack run out. Implements K16.
 
 use super::{Dir, Entry, Kind, SAFE, kind_of};
@@ -66,7 +66,7 @@ fn remove_below(folder: BorrowedFd<'_>, name: &OsStr, depth: usize) -> nix::Resu
     }
     let opened = opened?;
     let mut all = true;
-    // In pieces: a folder may hold more names than anybody would keep in memory.
+    // In pieces: a folder may hold more names than fit in memory.
     loop {
         let names = some(opened.as_fd())?;
         if names.is_empty() || !all {

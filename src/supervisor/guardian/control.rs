@@ -15,7 +15,7 @@ pub(super) enum Heard {
     Gone,
 }
 
-/// True once nobody can give orders any more. What was ordered before is no order to begin.
+/// True once the caller's end is closed, so that no order can come. What was ordered before is no order to begin.
 pub(super) fn is_gone(pipe: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::new(pipe, PollFlags::POLLIN)];
     let ready = poll(&mut fds, PollTimeout::ZERO).is_ok();

@@ -3,7 +3,7 @@
 //! The guardian is a child subreaper: whatever a descendant's parents do, its chain of parents leads here,
 //! so a walk over `/proc` finds it, `setsid` and double forks included. Signals go to whole process groups
 //! at once, because no fork escapes those; every group of a descendant lies in a session that a descendant
-//! made. SIGTERM is sent once to each group, SIGKILL again and again until `wait` knows no child: whoever
+//! made. SIGTERM is sent once to each group, SIGKILL again and again until `wait` knows no child: a process that
 //! is orphaned by it comes to the guardian, and is met there at once. `ask`, then `tick` whenever it is
 //! `due`, and `child_died` after each death. Implements K17.
 
@@ -45,7 +45,7 @@ impl Killer {
         Self { command, phase: Phase::Calm, asked: HashSet::new() }
     }
 
-    /// Sends SIGTERM to whoever was not asked before, and SIGKILL to all after `grace`, or earlier if an
+    /// Sends SIGTERM to each process that was not asked before, and SIGKILL to all after `grace`, or earlier if an
     /// earlier call said so.
     pub fn ask(&mut self, now: Duration, grace: Duration) {
         let kill_at = match self.phase {
@@ -151,7 +151,7 @@ pub(in crate::supervisor) fn signal_groups(processes: impl Iterator<Item = (i32,
     for (pid, group) in processes {
         if group > 1 && group != own {
             if groups.insert(group) {
-                // Whoever is gone needs no signal, and whoever may not be signalled is counted later.
+                // A process that is gone needs no signal, and one that may not be signalled is counted later.
                 let _ = killpg(Pid::from_raw(group), signal);
             }
         } else {

@@ -226,7 +226,7 @@ mod tests {
         symlink(&plain, &link).unwrap();
         assert!(CappedLog::open(&link, 10).is_err());
         CappedLog::open(&plain, 10).unwrap();
-        // Whoever opens a fifo may wait, and a device is nobody's log.
+        // Opening a fifo may wait, and a device is no log.
         let fifo = dir.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for other in [&fifo, Path::new("/dev/zero"), dir.path()] {

@@ -87,7 +87,7 @@ fn prepare(options: &Options, control: BorrowedFd<'_>) -> Result<Prepared, Endin
     Ok(Prepared { hold, logs, signals, spawned: spawn::spawn(options)? })
 }
 
-/// A command that stops its guardian and kills the runner leaves nobody who could act: the system wakes a guardian
+/// A command that stops its guardian and kills the runner leaves no process that could act: the system wakes a guardian
 /// whose caller dies, which then finds it gone. Sent to one that runs, the signal says nothing.
 #[cfg(target_os = "linux")]
 fn wake_with_the_caller() {

@@ -25,7 +25,7 @@ pub(super) struct Outbox<'a> {
 impl<'a> Outbox<'a> {
     const FULL: usize = 256 << 10;
 
-    /// Sends through this pipe, which must be nobody else's: it is made non-blocking.
+    /// Sends through this pipe, which no other process may share: it is made non-blocking.
     pub fn new(pipe: BorrowedFd<'a>) -> nix::Result<Self> {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self { pipe, queue: VecDeque::new(), sent: 0, waiting: 0, gone: false })
@@ -61,7 +61,7 @@ impl<'a> Outbox<'a> {
                 }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return,
-                // EPIPE: nobody reads. Any other failure of a pipe comes to the same.
+                // EPIPE: the reader is gone. Any other failure of a pipe comes to the same.
                 Err(_) => self.close(),
             }
         }

@@ -15,7 +15,7 @@ pub(super) enum Piece<'a> {
     Bytes(&'a [u8], Option<io::Error>),
     /// Nothing now.
     Nothing,
-    /// Nobody can write any more.
+    /// Every write end is closed.
     End,
 }
 
@@ -36,7 +36,7 @@ impl Stream {
         Self { pipe: Some(pipe), log, taken: 0, last: LastLine::default() }
     }
 
-    /// The pipe, while somebody may still write to it.
+    /// The pipe, while a process may still write to it.
     pub fn open_pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }

@@ -26,9 +26,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// How long a dead command's output is waited for, while somebody else holds it.
+/// How long a dead command's output is waited for, while another process holds it.
 const DRAIN: Duration = Duration::from_millis(500);
-/// SIGTERM to SIGKILL once nobody is interested in the run any more.
+/// SIGTERM to SIGKILL once no caller is interested in the run any more.
 const END_GRACE: Duration = Duration::from_millis(500);
 /// Between two progress events.
 const PROGRESS: Duration = Duration::from_millis(250);
@@ -88,7 +88,7 @@ pub(super) struct Run<'a> {
     phase: Phase,
     caller: Caller,
     killer: Killer,
-    /// `wait` still knows children, so somebody may live.
+    /// `wait` still knows children, so a process of the run may live.
     children: bool,
     /// `Done` was sent, with survivors.
     gave_up: bool,
@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reaps whoever is dead: the command, and orphans that came to the guardian.
+    /// Reaps what is dead: the command, and orphans that came to the guardian.
     fn reap(&mut self) {
         self.peek_nameless_death();
         loop {
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
                     self.children = false;
                     return;
                 }
-                // EINVAL: somebody was reaped whom a real-time signal killed.
+                // EINVAL: a process was reaped that a real-time signal killed.
                 Ok(_) | Err(_) => {}
             }
         }
@@ -376,7 +376,7 @@ impl<'a> Run<'a> {
         self.phase = Phase::Decided;
     }
 
-    /// Nobody of the run lives: completes the logs, lets go of the hold, and only then says so.
+    /// No process of the run lives: completes the logs, lets go of the hold, and only then says so.
     fn finish(mut self) {
         for index in [STDOUT, STDERR] {
             // What the dead left in the pipe. Bounded: a stranger who was handed the pipe may still write.
