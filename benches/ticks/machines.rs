@@ -165,7 +165,7 @@ impl<'p> Fleet<'p> {
         took
     }
 
-    /// The same number of pushes by so many at a time, each with branches and a clone of its own.
+    /// As many pushes, so many at a time, each with branches and a clone of its own.
     fn pushed(&self, machines: usize, jobs: usize, round: usize) -> Duration {
         let dirs = self.machines("pusher", machines * jobs);
         self.set(&self.origin, "y", "Kind: first", round, &[]);

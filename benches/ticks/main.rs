@@ -3,12 +3,13 @@
 //! Usage: `benches/run [folder]`, which builds the binary as it is installed and calls this with
 //! `AYNIG_BIN`. Each row alternates subject and yardstick, so that a noisy machine disturbs both alike,
 //! and compares medians. Nothing is measured that is not a whole process, from spawn to exit.
-//! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring) narrow a run.
+//! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring, or `profile`) narrow a run.
 
 mod landing;
 mod looks;
 mod machines;
 mod many;
+mod original;
 mod profile;
 
 use std::fmt::Write as _;
@@ -337,7 +338,7 @@ fn scans(place: &Place, branches: usize, heads: usize, rows: &mut Vec<Row>) {
             |_| place.time(&dir, Path::new("git"), &["for-each-ref", format, "refs/heads"], 0),
         )
     };
-    // That many files are no repository that anybody has.
+    // No repository has that many loose refs.
     if heads == 0 && branches <= 10_000 {
         rows.extend(scan("all loose"));
     }
@@ -361,7 +362,7 @@ fn main() {
         print_table(&all(&place));
     }
     machines::print(&place);
-    if std::env::var_os("AYNIG_BENCH_ROWS").is_none() {
+    if std::env::var("AYNIG_BENCH_ROWS").map_or(true, |rows| rows == "profile") {
         profile::print(&place);
     }
     let _ = std::fs::remove_dir_all(&root);
@@ -372,6 +373,7 @@ fn all(place: &Place) -> Vec<Row> {
     idle(place, &mut rows);
     ticks(place, 10, &mut rows);
     ticks(place, 1000, &mut rows);
+    original::ticks(place, &mut rows);
     for branches in [1000, 10_000, 100_000] {
         (0..HEADS.len()).for_each(|heads| scans(place, branches, heads, &mut rows));
     }

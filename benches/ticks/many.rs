@@ -30,7 +30,7 @@ fn with_history(place: &Place, name: &str, commits: usize) -> PathBuf {
     dir
 }
 
-/// The same tick above a long history and above a short one.
+/// A tick above a long history, beside one above a short history.
 pub fn history(place: &Place, rows: &mut Vec<Row>) {
     let (long, short) = (with_history(place, "long", HISTORY), with_history(place, "short", 10));
     let tick = |dir: &Path, n: usize| {

@@ -3,6 +3,7 @@
 //! Told by strace, which makes everything but the disk slower: so the waits are from there, and no whole time is.
 
 use super::{Place, median};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -57,6 +58,65 @@ pub fn print(place: &Place) {
     show(place, "git commit -q --allow-empty", &dir, git(), &commit, || ());
     place.time(&dir, &place.bin, &["hooks", "install"], 0);
     show(place, "the same with the hook, no state event", &dir, git(), &commit, || ());
+    let dir = place.repository("calls", 10);
+    place.git(&dir, &["config", "aynig.fsync", "false"]);
+    calls(place, &dir, || {
+        count += 1;
+        place.trigger(&dir, count);
+    });
+}
+
+/// Prints how many system calls a tick takes, by who makes them and which they are.
+fn calls(place: &Place, dir: &Path, mut before: impl FnMut()) {
+    println!("\n## System calls\n");
+    println!(
+        "Of one tick of the kind above, not durable. What is called between a fork and its exec counts for the \
+         program that forks; `rt_sigaction` there is one call for each signal, made by the C library.\n"
+    );
+    println!("| process | calls | the most |");
+    println!("| --- | --- | --- |");
+    let mut counts: [BTreeMap<String, usize>; 3] = Default::default();
+    for round in 0..3 {
+        before();
+        let folder = place.root.join("traces");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("folder");
+        let mut command = place.command(Path::new("strace"), dir);
+        command.args(["-ff", "-qq", "-o"]).arg(folder.join("t")).arg(&place.bin).args(["tick", "work"]);
+        assert!(command.status().expect("strace runs").success());
+        if round == 2 {
+            count(&folder, &mut counts);
+        }
+    }
+    for (name, calls) in ["runner", "guardian", "command"].into_iter().zip(&counts) {
+        let mut sorted: Vec<_> = calls.iter().collect();
+        sorted.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+        let most: Vec<String> = sorted.iter().take(8).map(|(call, n)| format!("{call} {n}")).collect();
+        println!("| {name} | {} | {} |", calls.values().sum::<usize>(), most.join(", "));
+    }
+}
+
+fn count(folder: &Path, counts: &mut [BTreeMap<String, usize>; 3]) {
+    for file in std::fs::read_dir(folder).expect("folder").flatten() {
+        let text = String::from_utf8_lossy(&std::fs::read(file.path()).expect("trace")).into_owned();
+        let exec = text.lines().find(|line| line.starts_with("execve("));
+        // A thread has none; a child is its parent's until then.
+        let (parent, role) = match exec {
+            Some(line) if line.contains("\"tick\"") => (0, 0),
+            Some(line) if line.contains("\"guardian\"") => (0, 1),
+            Some(_) => (1, 2),
+            None => (0, 0),
+        };
+        let mut at = if exec.is_some() { parent } else { role };
+        for line in text.lines() {
+            if line.starts_with("execve(") {
+                at = role;
+            }
+            if let Some((call, _)) = line.split_once('(').filter(|_| !line.starts_with(['-', '+'])) {
+                *counts[at].entry(call.to_owned()).or_default() += 1;
+            }
+        }
+    }
 }
 
 fn git() -> &'static Path {
