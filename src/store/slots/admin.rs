@@ -6,6 +6,7 @@
 
 use super::{Slot, io};
 use crate::protocol::id::ObjectId;
+use crate::store::refs::files::Shared;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, is_plain, read_plain, write_aside};
 use std::ffi::OsStr;
@@ -85,6 +86,9 @@ impl Slot {
     }
 
     fn share_admin(&self, repo: &Repository, folder: &Path) {
+        if self.shared == Shared::Umask {
+            return;
+        }
         repo.share(folder);
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             repo.share(&entry.path());

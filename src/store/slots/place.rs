@@ -62,17 +62,18 @@ pub(super) fn number_of(admin: &Path) -> Option<usize> {
 pub(crate) fn is_slot(admin: &Path) -> bool {
     let Some(number) = number_of(admin) else { return false };
     let Some(parent) = admin.parent().filter(|p| p.ends_with("worktrees")) else { return false };
+    // First what tells most slots.
+    if read_plain(&admin.join("locked"), 64 << 10).is_ok_and(|reason| reason.starts_with(OURS)) {
+        return true;
+    }
     let record = read_record(&parent.with_file_name("aynig").join("slots"), number);
     if record.run.is_some() {
         // While a run is in it, all that is said there may be its command's.
         return true;
     }
-    let reason = read_plain(&admin.join("locked"), 64 << 10).unwrap_or_default();
     // Without its link it is nobody's worktree.
     let Ok(link) = read_plain(&admin.join("gitdir"), 64 << 10) else { return true };
-    reason.starts_with(OURS) || {
-        record.place.is_some_and(|place| [place.dir.as_bytes(), b"/.git"].concat() == link.trim_ascii_end())
-    }
+    record.place.is_some_and(|place| [place.dir.as_bytes(), b"/.git"].concat() == link.trim_ascii_end())
 }
 
 /// True where the registration of this name is the user's.

@@ -218,13 +218,16 @@ impl Walk<'_> {
         seen.clear();
         let opened = Dir::openat(&self.root, path.as_bytes(), FOLDER, nix::sys::stat::Mode::empty());
         let mut folder = opened.map_err(|_| self.changed()).ok()?;
-        for entry in folder.iter() {
+        let mut entries = folder.iter();
+        for entry in &mut entries {
             match entry {
                 Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
                 Ok(entry) => seen.extend_from_slice(entry.file_name().to_bytes_with_nul()),
                 Err(_) => self.changed(),
             }
         }
+        // It is not listed again: dropped, this would go back to its beginning.
+        std::mem::forget(entries);
         Some(folder)
     }
 
