@@ -398,18 +398,9 @@ impl Store for GitStore {
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
-        let printed = self
-            .git
-            .command(&self.common_dir)
-            .durable(self.durable)
-            .verb("hash-object")
-            .args(["-t", "commit", "-w", "--stdin"])
-            .stdin(commit::encode(new)?)
-            .ok()?;
-        let id = ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
-            verb: "hash-object".to_owned(),
-            message: "it printed no object id".to_owned(),
-        })?;
+        let command = self.git.command(&self.common_dir).durable(self.durable).verb("hash-object");
+        let command = command.args(["-t", "commit", "-w", "--stdin"]);
+        let id = command.stdin(commit::encode(new)?).id()?;
         if self.durable {
             let hex = id.to_string();
             let objects = self.common_dir.join("objects");

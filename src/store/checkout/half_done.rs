@@ -7,7 +7,7 @@
 use super::in_the_way::first_in_the_way;
 use super::index_lock::IndexLock;
 use crate::protocol::id::ObjectId;
-use crate::store::git::calls::{RepoGit, with_value};
+use crate::store::git::calls::RepoGit;
 use crate::store::git::command::GitCommand;
 use crate::store::{StoreError, io_error};
 use std::collections::HashMap;
@@ -53,10 +53,7 @@ impl RepoGit {
         index: &Path,
         (old, new): (ObjectId, ObjectId),
     ) -> Result<Taken, StoreError> {
-        let here = || {
-            let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
-            command.env("GIT_INDEX_FILE", index)
-        };
+        let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
         let staged = staged(here())?;
         let (mut taken, mut gone, mut arrived, mut files) =
             (Taken::default(), Vec::new(), Vec::new(), Vec::new());
@@ -121,8 +118,8 @@ impl RepoGit {
             return Ok(Err(words));
         }
         if !taken.begun.is_empty() {
-            let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
-            let command = command.verb("checkout-index").args(["-f", "-q", "-u", "-z", "--stdin"]);
+            let command = self.in_tree(git_dir, dir).verb("checkout-index");
+            let command = command.args(["-f", "-q", "-u", "-z", "--stdin"]);
             let paths = taken.begun.iter().flat_map(|path| [path, &b"\0"[..]].concat()).collect::<Vec<u8>>();
             // What `to` does not have any more stays away.
             command.env("GIT_INDEX_FILE", index).stdin(paths).output()?;

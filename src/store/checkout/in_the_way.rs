@@ -6,7 +6,7 @@
 
 use crate::protocol::id::ObjectId;
 use crate::store::StoreError;
-use crate::store::git::calls::{RepoGit, with_value};
+use crate::store::git::calls::RepoGit;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -49,10 +49,9 @@ impl RepoGit {
         let mut found = Vec::new();
         // The arguments of one child are limited.
         for some in standing.chunks(500) {
-            let command = self.git.command(git_dir).global(["--literal-pathspecs"]);
-            let command = command.global([with_value("--work-tree=", dir)]).verb("ls-files");
+            let command = self.in_tree(git_dir, dir).global(["--literal-pathspecs"]).verb("ls-files");
             let command = command.env("GIT_INDEX_FILE", index);
-            let listed = command.args(["--cached", "-z", "--"]).args(some).in_dir(dir).ok()?;
+            let listed = command.args(["--cached", "-z", "--"]).args(some).ok()?;
             let tracked: HashSet<&[u8]> = listed.split(|b| *b == 0).collect();
             some.iter().for_each(|path| untracked(dir, path.as_bytes(), &tracked, &mut found));
         }

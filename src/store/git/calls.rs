@@ -32,12 +32,6 @@ pub(crate) struct RepoGit {
     drivers: Arc<OnceLock<Vec<Vec<u8>>>>,
 }
 
-pub(crate) fn with_value(flag: &str, value: &Path) -> OsString {
-    let mut arg = OsString::from(flag);
-    arg.push(value);
-    arg
-}
-
 impl RepoGit {
     pub(crate) fn new(git: Git, common_dir: PathBuf, durable: bool) -> Self {
         Self { git, common_dir, durable, drivers: Arc::default() }
@@ -101,7 +95,7 @@ impl RepoGit {
                 (OsString::from_vec(key.clone()), value.into())
             }));
         }
-        Ok(command.global([with_value("--work-tree=", dir)]))
+        Ok(command.work_tree(dir))
     }
 
     /// The keys that give filter drivers a program, or demand one.
@@ -211,14 +205,15 @@ impl RepoGit {
         })
     }
 
+    /// A child that works on a working tree, from its top.
+    pub(crate) fn in_tree(&self, git_dir: &Path, dir: &Path) -> GitCommand {
+        self.git.command(git_dir).work_tree(dir).in_dir(dir)
+    }
+
     /// The object that a name stands for.
     pub(crate) fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
         let args = ["--verify", "--quiet", "--end-of-options", name];
-        let printed = self.git.command(git_dir).verb("rev-parse").args(args).ok()?;
-        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
-            verb: "rev-parse".into(),
-            message: format!("'{name}' is no object"),
-        })
+        self.git.command(git_dir).verb("rev-parse").args(args).id()
     }
 
     /// True where `old` is reachable from `new`.
@@ -245,11 +240,7 @@ impl RepoGit {
     /// The commit that is checked out in a submodule, which is all that its repository is asked.
     pub(crate) fn head_of_submodule(&self, git_dir: &Path) -> Result<ObjectId, StoreError> {
         let command = self.of_a_command(git_dir).verb("rev-parse");
-        let printed = command.args(["--verify", "--quiet", "HEAD^{commit}"]).within(ON_A_SUBMODULE).ok()?;
-        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
-            verb: "rev-parse".into(),
-            message: "HEAD of a submodule is no commit".into(),
-        })
+        command.args(["--verify", "--quiet", "HEAD^{commit}"]).within(ON_A_SUBMODULE).id()
     }
 
     /// A child that reads a repository which a command made: its working tree, which may be gone, is not looked
@@ -257,7 +248,7 @@ impl RepoGit {
     fn of_a_command(&self, git_dir: &Path) -> GitCommand {
         let command =
             self.git.command(git_dir).env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
-        command.global([with_value("--work-tree=", git_dir)])
+        command.work_tree(git_dir)
     }
 
     /// Points submodules of an index file at commits.
@@ -293,7 +284,7 @@ impl RepoGit {
         dir: &Path,
         below: &str,
     ) -> Result<HashSet<Vec<u8>>, StoreError> {
-        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]).in_dir(dir);
+        let command = self.in_tree(git_dir, dir);
         let pathspec = format!(":(top,literal){below}");
         let listed = command.verb("ls-files").args(["-z", "--", &pathspec]).ok()?;
         Ok(listed.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
@@ -316,11 +307,7 @@ impl RepoGit {
         for parent in &new.parents {
             command = command.args(["-p".to_owned(), parent.to_string()]);
         }
-        let printed = command.args(["-F", "-"]).stdin(new.message.clone()).ok()?;
-        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
-            verb: "commit-tree".into(),
-            message: "it printed no object id".into(),
-        })
+        command.args(["-F", "-"]).stdin(new.message.clone()).id()
     }
 
     /// Brings index and files of a slot to a tree.
@@ -429,9 +416,8 @@ impl RepoGit {
             input.extend_from_slice(path);
             input.push(0);
         }
-        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let output =
-            command.verb("check-ignore").args(["--stdin", "-z"]).in_dir(dir).stdin(input).output()?;
+        let command = self.in_tree(git_dir, dir).verb("check-ignore");
+        let output = command.args(["--stdin", "-z"]).stdin(input).output()?;
         match output.status.code() {
             // 1: none is.
             Some(0 | 1) => {
@@ -483,18 +469,13 @@ impl RepoGit {
 
     /// Writes an index file's tree.
     pub(crate) fn write_tree(&self, git_dir: &Path, index: &Path) -> Result<ObjectId, StoreError> {
-        let printed = self.git.command(git_dir).verb("write-tree").env("GIT_INDEX_FILE", index).ok()?;
-        ObjectId::from_hex(printed.trim_ascii()).map_err(|_| StoreError::Git {
-            verb: "write-tree".into(),
-            message: "it printed no object id".into(),
-        })
+        self.git.command(git_dir).verb("write-tree").env("GIT_INDEX_FILE", index).id()
     }
 
     /// Brings the stat data of an index, or of a copy of it, up to date with a working tree.
     pub(crate) fn refresh_index(&self, git_dir: &Path, dir: &Path, index: &Path) -> Result<(), StoreError> {
-        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let command = command.verb("update-index").args(["-q", "--refresh"]).env("GIT_INDEX_FILE", index);
-        let output = command.in_dir(dir).output()?;
+        let command = self.in_tree(git_dir, dir).verb("update-index").args(["-q", "--refresh"]);
+        let output = command.env("GIT_INDEX_FILE", index).output()?;
         match output.status.code() {
             // 1: something is not merged, which is for whoever uses it to say.
             Some(0 | 1) => Ok(()),

@@ -220,6 +220,11 @@ impl GitCommand {
         self
     }
 
+    /// Has the child work on this working tree; only before [`GitCommand::verb`].
+    pub(crate) fn work_tree(self, dir: &Path) -> Self {
+        self.global([joined("--work-tree=", dir.as_os_str())])
+    }
+
     /// Starts the child in this folder.
     pub(crate) fn in_dir(mut self, dir: &Path) -> Self {
         self.inner.current_dir(dir);
@@ -374,6 +379,13 @@ impl GitCommand {
         let message = if output.message.is_empty() { output.status.to_string() } else { output.message };
         let full = |place: &PathBuf| disk::full("write to", place, &format!("git {verb}: {message}"));
         Err(places.iter().find_map(full).unwrap_or(StoreError::Git { verb, message }))
+    }
+
+    /// Runs it and returns the object id that it printed.
+    pub(crate) fn id(self) -> Result<ObjectId, StoreError> {
+        let verb = self.verb.clone();
+        let message = "it printed no object id".to_owned();
+        ObjectId::from_hex(self.ok()?.trim_ascii()).map_err(|_| StoreError::Git { verb, message })
     }
 
     /// The folders that it may write to.

@@ -2,7 +2,7 @@
 //!
 //! Nothing of the user's is written over: what stands in the way is said in Git's words. Implements K28.
 
-use super::calls::{RepoGit, with_value};
+use super::calls::RepoGit;
 use crate::protocol::id::ObjectId;
 use crate::store::StoreError;
 use crate::store::checkout::index_lock::IndexLock;
@@ -87,9 +87,8 @@ impl RepoGit {
             args.push("-n");
         }
         args.extend([&*old, &*new]);
-        let command = self.git.command(git_dir).global([with_value("--work-tree=", dir)]);
-        let command = command.holding(lock.and_then(IndexLock::file))?.env("GIT_INDEX_FILE", index);
-        let output = command.verb("read-tree").args(args).in_dir(dir).output()?;
+        let command = self.in_tree(git_dir, dir).holding(lock.and_then(IndexLock::file))?;
+        let output = command.env("GIT_INDEX_FILE", index).verb("read-tree").args(args).output()?;
         Ok((!output.status.success()).then_some(output.message))
     }
 
@@ -217,8 +216,8 @@ impl RepoGit {
     }
 
     fn empty_blob(&self) -> Result<String, StoreError> {
-        let printed = self.here().verb("hash-object").args(["-w", "--stdin"]).stdin(Vec::new()).ok()?;
-        Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())
+        let command = self.here().verb("hash-object").args(["-w", "--stdin"]);
+        Ok(command.stdin(Vec::new()).id()?.to_string())
     }
 
     /// Merges three blobs by lines; `None` where lines conflict.
@@ -245,8 +244,7 @@ impl RepoGit {
                 return Ok(None);
             }
             let written = self.here().durable(self.durable).verb("hash-object").args(["-w", "--stdin"]);
-            let printed = written.stdin(output.stdout).ok()?;
-            Ok(Some(String::from_utf8_lossy(printed.trim_ascii()).into_owned()))
+            Ok(Some(written.stdin(output.stdout).id()?.to_string()))
         })();
         let _ = std::fs::remove_dir_all(&folder);
         merged

@@ -7,7 +7,6 @@
 
 use super::{File, Kind, Pack, PackError, Refusal};
 use crate::store::commands::tree::FOLDER;
-use crate::store::git::calls::with_value;
 use crate::store::git::command::GitCommand;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, remove_tree, sync};
@@ -45,7 +44,7 @@ impl Site {
         }
         let git = || {
             let command = repo.git.git().command(&repo.git_dir);
-            command.global([with_value("--work-tree=", work_dir)]).in_dir(work_dir)
+            command.work_tree(work_dir).in_dir(work_dir)
         };
         check_committed(git())?;
         Ok(Self { root, committed: committed(git())?, durable: repo.durable, _lock: lock })
@@ -136,8 +135,7 @@ impl<'a> Plan<'a> {
         let index = self.pack.folder().join(format!("aynig-{name}"));
         let git = || self.pack.command().env("GIT_INDEX_FILE", &index);
         git().verb("update-index").args(["-z", "--index-info"]).stdin(lines).ok()?;
-        let tree = git().verb("write-tree").ok()?;
-        Ok(String::from_utf8_lossy(tree.trim_ascii()).into_owned())
+        Ok(git().verb("write-tree").id()?.to_string())
     }
 
     /// Does it.

@@ -4,11 +4,11 @@
 //! command of the user fail. What a command left in it (sequencer state, its own configuration, refs)
 //! is removed before the next run. Implements K14.
 
-use super::{Slot, io};
+use super::Slot;
 use crate::protocol::id::ObjectId;
 use crate::store::refs::files::Shared;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, is_plain, read_plain, write_aside};
+use crate::store::{StoreError, io_error, is_plain, read_plain, write_aside};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -24,13 +24,13 @@ const SHARED_INDEX: &str = "sharedindex.";
 impl Slot {
     /// Makes the slot's registration exactly what we want it to be, whatever a command did to it.
     pub(super) fn register(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
-        std::fs::create_dir_all(&self.dir).map_err(io("create", &self.dir))?;
+        std::fs::create_dir_all(&self.dir).map_err(io_error("create", &self.dir))?;
         self.clean_admin(repo, commit)?;
         let link = self.dir.join(".git");
         let content = [b"gitdir: ", self.admin.as_os_str().as_bytes(), b"\n"].concat();
         if !is_content(&link, &content) {
             if link.symlink_metadata().is_ok_and(|m| m.is_dir()) {
-                crate::store::remove_tree(&link).map_err(io("remove", &link))?;
+                crate::store::remove_tree(&link).map_err(io_error("remove", &link))?;
             }
             write_aside(&link, &content)?;
         }
@@ -62,27 +62,27 @@ impl Slot {
     }
 
     fn build_aside(&self, repo: &Repository, commit: ObjectId, aside: &Path) -> Result<(), StoreError> {
-        let make = |path: &Path| std::fs::create_dir_all(path).map_err(io("create", path));
+        let make = |path: &Path| std::fs::create_dir_all(path).map_err(io_error("create", path));
         make(aside)?;
         if repo.reftable {
             make(&aside.join("refs"))?;
             make(&aside.join("reftable"))?;
             let tables = aside.join("reftable/tables.list");
-            std::fs::write(&tables, b"").map_err(io("write", &tables))?;
+            std::fs::write(&tables, b"").map_err(io_error("write", &tables))?;
         } else {
             let head = aside.join("HEAD");
             // A commit from the first moment: Git's fsck complains of a HEAD that points at nothing.
-            std::fs::write(&head, format!("{commit}\n")).map_err(io("write", &head))?;
+            std::fs::write(&head, format!("{commit}\n")).map_err(io_error("write", &head))?;
         }
         for (name, content) in self.files(repo) {
             let path = aside.join(name);
-            std::fs::write(&path, content).map_err(io("write", &path))?;
+            std::fs::write(&path, content).map_err(io_error("write", &path))?;
         }
         let parent = repo.common_dir.join("worktrees");
         make(&parent)?;
         repo.share(&parent);
         self.share_admin(repo, aside);
-        std::fs::rename(aside, &self.admin).map_err(io("create", &self.admin))
+        std::fs::rename(aside, &self.admin).map_err(io_error("create", &self.admin))
     }
 
     fn share_admin(&self, repo: &Repository, folder: &Path) {
@@ -99,18 +99,18 @@ impl Slot {
     /// no folder any more, is built.
     fn clean_admin(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if self.opened_admin().is_err() {
-            crate::store::remove_tree(&self.admin).map_err(io("remove", &self.admin))?;
+            crate::store::remove_tree(&self.admin).map_err(io_error("remove", &self.admin))?;
             return self.build_admin(repo, commit);
         }
-        let entries = std::fs::read_dir(&self.admin).map_err(io("read", &self.admin))?;
+        let entries = std::fs::read_dir(&self.admin).map_err(io_error("read", &self.admin))?;
         for entry in entries {
-            let entry = entry.map_err(io("read", &self.admin))?;
+            let entry = entry.map_err(io_error("read", &self.admin))?;
             let name = entry.file_name();
             let ours = name.to_str().is_some_and(|n| {
                 OURS.contains(&n) && (repo.reftable || !n.starts_with("ref")) || is_shared(&name)
             });
             if !ours {
-                crate::store::remove_tree(&entry.path()).map_err(io("remove", &entry.path()))?;
+                crate::store::remove_tree(&entry.path()).map_err(io_error("remove", &entry.path()))?;
             }
         }
         for (name, content) in self.files(repo) {
@@ -144,7 +144,7 @@ impl Slot {
         for (name, content) in self.files(repo) {
             let path = self.admin.join(name);
             if name != "HEAD" && !name.contains('/') && !is_content(&path, &content) {
-                crate::store::remove_tree(&path).map_err(io("remove", &path))?;
+                crate::store::remove_tree(&path).map_err(io_error("remove", &path))?;
                 write_aside(&path, &content)?;
             }
         }

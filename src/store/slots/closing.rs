@@ -4,9 +4,9 @@
 //! then looks at this one: one of the two always sees the other. A lock whose file was removed under its holder
 //! holds nothing. Implements K14.
 
-use super::{Pool, Slot, io, open_lock};
-use crate::store::StoreError;
+use super::{Pool, Slot, open_lock};
 use crate::store::repository::Repository;
+use crate::store::{StoreError, io_error};
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ impl Closed {
         let aynig = repo.aynig_dir();
         let path = aynig.join(NAME);
         loop {
-            std::fs::create_dir_all(&aynig).map_err(io("create", &aynig))?;
+            std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
             repo.share_folders();
             let file = match open_lock(&path) {
                 // Whoever had closed it took the folder away.
@@ -37,7 +37,7 @@ impl Closed {
             };
             repo.share(&path);
             let lock = Flock::lock(file, FlockArg::LockExclusive)
-                .map_err(|(_, errno)| io("lock", &path)(errno.into()))?;
+                .map_err(|(_, errno)| io_error("lock", &path)(errno.into()))?;
             if is_at(&lock, &path) {
                 return Ok(Self { _lock: lock, path });
             }
@@ -57,7 +57,7 @@ impl Pool<'_> {
         let closed = match File::open(&path) {
             Ok(file) => Flock::lock(file, FlockArg::LockSharedNonblock).is_err(),
             Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(error) => return Err(io("open", &path)(error)),
+            Err(error) => return Err(io_error("open", &path)(error)),
         };
         let held = slot._lock.as_ref().is_none_or(|lock| is_at(lock, &self.lock_path(slot.number)));
         Ok(!closed && held)

@@ -5,12 +5,12 @@
 //! slot that can't be brought to the tree, or whose attributes change with it, is given up and made anew
 //! once. Whoever waits for it may stop it ([`Slot::stopper`]), from another thread. No hook runs, no file system monitor, and on a server no filter. Implements K14.
 
-use super::{FileId, Slot, attributes, bomb, io, scan};
+use super::{FileId, Slot, attributes, bomb, scan};
 use crate::protocol::id::ObjectId;
 use crate::store::backends::gix_report::gix_write_error;
 use crate::store::backends::gix_store::Backend;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, copy_file, copy_index};
+use crate::store::{StoreError, copy_file, copy_index, io_error};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -45,7 +45,7 @@ impl Slot {
     ) -> Result<Filled, StoreError> {
         if self.admin.symlink_metadata().is_ok() && !self.is_registered() {
             let taken = std::io::ErrorKind::AlreadyExists.into();
-            return Err(io("register the slot as", &self.admin)(taken));
+            return Err(io_error("register the slot as", &self.admin)(taken));
         }
         self.go_home(repo);
         let known = self.record.tree.is_some() && self.is_folder();
@@ -126,8 +126,8 @@ impl Slot {
     fn restore_index(&mut self, put: fn(&File, &Path) -> std::io::Result<()>) -> Result<(), StoreError> {
         let (copy, index) = (self.index_copy(), self.admin.join("index"));
         let aside = self.admin.join("index.aynig");
-        File::open(&copy).and_then(|copy| put(&copy, &aside)).map_err(io("copy", &copy))?;
-        std::fs::rename(&aside, &index).map_err(io("write", &index))?;
+        File::open(&copy).and_then(|copy| put(&copy, &aside)).map_err(io_error("copy", &copy))?;
+        std::fs::rename(&aside, &index).map_err(io_error("write", &index))?;
         self.drop_shared_index();
         self.placed = FileId::of(&index);
         let _ = std::fs::remove_file(self.admin.join("index.lock"));
@@ -138,8 +138,8 @@ impl Slot {
     fn note(&mut self, index: &Path, tree: ObjectId) -> Result<(), StoreError> {
         let copy = self.index_copy();
         let aside = copy.with_extension("index.new");
-        File::open(index).and_then(|index| copy_index(&index, &aside)).map_err(io("copy", index))?;
-        std::fs::rename(&aside, &copy).map_err(io("write", &copy))?;
+        File::open(index).and_then(|index| copy_index(&index, &aside)).map_err(io_error("copy", index))?;
+        std::fs::rename(&aside, &copy).map_err(io_error("write", &copy))?;
         self.shared.give(&copy);
         self.shared.give(index);
         self.index = std::cell::OnceCell::new();

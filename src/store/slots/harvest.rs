@@ -6,10 +6,10 @@
 //! Implements K25.
 
 use super::view::View;
-use super::{FileId, Slot, io, scan};
+use super::{FileId, Slot, scan};
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, is_plain, read_plain};
+use crate::store::{StoreError, io_error, is_plain, read_plain};
 use gix::bstr::BString;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -59,7 +59,7 @@ impl Slot {
     ) -> Result<Harvest, HarvestError> {
         if !self.is_folder() {
             let gone = std::io::ErrorKind::NotADirectory;
-            return Err(HarvestError::Store(io("read", &self.dir)(gone.into())));
+            return Err(HarvestError::Store(io_error("read", &self.dir)(gone.into())));
         }
         self.disarm(repo, lease)?;
         let head = self.head(repo)?;

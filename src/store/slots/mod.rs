@@ -24,7 +24,7 @@ mod view;
 use crate::protocol::id::ObjectId;
 use crate::store::refs::files::Shared;
 use crate::store::repository::Repository;
-use crate::store::{RefName, StoreError};
+use crate::store::{RefName, StoreError, io_error};
 use crate::supervisor::hold;
 use nix::fcntl::{Flock, FlockArg};
 pub(crate) use place::is_slot;
@@ -156,23 +156,18 @@ impl FileId {
     }
 }
 
-fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io { what, path, source }
-}
-
 fn open_lock(path: &Path) -> Result<File, StoreError> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
-    options.open(path).map_err(io("open", path))
+    options.open(path).map_err(io_error("open", path))
 }
 
 impl<'r> Pool<'r> {
     /// The pool of at most `size` slots whose worktrees live below `root`.
     pub(crate) fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
         let notes = repo.aynig_dir().join("slots");
-        std::fs::create_dir_all(&notes).map_err(io("create", &notes))?;
+        std::fs::create_dir_all(&notes).map_err(io_error("create", &notes))?;
         repo.share_folders();
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
@@ -234,7 +229,7 @@ impl<'r> Pool<'r> {
         let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => lock,
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
-            Err((_, errno)) => return Err(io("lock", &path)(errno.into())),
+            Err((_, errno)) => return Err(io_error("lock", &path)(errno.into())),
         };
         let slot = Slot { _lock: Some(lock), ..self.borrow(number) };
         if self.repo.shared != Shared::Umask {
@@ -351,7 +346,7 @@ impl Slot {
     /// True while processes of an earlier run live in it.
     pub(crate) fn is_inhabited(&self) -> Result<bool, StoreError> {
         let path = self.hold_path();
-        hold::is_taken(&path).map_err(io("lock", &path))
+        hold::is_taken(&path).map_err(io_error("lock", &path))
     }
 
     /// Runs a child that writes to it, which is to keep the hold. `None`: a process of the run has it.
@@ -360,7 +355,7 @@ impl Slot {
         let hold = match hold::take(&path) {
             Ok(hold) => Some(hold),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
-            Err(error) => return Err(io("lock", &path)(error)),
+            Err(error) => return Err(io_error("lock", &path)(error)),
         };
         let result = child(hold.as_ref());
         // A child that another thread just starts may have a copy for a moment.
@@ -379,7 +374,8 @@ impl Slot {
 
     fn save(&self) -> Result<(), StoreError> {
         let path = self.notes.join(format!("{}.json", self.number));
-        let json = serde_json::to_vec(&self.record).map_err(|error| io("write", &path)(error.into()))?;
+        let json =
+            serde_json::to_vec(&self.record).map_err(|error| io_error("write", &path)(error.into()))?;
         crate::store::write_aside(&path, &json)?;
         self.shared.give(&path);
         Ok(())
@@ -405,7 +401,7 @@ impl Slot {
         let _ = std::fs::remove_file(self.index_copy());
         if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
-            std::fs::rename(&self.dir, &aside).map_err(io("move aside", &self.dir))?;
+            std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
             // Nobody waits for that who did not want to wait for its making: `gc` removes it.
             if !self.is_stopped() {
                 let _ = crate::store::remove_tree(&aside);

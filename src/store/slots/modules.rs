@@ -3,10 +3,10 @@
 //! Git keeps them in the slot's registration, and with it they would go. Those with commits that no remote of
 //! theirs is known to have are moved to `aynig/submodules/<run-id>/` first, without what starts programs. Implements K14, K26.
 
-use super::{Slot, io};
+use super::Slot;
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, make_readable, remove_tree};
+use crate::store::{StoreError, io_error, make_readable, remove_tree};
 use crate::supervisor::beneath::Root;
 use gix::bstr::BString;
 use std::ffi::OsStr;
@@ -67,20 +67,20 @@ impl Slot {
             let of_its_own = module.join("modules");
             let inside = names(&of_its_own)?.into_iter().map(|name| of_its_own.join(name));
             for inside in inside.chain([module.clone()]) {
-                super::tame::tame(repo, &inside).map_err(io("write", &inside))?;
+                super::tame::tame(repo, &inside).map_err(io_error("write", &inside))?;
             }
             let mut to = place.join(&name);
             if to.symlink_metadata().is_ok() {
                 to = place.join(uuid::Uuid::new_v4().to_string()).join(&name);
             }
             let above = to.parent().unwrap_or(&place);
-            std::fs::create_dir_all(above).map_err(io("create", above))?;
-            std::fs::rename(&module, &to).map_err(io("move", &module))?;
+            std::fs::create_dir_all(above).map_err(io_error("create", above))?;
+            std::fs::rename(&module, &to).map_err(io_error("move", &module))?;
         }
         // Half of a repository would be taken for one with work: what goes goes at once.
         let aside = repo.aynig_dir().join(format!(".old-{}", uuid::Uuid::new_v4()));
-        std::fs::rename(modules, &aside).map_err(io("move", modules))?;
-        remove_tree(&aside).map_err(io("remove", &aside))
+        std::fs::rename(modules, &aside).map_err(io_error("move", modules))?;
+        remove_tree(&aside).map_err(io_error("remove", &aside))
     }
 
     /// The submodules that have a repository in the slot, and the commit that is checked out in each; `None` where
@@ -121,11 +121,11 @@ fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result
     if !is_folder(folder) {
         return Ok(());
     }
-    let entries = std::fs::read_dir(folder).map_err(io("read", folder))?;
+    let entries = std::fs::read_dir(folder).map_err(io_error("read", folder))?;
     let mut inside = entries
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<Vec<PathBuf>, _>>()
-        .map_err(io("read", folder))?;
+        .map_err(io_error("read", folder))?;
     inside.sort();
     for path in inside.into_iter().filter(|path| is_folder(path)) {
         // Deeper than anybody nests them: it is kept as it is.

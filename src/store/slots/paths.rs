@@ -3,10 +3,10 @@
 //! A command may name paths that its outcome needs: they are staged here past `.gitignore`, `info/exclude` and
 //! every filter, on top of a tree. Regular files only, and only below the slot. Implements K19, K25.
 
-use super::{Slot, io};
+use super::Slot;
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, beneath};
+use crate::store::{StoreError, beneath, io_error};
 use beneath::{BeneathError, Kind, Root, found};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +33,7 @@ impl Slot {
         }
         let aside = self.notes.join(format!("{}.paths-{}", self.number, std::process::id()));
         let _ = crate::store::remove_tree(&aside);
-        std::fs::create_dir(&aside).map_err(io("create", &aside))?;
+        std::fs::create_dir(&aside).map_err(io_error("create", &aside))?;
         let made = self.put_paths(repo, base, paths, &aside);
         let _ = crate::store::remove_tree(&aside);
         if repo.durable {
@@ -58,11 +58,11 @@ impl Slot {
         let mut modes = Vec::new();
         for (number, path) in files.iter().enumerate() {
             let file = root.file(path).map_err(cannot)?;
-            let meta = file.metadata().map_err(io("read", path))?;
+            let meta = file.metadata().map_err(io_error("read", path))?;
             // A copy, so that what is hashed is what was opened.
             let copy = aside.join(number.to_string());
             let bytes = root.read(path, FILE_MAX).map_err(cannot)?;
-            std::fs::write(&copy, bytes).map_err(io("write", &copy))?;
+            std::fs::write(&copy, bytes).map_err(io_error("write", &copy))?;
             modes.push(if meta.permissions().mode() & 0o100 == 0 { "100644" } else { "100755" });
             copies.push(copy);
         }
@@ -93,5 +93,5 @@ fn collect(root: &Root, path: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()
 
 fn cannot(error: BeneathError) -> StoreError {
     let (BeneathError::Refused { what, path, .. } | BeneathError::Io { what, path, .. }) = &error;
-    io(what, &path.clone())(error.into())
+    io_error(what, &path.clone())(error.into())
 }

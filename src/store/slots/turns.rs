@@ -5,8 +5,8 @@
 //! overtaken for ever; a ticket that was not touched for a while is a stopped process's, and holds nobody up.
 //! Implements K14.
 
-use super::{Pool, io};
-use crate::store::StoreError;
+use super::Pool;
+use crate::store::{StoreError, io_error};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -54,7 +54,7 @@ impl Pool<'_> {
     pub(crate) fn wait_in_line(&self) -> Result<Ticket, StoreError> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let folder = self.tickets();
-        std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+        std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
         let now = SystemTime::now();
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let unique = format!("{}-{}", nix::unistd::getpid(), NTH.fetch_add(1, Ordering::Relaxed));
@@ -63,12 +63,12 @@ impl Pool<'_> {
         let aside = folder.join(format!(".{unique}"));
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
-        let file = options.open(&aside).map_err(io("open", &aside))?;
+        let file = options.open(&aside).map_err(io_error("open", &aside))?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
-            .map_err(|(_, errno)| io("lock", &aside)(errno.into()))?;
+            .map_err(|(_, errno)| io_error("lock", &aside)(errno.into()))?;
         self.repo.share(&folder);
         self.repo.share(&aside);
-        std::fs::rename(&aside, &path).map_err(io("write", &path))?;
+        std::fs::rename(&aside, &path).map_err(io_error("write", &path))?;
         Ok(Ticket { path, file, touched: now.into() })
     }
 

@@ -6,10 +6,10 @@
 //! Git asks for, and a bounded copy of the command's index. Made when it is first asked for, gone when dropped.
 //! Implements K14, K25.
 
-use super::{Slot, admin, io};
+use super::{Slot, admin};
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, copy_index, remove_tree};
+use crate::store::{StoreError, copy_index, io_error, remove_tree};
 use crate::supervisor::beneath::{self, BeneathError, Kind, Root};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl<'a> View<'a> {
         let name = format!("{}.staging-{}", self.slot.number, std::process::id());
         let dir = self.slot.notes.join(name);
         // One that a process of this number left.
-        remove_tree(&dir).map_err(io("remove", &dir))?;
+        remove_tree(&dir).map_err(io_error("remove", &dir))?;
         let dir = self.dir.get_or_init(|| dir);
         self.fill(dir)?;
         self.copy_index(dir)?;
@@ -56,10 +56,10 @@ impl<'a> View<'a> {
     }
 
     fn fill(&self, dir: &Path) -> Result<(), StoreError> {
-        let make = |path: &Path| std::fs::create_dir_all(path).map_err(io("create", path));
+        let make = |path: &Path| std::fs::create_dir_all(path).map_err(io_error("create", path));
         let write = |name: &str, content: &str| {
             let path = dir.join(name);
-            std::fs::write(&path, content).map_err(io("write", &path))
+            std::fs::write(&path, content).map_err(io_error("write", &path))
         };
         make(&dir.join("refs"))?;
         write("commondir", "../../..\n")?;
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
                 return Ok(());
             }
             let to = dir.join(name);
-            copy_index(&from, &to).map_err(io("copy", &self.slot.admin.join(name)))
+            copy_index(&from, &to).map_err(io_error("copy", &self.slot.admin.join(name)))
         };
         copy(Path::new("index"))?;
         let entries = admin.list(Path::new(""), NAMES_MAX).unwrap_or_default();
