@@ -3,13 +3,37 @@
 //! Each trigger takes two pushes, a lease and an outcome. The yardstick is as many processes at a time, each with
 //! a clone of its own, that push two commits to each of as many branches, and never meet. Every round sets a fresh
 //! trigger on each branch; afterwards each must have been answered by exactly one run.
-//! `AYNIG_BENCH_TRIGGERS` (default 400) says how many.
+//! `AYNIG_BENCH_TRIGGERS` (default 400) says how many. Beside the rates stands the CPU time of all processes, which
+//! other work on the machine disturbs less.
 
 use super::{Place, median};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+/// One round: from the first start to the last end, and the CPU time of all that was started for it.
+struct Took {
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Took {
+    fn of(work: impl FnOnce()) -> Self {
+        let (start, before) = (Instant::now(), cpu_of_children());
+        work();
+        Self { wall: start.elapsed(), cpu: cpu_of_children().saturating_sub(before) }
+    }
+}
+
+/// What all children used that have ended, and theirs; nothing where the system has no `/proc`.
+fn cpu_of_children() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    // In hundredths of a second.
+    let ticks = after_name.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok());
+    Duration::from_millis(ticks.sum::<u64>() * 10)
+}
 
 /// Machines, and jobs of each.
 const FLEETS: [(usize, usize); 7] = [(1, 1), (1, 2), (1, 4), (2, 2), (4, 2), (8, 2), (64, 1)];
@@ -42,8 +66,10 @@ pub fn print(place: &Place) {
          rate; each trigger had one run.\n",
         fleet.triggers, fleet.rounds
     );
-    println!("| machines x jobs | verb | triggers a second | pushes a second | bare | ratio | |");
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| machines x jobs | verb | triggers a second | pushes a second | bare | ratio | | CPU ms a trigger | bare | ratio |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (machines, jobs) in FLEETS {
         for verb in ["run", "tick"] {
             if wanted(machines, jobs, verb) {
@@ -81,11 +107,10 @@ impl<'p> Fleet<'p> {
     }
 
     /// Sets a state event, or a plain commit, on every branch of a folder; says which commits.
-    fn set(&self, repo: &Path, folder: &str, text: &str, round: usize, on: &[String]) {
+    fn set(&self, repo: &Path, folder: &str, text: &str, round: usize, on: &[(usize, String)]) {
         let mut import = String::new();
-        for n in 0..self.triggers {
+        for (n, from) in on {
             let message = format!("go {round} {n}\n\n{text}\n");
-            let from = on.get(n).unwrap_or(&self.base);
             let _ = write!(
                 import,
                 "commit refs/heads/{folder}/b{n:04}\ncommitter b <b@example.com> {} +0000\ndata {}\n{message}\nfrom {from}\n\n",
@@ -94,6 +119,10 @@ impl<'p> Fleet<'p> {
             );
         }
         self.place.git_says(repo, &["fast-import", "--quiet", "--force"], import.as_bytes());
+    }
+
+    fn on_base(&self) -> Vec<(usize, String)> {
+        (0..self.triggers).map(|n| (n, self.base.clone())).collect()
     }
 
     fn tips(&self, repo: &Path, folder: &str) -> Vec<String> {
@@ -127,36 +156,43 @@ impl<'p> Fleet<'p> {
             ours.push(self.answered(machines, jobs, verb, round));
             bare.push(self.pushed(machines, jobs, round));
         }
-        let rate = |all: &[Duration]| self.triggers as f64 * 1000.0 / median(all);
+        let rate = |all: &[Took]| {
+            self.triggers as f64 * 1000.0 / median(&all.iter().map(|took| took.wall).collect::<Vec<_>>())
+        };
+        let cpu = |all: &[Took]| {
+            median(&all.iter().map(|took| took.cpu).collect::<Vec<_>>()) / self.triggers as f64
+        };
+        let (cpu_ours, cpu_bare) = (cpu(&ours), cpu(&bare));
         let (ours, bare) = (rate(&ours), rate(&bare));
         let ratio = ours / bare;
         let verdict = if ratio >= AT_LEAST { "met" } else { "**missed**" };
         println!(
-            "| {machines} x {jobs} | `{verb}` | {ours:.1} | {:.1} | {:.1} | {ratio:.2} | {verdict} |",
+            "| {machines} x {jobs} | `{verb}` | {ours:.1} | {:.1} | {:.1} | {ratio:.2} | {verdict} | {cpu_ours:.0} | {cpu_bare:.0} | {:.2} |",
             2.0 * ours,
-            2.0 * bare
+            2.0 * bare,
+            cpu_bare / cpu_ours
         );
     }
 
     /// One round of ours: from the first start to the last end.
-    fn answered(&self, machines: usize, jobs: usize, verb: &str, round: usize) -> Duration {
+    fn answered(&self, machines: usize, jobs: usize, verb: &str, round: usize) -> Took {
         let dirs = self.machines("machine", machines);
-        self.set(&self.origin, "w", "dwp-state: build", round, &[]);
+        self.set(&self.origin, "w", "dwp-state: build", round, &self.on_base());
         let runs = self.place.root.join("fleet-runs");
         let _ = std::fs::remove_file(&runs);
         let jobs = jobs.to_string();
-        let start = Instant::now();
-        let children: Vec<_> = dirs
-            .iter()
-            .map(|dir| {
-                let mut command = self.place.command(&self.place.bin, dir);
-                command.args([verb, "--remote", "origin", "--jobs", &jobs]).spawn().expect("it runs")
-            })
-            .collect();
-        for mut child in children {
-            assert!(child.wait().expect("it ends").success(), "{verb}");
-        }
-        let took = start.elapsed();
+        let took = Took::of(|| {
+            let children: Vec<_> = dirs
+                .iter()
+                .map(|dir| {
+                    let mut command = self.place.command(&self.place.bin, dir);
+                    command.args([verb, "--remote", "origin", "--jobs", &jobs]).spawn().expect("it runs")
+                })
+                .collect();
+            for mut child in children {
+                assert!(child.wait().expect("it ends").success(), "{verb}");
+            }
+        });
         let ran = std::fs::read_to_string(&runs).unwrap_or_default().lines().count();
         assert_eq!(ran, self.triggers, "each trigger has one run");
         let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
@@ -166,34 +202,37 @@ impl<'p> Fleet<'p> {
     }
 
     /// As many pushes, so many at a time, each with branches and a clone of its own.
-    fn pushed(&self, machines: usize, jobs: usize, round: usize) -> Duration {
+    fn pushed(&self, machines: usize, jobs: usize, round: usize) -> Took {
         let dirs = self.machines("pusher", machines * jobs);
-        self.set(&self.origin, "y", "Kind: first", round, &[]);
+        self.set(&self.origin, "y", "Kind: first", round, &self.on_base());
         let first = self.tips(&self.origin, "y");
         let mut plans: Vec<Vec<[String; 2]>> = Vec::new();
         for (n, dir) in dirs.iter().enumerate() {
             self.place.git(dir, &["fetch", "-q", "origin", "+refs/heads/y/*:refs/heads/have/*"]);
-            self.set(dir, "one", "Kind: lease", round, &first);
-            let one = self.tips(dir, "one");
-            self.set(dir, "two", "Kind: outcome", round, &one);
-            let two = self.tips(dir, "two");
-            let mine = (n..self.triggers).step_by(dirs.len());
-            plans.push(
-                mine.map(|n| [&one[n], &two[n]].map(|id| format!("{id}:refs/heads/y/b{n:04}"))).collect(),
-            );
+            // Each number of pushers has folders of its own.
+            let (one_in, two_in) = (format!("one{}", dirs.len()), format!("two{}", dirs.len()));
+            let mine: Vec<usize> = (n..self.triggers).step_by(dirs.len()).collect();
+            let first: Vec<_> = mine.iter().map(|n| (*n, first[*n].clone())).collect();
+            self.set(dir, &one_in, "Kind: lease", round, &first);
+            let one: Vec<_> = mine.into_iter().zip(self.tips(dir, &one_in)).collect();
+            self.set(dir, &two_in, "Kind: outcome", round, &one);
+            let two = self.tips(dir, &two_in);
+            let spec = |id: &str, n: usize| format!("{id}:refs/heads/y/b{n:04}");
+            plans.push(one.iter().zip(&two).map(|((n, one), two)| [spec(one, *n), spec(two, *n)]).collect());
         }
-        let start = Instant::now();
-        std::thread::scope(|scope| {
-            for (dir, plan) in dirs.iter().zip(&plans) {
-                scope.spawn(move || {
-                    for spec in plan.iter().flatten() {
-                        let mut push: Command = self.place.command(Path::new("git"), dir);
-                        let done = push.args(["push", "-q", "origin", spec]).status().expect("git runs");
-                        assert!(done.success(), "push");
-                    }
-                });
+        let push_all = |dir: &Path, plan: &[[String; 2]]| {
+            for spec in plan.iter().flatten() {
+                let mut push: Command = self.place.command(Path::new("git"), dir);
+                let done = push.args(["push", "-q", "origin", spec]).status().expect("git runs");
+                assert!(done.success(), "push");
             }
-        });
-        start.elapsed()
+        };
+        Took::of(|| {
+            std::thread::scope(|scope| {
+                for (dir, plan) in dirs.iter().zip(&plans) {
+                    scope.spawn(move || push_all(dir, plan));
+                }
+            });
+        })
     }
 }
