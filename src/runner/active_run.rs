@@ -87,7 +87,7 @@ impl<'a> ActiveRun<'a> {
             dir,
             logs,
             declared: Declarations::default(),
-            started: Instant::now(),
+            started: runner.clock.instant(),
             own_event: None,
             held_open: false,
             interrupted: None,
@@ -99,6 +99,11 @@ impl<'a> ActiveRun<'a> {
     /// The run's id.
     pub fn run_id(&self) -> &str {
         &self.claim.run.id
+    }
+
+    /// How long its command has been running, or its preparation before that.
+    pub fn took(&self) -> Duration {
+        self.runner.clock.instant() - self.started
     }
 
     /// What the slot's record says of this run.
@@ -127,7 +132,7 @@ impl<'a> ActiveRun<'a> {
             self.report.notes.push(Note::LogsElsewhere(logs.stdout.clone()));
         }
         self.logs = logs;
-        self.started = Instant::now();
+        self.started = runner.clock.instant();
         Ok(())
     }
 
@@ -167,7 +172,7 @@ impl<'a> ActiveRun<'a> {
             state: self.claim.run.state.clone(),
             trigger: self.claim.run.trigger,
             exit: exit.map(Exit::to_string),
-            took: self.started.elapsed(),
+            took: self.took(),
             stdout_log: self.logs.stdout.clone(),
             stderr_log: self.logs.stderr.clone(),
             outcome,
@@ -198,7 +203,7 @@ impl Runner<'_> {
         claim: &mut Claim,
         hear: &Receiver<Result<(), StoreError>>,
     ) -> Filling {
-        let (began, mut not_before) = (Instant::now(), Duration::ZERO);
+        let (began, mut not_before) = (self.clock.instant(), Duration::ZERO);
         let poll = self.head_poll_interval(claim.run.lease_seconds);
         let mut look = began + poll;
         loop {
@@ -210,7 +215,7 @@ impl Runner<'_> {
             if self.interrupt.signal().is_some() {
                 return Filling::Unwanted("it was interrupted");
             }
-            if self.settings.timeout.is_some_and(|limit| began.elapsed() >= limit) {
+            if self.settings.timeout.is_some_and(|limit| self.clock.instant() - began >= limit) {
                 return Filling::Unwanted("it took longer than aynig.timeout");
             }
             let (now, deadlines) = (self.clock.elapsed(), self.deadlines(claim));
@@ -228,8 +233,8 @@ impl Runner<'_> {
                     not_before = self.clock.elapsed() + RENEW_AGAIN;
                 }
             }
-            if Instant::now() >= look {
-                look = Instant::now() + poll;
+            if self.clock.instant() >= look {
+                look = self.clock.instant() + poll;
                 let head = self.fresh_tip(branch);
                 if head.is_ok_and(|tip| tip.is_none_or(|tip| tip.id() != claim.lease.id)) {
                     return Filling::Unwanted("its lease was lost");

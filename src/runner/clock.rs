@@ -1,9 +1,9 @@
 //! Time, given to the runner so that tests can give another.
 //!
-//! Two clocks: the wall's seconds, which commits carry, and one that counts suspend and never jumps, by
-//! which a runner measures its own lease. Implements K18 (CLOCK_BOOTTIME).
+//! Three readings: the wall's seconds, which commits carry; one that counts suspend and never jumps, by which a runner
+//! measures its own lease; and one that does not count suspend, for everything else. Implements K18 (CLOCK_BOOTTIME).
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A source of time.
 pub trait Clock: Sync {
@@ -11,6 +11,8 @@ pub trait Clock: Sync {
     fn now(&self) -> i64;
     /// Time since some fixed moment, suspend counted.
     fn elapsed(&self) -> Duration;
+    /// A moment for deadlines within this process, and for how long something took: suspend does not count.
+    fn instant(&self) -> Instant;
 }
 
 /// The system's clocks.
@@ -27,5 +29,9 @@ impl Clock for SystemClock {
         #[cfg(not(target_os = "linux"))]
         let id = nix::time::ClockId::CLOCK_MONOTONIC;
         nix::time::clock_gettime(id).map_or(Duration::ZERO, Into::into)
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::now()
     }
 }

@@ -24,7 +24,7 @@ use crate::store::{RefName, StoreError};
 use crate::supervisor::Supervised;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time that is left for another round with a remote that takes nothing, pushes included.
 const ROUND: Duration = Duration::from_secs(4);
@@ -94,7 +94,7 @@ impl ActiveRun<'_> {
     /// Ends a run whose command could not be prepared: the slot was not filled, a log not made.
     pub(super) fn end_unstarted(&mut self, why: String) -> Result<Ran, RunnerError> {
         self.interrupted = self.runner.interrupt.signal();
-        self.started = Instant::now();
+        self.started = self.runner.clock.instant();
         if self.claim.run.dialect.writer() == Writer::Command {
             self.report.notes.push(Note::NotPrepared(why));
             return self.leave_lease(None);

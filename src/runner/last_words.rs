@@ -11,6 +11,7 @@ use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::store::RefName;
 use crate::store::beneath::apart;
 use std::path::Path;
+use std::time::Duration;
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
@@ -20,9 +21,9 @@ const BEFORE: usize = 64 * 1024;
 impl ActiveRun<'_> {
     /// The body of a `stalled` commit: what ended it, how long it took, the last lines (K23).
     pub(super) fn details(&self, exit: Option<&Exit>, why: &Stall, attempt: Option<&RefName>) -> String {
-        let took = humantime::format_duration(std::time::Duration::from_millis(
-            self.started.elapsed().as_millis() as u64,
-        ));
+        let took = self.took();
+        let whole_millis = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
+        let took = humantime::format_duration(whole_millis);
         let mut text = match (exit, why) {
             (_, Stall::Exit(exit)) => {
                 format!("The command ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))

@@ -13,7 +13,7 @@ use crate::store::slots::{Occupant, Pool};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the watcher looks, and how often where that asks a remote.
 const LOOK: Duration = Duration::from_secs(1);
@@ -132,9 +132,9 @@ impl Runner<'_> {
 
     fn wait_for_slots(&self) {
         let remote = self.keepers().is_ok_and(|runs| runs.iter().any(|(_, run)| run.remote.is_some()));
-        let until = Instant::now() + if remote { LOOK_FAR } else { LOOK };
-        while Instant::now() < until && self.interrupt.signal().is_none() {
-            self.interrupt.wait(until.saturating_duration_since(Instant::now()));
+        let until = self.clock.instant() + if remote { LOOK_FAR } else { LOOK };
+        while self.clock.instant() < until && self.interrupt.signal().is_none() {
+            self.interrupt.wait(until.saturating_duration_since(self.clock.instant()));
         }
     }
 

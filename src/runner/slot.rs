@@ -19,7 +19,7 @@ use nix::unistd::Pid;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often a full pool is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -112,7 +112,7 @@ impl Runner<'_> {
     ) -> Result<Option<Slot>, RunnerError> {
         let pool = self.pool()?;
         let mut ticket = None;
-        let mut asked = Instant::now();
+        let mut asked = self.clock.instant();
         loop {
             let mut unsettled = None;
             let first = pool.first_of_turn(ticket.as_ref());
@@ -154,10 +154,10 @@ impl Runner<'_> {
             }
             self.interrupt.wait(LOOK_EVERY);
             if self.settings.remote.is_some()
-                && asked.elapsed() >= self.head_poll_interval(self.settings.lease)
+                && self.clock.instant() - asked >= self.head_poll_interval(self.settings.lease)
             {
                 // Others of this machine may have taken it meanwhile: who waits for nothing need not wait.
-                asked = Instant::now();
+                asked = self.clock.instant();
                 let _ = self.fresh_tip(branch);
             }
             if self.interrupt.signal().is_some() || self.store.known_tip(branch)? != Some(tip.id()) {
@@ -252,9 +252,9 @@ impl Runner<'_> {
 
     /// True once nobody lives in the slot; false where somebody still does after this long.
     fn is_left_within(&self, slot: &Slot, patience: Duration) -> Result<bool, RunnerError> {
-        let until = Instant::now() + patience;
+        let until = self.clock.instant() + patience;
         while slot.is_inhabited()? {
-            if Instant::now() >= until {
+            if self.clock.instant() >= until {
                 return Ok(false);
             }
             self.interrupt.wait(Duration::from_millis(10));

@@ -97,7 +97,7 @@ impl ActiveRun<'_> {
         if command_copy::prove(runner.repo, &*runner.store, self.program.command.tree)? {
             self.report.notes.push(Note::CommandsRestored);
         }
-        self.started = Instant::now();
+        self.started = runner.clock.instant();
         let guardian = Supervised::start(&spec)?;
         let (mut exit, guardian) = self.watch(guardian)?;
         if let Exit::NotStarted(why) = &mut exit {
@@ -132,7 +132,7 @@ impl ActiveRun<'_> {
     fn watch(&mut self, guardian: Supervised) -> Result<(Exit, Option<Supervised>), RunnerError> {
         let runner = self.runner;
         let poll = runner.head_poll_interval(self.claim.run.lease_seconds);
-        let look = Instant::now() + poll;
+        let look = runner.clock.instant() + poll;
         let mut watch =
             Watch { guardian, stopped: None, look, poll, renew_not_before: Duration::ZERO, ordered: NEVER };
         loop {
@@ -182,15 +182,16 @@ impl ActiveRun<'_> {
 
     /// When to wake up at the latest.
     fn wake_at(&self, look: Instant, deadlines: &LeaseDeadlines) -> Instant {
-        let now = self.runner.clock.elapsed();
-        look.min(Instant::now() + deadlines.next(now).saturating_sub(now))
+        let clock = self.runner.clock;
+        let now = clock.elapsed();
+        look.min(clock.instant() + deadlines.next(now).saturating_sub(now))
     }
 
     /// Reads the head and renews the lease where it is time for that; stops the command where the lease is lost.
     fn keep_lease_alive(&mut self, watch: &mut Watch, deadlines: &LeaseDeadlines) {
         let runner = self.runner;
-        if Instant::now() >= watch.look {
-            watch.look = Instant::now() + watch.poll;
+        if runner.clock.instant() >= watch.look {
+            watch.look = runner.clock.instant() + watch.poll;
             // No call may hold up the moment at which the lease is given up.
             let left = deadlines.give_up.saturating_sub(runner.clock.elapsed());
             runner.store.set_patience(PATIENCE.min(left));
@@ -215,7 +216,7 @@ impl ActiveRun<'_> {
             Duty::Renew => {
                 match runner.renew(self.branch, &mut self.claim) {
                     Ok(true) => runner.observer.told(self.branch, Progress::Renewed),
-                    Ok(false) => watch.look = Instant::now(),
+                    Ok(false) => watch.look = runner.clock.instant(),
                     Err(error) => self.report.note_once(Note::RenewalFailed(with_causes(&error))),
                 }
                 watch.renew_not_before = runner.clock.elapsed() + RENEW_AGAIN;

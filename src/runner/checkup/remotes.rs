@@ -5,7 +5,7 @@ use super::{Finding, Findings, Mend};
 use crate::protocol::text::{escape, shown_url, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,9 +47,9 @@ impl Runner<'_> {
             found.push(Finding::new(Fine, "remote", text));
             return Ok(());
         }
-        let asked = Instant::now();
+        let asked = self.clock.instant();
         let answer = self.repo.git.ask_remote(remote, home, PATIENCE)?;
-        let seconds = asked.elapsed().as_secs_f64();
+        let seconds = (self.clock.instant() - asked).as_secs_f64();
         found.push(match (answer.status.success(), answer.late) {
             (true, _) => Finding::new(Fine, "remote", format!("{at}, and answers ({seconds:.1}s)")),
             (false, true) => {
