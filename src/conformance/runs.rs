@@ -6,6 +6,7 @@ use crate::governed::config::check;
 use crate::governed::gate::{self, Asked};
 use crate::governed::json::{self, Object};
 use crate::governed::next::{Acceptance, Event, next_state};
+use crate::governed::outcome::TurnResult;
 use crate::governed::{
     Block, Config, GateAction, GateKind, GateResult, GovernedError, Reactivation, Refusal, Rejection,
     RunStatus, State, Turn, approve_completion_gate, approve_phase_gate, assign_turn, init_run,
@@ -151,7 +152,7 @@ fn awaiting(state: &State, gate: &Object) -> Result<State, Refusal> {
     };
     let acceptance = Acceptance {
         turn_id: id,
-        result: Object::new(),
+        result: TurnResult::default(),
         at: "1970-01-01T00:00:00.000Z".to_owned(),
         integration_ref: "unknown".to_owned(),
         allowed_next: Vec::new(),

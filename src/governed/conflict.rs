@@ -1,18 +1,53 @@
 //! Conflicts: a turn changed files that others changed after it was assigned.
 
 use super::journal::HISTORY;
-use super::json::{self, Object};
+use super::json;
 use super::observe::Changes;
+use super::outcome::TurnResult;
+use super::records::HistoryEntry;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{GovernedError, lines};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
-/// The files that an accepted turn changed: what was observed, else what it declared.
-fn files_of(entry: &Object) -> Vec<&str> {
-    let observed = json::object(entry, "observed_artifact").map(|o| json::texts(o, "files_changed"));
-    observed.filter(|files| !files.is_empty()).unwrap_or_else(|| json::texts(entry, "files_changed"))
+/// A conflict, as the ledger and the turn have it; the order of the fields is the order on disk.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Conflict {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    conflicting_turn: Conflicting,
+    accepted_since: Vec<Since>,
+    /// The files that others changed, too.
+    pub conflicting_files: Vec<String>,
+    /// The files that the turn alone changed.
+    pub non_conflicting_files: Vec<String>,
+    #[serde(serialize_with = "shortly")]
+    overlap_ratio: f64,
+    /// What a person is told to do: `reject_and_reassign` or `human_merge`.
+    pub suggested_resolution: &'static str,
+}
+
+/// The turn whose result conflicts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Conflicting {
+    turn_id: String,
+    role: String,
+    attempt: u64,
+    files_changed: Vec<String>,
+}
+
+/// A turn that was accepted since.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Since {
+    turn_id: Option<String>,
+    role: Option<String>,
+    accepted_sequence: u64,
+    files_changed: Vec<String>,
+}
+
+fn shortly<S: Serializer>(ratio: &f64, to: S) -> Result<S::Ok, S::Error> {
+    json::number(*ratio).serialize(to)
 }
 
 /// The conflict of a result with what was accepted since its turn was assigned; `None` where there is none.
@@ -22,33 +57,35 @@ pub(super) fn find(
     root: &Root,
     state: &State,
     turn: &Turn,
-    result: &Object,
+    result: &TurnResult,
     changes: &Changes,
-) -> Result<Option<Value>, GovernedError> {
+) -> Result<Option<Conflict>, GovernedError> {
     let mut own: Vec<String> = changes.files.clone();
     if own.is_empty() {
-        own = json::texts(result, "files_changed").into_iter().map(str::to_owned).collect();
+        own = result.files_changed().into_iter().map(str::to_owned).collect();
     }
     if own.is_empty() {
         return Ok(None);
     }
     let (mut since, mut conflicting) = (Vec::new(), Vec::new());
     lines::backwards(root, &root.join(HISTORY), |entry| {
-        let is_of_run = json::text(&entry, "run_id") == state.run_id();
-        let sequence = json::count(&entry, "accepted_sequence").unwrap_or(0);
+        let entry = HistoryEntry::from_object(entry);
+        let is_of_run = entry.run_id() == state.run_id().unwrap_or_default();
+        let sequence = entry.accepted_sequence();
         if is_of_run && sequence <= turn.assigned_sequence() {
             return false;
         }
-        let files = files_of(&entry);
+        let files = entry.files();
         let shared: Vec<&String> = own.iter().filter(|file| files.contains(&file.as_str())).collect();
-        if is_of_run && !shared.is_empty() && json::text(&entry, "status") != Some("reissued") {
+        if is_of_run && !shared.is_empty() && !entry.is_reissued() {
             conflicting.extend(shared.into_iter().cloned());
-            since.push(json!({
-                "turn_id": entry.get("turn_id"),
-                "role": entry.get("role"),
-                "accepted_sequence": sequence,
-                "files_changed": files,
-            }));
+            let said = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
+            since.push(Since {
+                turn_id: said(entry.turn_id()),
+                role: said(entry.role()),
+                accepted_sequence: sequence,
+                files_changed: files.into_iter().map(str::to_owned).collect(),
+            });
         }
         is_of_run
     })?;
@@ -58,39 +95,44 @@ pub(super) fn find(
     since.reverse();
     conflicting.sort();
     conflicting.dedup();
-    let free: Vec<&String> = own.iter().filter(|file| !conflicting.contains(file)).collect();
+    let free: Vec<String> = own.iter().filter(|file| !conflicting.contains(file)).cloned().collect();
     let ratio = conflicting.len() as f64 / own.len() as f64;
-    let resolution = if ratio < 0.5 { "reject_and_reassign" } else { "human_merge" };
-    Ok(Some(json!({
-        "type": "file_conflict",
-        "conflicting_turn": {
-            "turn_id": turn.id(),
-            "role": turn.role(),
-            "attempt": turn.attempt(),
-            "files_changed": own,
+    Ok(Some(Conflict {
+        kind: "file_conflict",
+        conflicting_turn: Conflicting {
+            turn_id: turn.id().to_owned(),
+            role: turn.role().to_owned(),
+            attempt: turn.attempt(),
+            files_changed: own,
         },
-        "accepted_since": since,
-        "conflicting_files": conflicting,
-        "non_conflicting_files": free,
-        "overlap_ratio": json::number((ratio * 100.0).round() / 100.0),
-        "suggested_resolution": resolution,
-    })))
+        accepted_since: since,
+        conflicting_files: conflicting,
+        non_conflicting_files: free,
+        overlap_ratio: (ratio * 100.0).round() / 100.0,
+        suggested_resolution: if ratio < 0.5 { "reject_and_reassign" } else { "human_merge" },
+    }))
 }
 
 /// A conflict in the ledger's words, its values as the state has them.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Summary {
-    pub conflicting_files: Option<Value>,
-    pub accepted_since_turn_ids: Vec<Value>,
-    pub overlap_ratio: Option<Value>,
+    conflicting_files: Option<Value>,
+    accepted_since_turn_ids: Vec<Value>,
+    overlap_ratio: Option<Value>,
 }
 
-/// Sums a conflict up that stands in the state.
-pub(super) fn summary(conflict: &Value) -> Summary {
-    let since = conflict.get("accepted_since").and_then(Value::as_array).into_iter().flatten();
-    Summary {
-        conflicting_files: conflict.get("conflicting_files").cloned(),
-        accepted_since_turn_ids: since.filter_map(|turn| turn.get("turn_id").cloned()).collect(),
-        overlap_ratio: conflict.get("overlap_ratio").cloned(),
+impl Summary {
+    pub(super) fn of(conflict: &Conflict) -> Self {
+        Self::of_state(&json::value(conflict))
+    }
+
+    /// Sums a conflict up that stands in the state: another tool may have found it.
+    pub(super) fn of_state(conflict: &Value) -> Self {
+        let since = conflict.get("accepted_since").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            conflicting_files: conflict.get("conflicting_files").cloned(),
+            accepted_since_turn_ids: since.filter_map(|turn| turn.get("turn_id").cloned()).collect(),
+            overlap_ratio: conflict.get("overlap_ratio").cloned(),
+        }
     }
 }

@@ -3,11 +3,11 @@
 //! A refusal is an error here, and changes not one byte, with one exception that says so: a hook that blocks
 //! or tampers leaves its audit, and most leave the run blocked ([`GovernedError::Hook`]).
 
+use super::conflict::Conflict;
 use super::hooks::HookReport;
 use super::next::Refusal;
 use super::outcome::Validation;
 use super::state::State;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// What kept an operation from its end.
@@ -133,10 +133,10 @@ pub enum GovernedError {
         escalated: Option<Box<State>>,
     },
     /// Others have changed the same files since the turn was assigned; the turn is `conflicted` now.
-    #[error("cannot accept turn: it conflicts with turns accepted since in {}", shown(&files_of(conflict)))]
+    #[error("cannot accept turn: it conflicts with turns accepted since in {}", shown(&conflict.conflicting_files))]
     Conflict {
         /// The record, as the ledger and the turn have it.
-        conflict: Box<Value>,
+        conflict: Box<Conflict>,
         /// The state after that was written down.
         state: Box<State>,
     },
@@ -250,9 +250,4 @@ fn shown(files: &[String]) -> String {
     let more = files.len().saturating_sub(5);
     let first = files.iter().take(5).map(|file| format!("'{file}'")).collect::<Vec<_>>().join(", ");
     if more == 0 { first } else { format!("{first} and {more} more") }
-}
-
-fn files_of(conflict: &Value) -> Vec<String> {
-    let files = conflict.get("conflicting_files").and_then(Value::as_array);
-    files.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

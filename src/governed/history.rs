@@ -1,9 +1,11 @@
 //! What an accepted turn leaves behind: its line in the history, its decisions, its section in the talk.
 
-use super::conflict::{self, Summary};
+use super::conflict::{Conflict, Summary};
 use super::journal::RUN_HISTORY;
 use super::json::{self, Object};
 use super::observe::Changes;
+use super::outcome::TurnResult;
+use super::records::Decision;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{Config, GovernedError, ledger, lines, time};
@@ -15,7 +17,7 @@ pub(super) struct Facts<'a> {
     pub state: &'a State,
     pub config: &'a Config,
     pub turn: &'a Turn,
-    pub result: &'a Object,
+    pub result: &'a TurnResult,
     pub at: &'a str,
     pub accepted_sequence: u64,
     pub changes: &'a Changes,
@@ -108,9 +110,9 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// A merged conflict that stands in the state.
-    pub(super) fn of(conflict: &Value) -> Self {
-        let conflict = conflict::summary(conflict);
+    /// A merged conflict.
+    pub(super) fn of(conflict: &Conflict) -> Self {
+        let conflict = Summary::of(conflict);
         Self { mode: "human_merge", merge_strategy: "operator_resolved", conflict }
     }
 }
@@ -118,7 +120,7 @@ impl Merged {
 /// The line of an accepted turn.
 pub(super) fn entry(facts: &Facts<'_>) -> Entry {
     let (turn, result) = (facts.turn, facts.result);
-    let said = |key: &str| result.get(key).cloned();
+    let said = |key: &str| result.said(key);
     let context = |key: &str| turn.get(key).filter(|value| value.is_object()).cloned();
     Entry {
         turn_id: turn.id().to_owned(),
@@ -138,7 +140,7 @@ pub(super) fn entry(facts: &Facts<'_>) -> Entry {
         observed_artifact: observed(facts),
         proposed_next_role: said("proposed_next_role"),
         phase_transition_request: said("phase_transition_request"),
-        run_completion_request: said("run_completion_request") == Some(Value::Bool(true)),
+        run_completion_request: result.wants_completion(),
         assigned_sequence: turn.assigned_sequence(),
         accepted_sequence: facts.accepted_sequence,
         concurrent_with: turn.get("concurrent_with").cloned().unwrap_or_else(|| json!([])),
@@ -219,8 +221,7 @@ fn observed(facts: &Facts<'_>) -> Observed {
 
 /// What a declared verification is worth, given who declares it and with which evidence.
 pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
-    let verification = json::object(facts.result, "verification");
-    let declared = verification.and_then(|v| json::text(v, "status")).unwrap_or("skipped");
+    let declared = facts.result.verification_status().unwrap_or("skipped");
     let is = |status: &str, reason: &'static str, reproducible: bool| Normalized {
         status: status.to_owned(),
         reason,
@@ -232,7 +233,7 @@ pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
     if ["manual", "api_proxy"].contains(&facts.config.runtime_type_of(facts.turn.role())) {
         return is("attested_pass", "the runtime's word", false);
     }
-    let evidence = verification.map_or(&[][..], |v| json::list(v, "machine_evidence"));
+    let evidence = facts.result.evidence();
     let is_zero = |entry: &Value| entry.get("exit_code").and_then(Value::as_f64) == Some(0.0);
     if !evidence.is_empty() && evidence.iter().all(is_zero) {
         return is("pass", "every command exited with 0", true);
@@ -242,8 +243,7 @@ pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
 
 /// The decisions' lines in the ledger.
 pub(super) fn decisions(facts: &Facts<'_>) -> Vec<ledger::Line> {
-    let decisions = json::list(facts.result, "decisions").iter().filter_map(Value::as_object);
-    let line = |decision: &Object| {
+    let line = |decision: &Decision| {
         let of = |key: &str| decision.get(key).cloned();
         ledger::Line::Decision(ledger::Decided {
             id: of("id"),
@@ -262,7 +262,7 @@ pub(super) fn decisions(facts: &Facts<'_>) -> Vec<ledger::Line> {
             overrides: of("overrides"),
         })
     };
-    decisions.map(line).collect()
+    facts.result.decisions().iter().map(line).collect()
 }
 
 /// The section in the talk.
@@ -273,16 +273,17 @@ pub(super) fn talk(facts: &Facts<'_>) -> String {
     let short: String = id.strip_prefix("turn_").unwrap_or(id).chars().take(8).collect();
     let phase = facts.state.phase().unwrap_or("none");
     let mut section = format!("## Turn {short} — {} ({phase})\n\n", turn.role());
-    section.push_str(&format!("- **Status:** {}\n", of(result, "status")));
-    section.push_str(&format!("- **Summary:** {}\n", of(result, "summary")));
-    for decision in json::list(result, "decisions").iter().filter_map(Value::as_object) {
-        section.push_str(&format!("- **Decision {}:** {}\n", of(decision, "id"), of(decision, "statement")));
+    section.push_str(&format!("- **Status:** {}\n", one_line(result.status())));
+    section.push_str(&format!("- **Summary:** {}\n", one_line(result.summary())));
+    for decision in result.decisions() {
+        let (id, statement) = (one_line(decision.id()), one_line(decision.statement()));
+        section.push_str(&format!("- **Decision {id}:** {statement}\n"));
     }
-    for objection in json::list(result, "objections").iter().filter_map(Value::as_object) {
+    for objection in result.objections() {
         let (id, severity) = (of(objection, "id"), of(objection, "severity"));
         section.push_str(&format!("- **Objection {id} ({severity}):** {}\n", of(objection, "statement")));
     }
-    let next = json::filled(result, "proposed_next_role").unwrap_or("human");
+    let next = result.proposed_next_role().unwrap_or("human");
     // Sections are told apart by the turn and its place in the run, whatever they say.
     let sequence = facts.accepted_sequence;
     section.push_str(&format!(

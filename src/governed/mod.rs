@@ -112,6 +112,7 @@ pub(crate) mod time;
 pub use bundle::{Bundle, BundleOptions, write_dispatch_bundle};
 pub use config::{Config, Context, get_max_concurrent_turns, load_context};
 pub(crate) use config::{context_here, context_of};
+pub use conflict::Conflict;
 pub use error::GovernedError;
 pub use gate::{GateAction, GateKind, GateResult};
 pub use hooks::{HookOptions, HookPhase, HookReport, HookStop, run_hooks};

@@ -135,13 +135,12 @@ fn breach(rule: &str, params: &Params, facts: &Facts<'_>, history: &[HistoryEntr
             over(history.iter().rev().take_while(is_same).count() + 1, "turns of the role in a row")
         }
         "max_cost_per_turn" => {
-            let cost =
-                json::object(facts.result, "cost").and_then(|cost| cost.get("usd")?.as_f64()).unwrap_or(0.0);
+            let cost = facts.result.cost().unwrap_or(0.0);
             let most = params.limit_usd.unwrap_or(f64::INFINITY);
             (cost > most).then(|| format!("the turn cost {cost} USD, and {most} are allowed"))
         }
         "require_status" => {
-            let status = json::text(facts.result, "status").unwrap_or_default();
+            let status = facts.result.status();
             let is_allowed = params.allowed.iter().any(|allowed| allowed == status);
             (!is_allowed).then(|| format!("status '{status}' is not allowed"))
         }

@@ -108,7 +108,28 @@ impl HistoryEntry {
 
     /// The run's counter when it was accepted; no two turns of a run have the same.
     pub fn accepted_sequence(&self) -> u64 {
-        json::count(&self.0, "accepted_sequence").unwrap_or(0)
+        self.sequence().unwrap_or(0)
+    }
+
+    /// That counter, where the line has it.
+    pub(super) fn sequence(&self) -> Option<u64> {
+        json::count(&self.0, "accepted_sequence")
+    }
+
+    /// True for a line that says the turn was given out again.
+    pub(super) fn is_reissued(&self) -> bool {
+        self.status() == "reissued"
+    }
+
+    /// What its worker declared of its verification.
+    pub(super) fn verification_status(&self) -> Option<&str> {
+        json::text(json::object(&self.0, "verification")?, "status")
+    }
+
+    /// The files that were seen changed, else those that it declared.
+    pub(super) fn files(&self) -> Vec<&str> {
+        let observed = json::object(&self.0, "observed_artifact").map(|o| json::texts(o, "files_changed"));
+        observed.filter(|files| !files.is_empty()).unwrap_or_else(|| self.files_changed())
     }
 
     /// When it was accepted, as RFC 3339 in UTC.
@@ -136,6 +157,11 @@ impl Decision {
     /// Why.
     pub fn rationale(&self) -> &str {
         self.text("rationale")
+    }
+
+    /// The decision that it overrides.
+    pub(super) fn overrides(&self) -> Option<&str> {
+        json::text(&self.0, "overrides")
     }
 
     /// True for one that holds beyond its run (`durability: repo`).

@@ -41,6 +41,7 @@ const TYPES: &[&str] = &[
     "Bundle",
     "BundleOptions",
     "CompletionApproved",
+    "Conflict",
     "Config",
     "Context",
     "Decision",

@@ -136,8 +136,8 @@ fn a_conflict_is_written_down_and_tried_again_or_merged() {
         project.stage(&ops, json!({ "files_changed": ["b", "c", "d"] }));
         let error = project.accept(&ops).unwrap_err();
         let GovernedError::Conflict { conflict, .. } = &error else { panic!("{error}") };
-        assert_eq!(conflict["conflicting_files"], json!(["b"]));
-        assert_eq!(conflict["suggested_resolution"], "reject_and_reassign");
+        assert_eq!(conflict.conflicting_files, ["b"]);
+        assert_eq!(conflict.suggested_resolution, "reject_and_reassign");
         let turn = project.state().turn(ops.id()).unwrap();
         assert_eq!(turn.status(), Some(TurnStatus::Conflicted));
         assert_eq!(project.lines("history.jsonl").len(), 2);

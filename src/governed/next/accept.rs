@@ -2,6 +2,7 @@
 
 use super::super::gate::GateResult;
 use super::super::json::{self, Object};
+use super::super::outcome::TurnResult;
 use super::{Refusal, RunStatus, State, block, clear, delegate, gates, reason};
 use super::{TurnStatus, target};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 pub(crate) struct Acceptance {
     pub turn_id: String,
     /// The validated result.
-    pub result: Object,
+    pub result: TurnResult,
     pub at: String,
     /// What the workspace is at now.
     pub integration_ref: String,
@@ -34,21 +35,13 @@ pub(crate) struct Wanted {
     pub exit: Option<(String, String)>,
 }
 
-fn is_needs_human(result: &Object) -> bool {
-    json::text(result, "status") == Some("needs_human")
-}
-
-fn wants_completion(result: &Object) -> bool {
-    result.get("run_completion_request") == Some(&Value::Bool(true))
-}
-
 fn has_others(state: &State, turn_id: &str) -> bool {
     state.active_turns().iter().any(|turn| turn.id() != turn_id)
 }
 
 /// What the gates are to be asked when this result is accepted: nothing while others are at work.
-pub(crate) fn wanted(state: &State, turn_id: &str, result: &Object) -> Wanted {
-    if is_needs_human(result) || has_others(state, turn_id) {
+pub(crate) fn wanted(state: &State, turn_id: &str, result: &TurnResult) -> Wanted {
+    if result.needs_human() || has_others(state, turn_id) {
         return Wanted::default();
     }
     let queued = |key: &str, field: &str| {
@@ -56,11 +49,11 @@ pub(crate) fn wanted(state: &State, turn_id: &str, result: &Object) -> Wanted {
         Some(json::text(queued, field)?.to_owned())
     };
     let own = || turn_id.to_owned();
-    let completion = match wants_completion(result) {
+    let completion = match result.wants_completion() {
         true => Some(own()),
         false => queued("queued_run_completion", "requested_by_turn"),
     };
-    let exit = match json::filled(result, "phase_transition_request") {
+    let exit = match result.wants_phase() {
         Some(phase) => Some((phase.to_owned(), own())),
         None => queued("queued_phase_transition", "to")
             .zip(queued("queued_phase_transition", "requested_by_turn")),
@@ -91,8 +84,8 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
         next.set("status", RunStatus::Active.name());
         clear(&mut next);
     }
-    if is_needs_human(result) {
-        let detail = json::filled(result, "needs_human_reason").unwrap_or("unspecified");
+    if result.needs_human() {
+        let detail = result.needs_human_reason().unwrap_or("unspecified");
         let action = "do what the turn asks for, then reactivate the run";
         let reason = reason("needs_human", "human", action, Some(detail), None, &new.at);
         block(&mut next, &format!("human:{detail}"), reason);
@@ -113,9 +106,8 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
 
 /// Who should go next, as the result proposes and the phase allows.
 fn recommended(new: &Acceptance) -> Option<&str> {
-    let status = json::text(&new.result, "status").unwrap_or_default();
-    let proposed = json::filled(&new.result, "proposed_next_role").filter(|role| *role != "human")?;
-    if status == "needs_human" || status == "blocked" {
+    let proposed = new.result.proposed_next_role().filter(|role| *role != "human")?;
+    if new.result.needs_human() || new.result.status() == "blocked" {
         return None;
     }
     if new.allowed_next.is_empty() || new.allowed_next.iter().any(|role| role == proposed) {
@@ -124,9 +116,8 @@ fn recommended(new: &Acceptance) -> Option<&str> {
     new.entry_role.as_deref()
 }
 
-fn spend(next: &mut State, result: &Object, turn_id: &str, at: &str, only_warns: bool) {
-    let cost = json::object(result, "cost").and_then(|cost| cost.get("usd")).and_then(Value::as_f64);
-    let cost = cost.filter(|cost| cost.is_finite() && *cost > 0.0).unwrap_or(0.0);
+fn spend(next: &mut State, result: &TurnResult, turn_id: &str, at: &str, only_warns: bool) {
+    let cost = result.cost().filter(|cost| cost.is_finite() && *cost > 0.0).unwrap_or(0.0);
     next.edit("budget_status", |budget| {
         let of = |budget: &Object, key: &str| budget.get(key).and_then(Value::as_f64);
         let spent = of(budget, "spent_usd").unwrap_or(0.0) + cost;
@@ -153,7 +144,7 @@ fn rounded(amount: f64) -> f64 {
 fn queue(next: &mut State, new: &Acceptance) {
     let is_free = |next: &State, key: &str| next.get(key).is_none_or(Value::is_null);
     let (result, by) = (&new.result, new.turn_id.as_str());
-    if let Some(to) = json::filled(result, "phase_transition_request")
+    if let Some(to) = result.wants_phase()
         && is_free(next, "queued_phase_transition")
     {
         let from = next.phase().map(str::to_owned);
@@ -162,7 +153,7 @@ fn queue(next: &mut State, new: &Acceptance) {
             json!({ "from": from, "to": to, "requested_by_turn": by, "requested_at": new.at }),
         );
     }
-    if wants_completion(result) && is_free(next, "queued_run_completion") {
+    if result.wants_completion() && is_free(next, "queued_run_completion") {
         next.set("queued_run_completion", json!({ "requested_by_turn": by, "requested_at": new.at }));
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn attach(state: &State, turn: &mut Turn) {
 /// Queues what an accepted turn delegates, and settles what was delegated to it.
 pub(super) fn settle(next: &mut State, turn: &Turn, new: &Acceptance) {
     let mut queue = entries(next);
-    let delegated = json::list(&new.result, "delegations");
+    let delegated = new.result.delegations();
     let context = json::object(turn.object(), "delegation_context");
     if queue.is_empty() && delegated.is_empty() && turn.get("delegation_review").is_none() {
         return;
@@ -58,7 +58,7 @@ pub(super) fn settle(next: &mut State, turn: &Turn, new: &Acceptance) {
     if let Some(context) = context {
         settle_own(next, &mut queue, context, new);
     }
-    for delegation in delegated.iter().filter_map(Value::as_object) {
+    for delegation in delegated {
         queue.push(queued(delegation, turn, &new.at));
     }
     let pending = queue.iter().find(|entry| json::text(entry, "status") == Some("pending"));
@@ -88,11 +88,11 @@ fn settle_own(next: &mut State, queue: &mut Vec<Object>, context: &Object, new: 
     let same = |e: &Object, key: &str| e.get(key) == context.get(key);
     let is_own = |e: &&mut Object| same(e, "delegation_id") && same(e, "parent_turn_id");
     let Some(entry) = queue.iter_mut().find(is_own) else { return };
-    let is_done = json::text(&new.result, "status") == Some("completed");
-    let decisions = json::list(&new.result, "decisions").iter().filter_map(|d| d.get("id").cloned());
+    let is_done = new.result.status() == "completed";
+    let decisions = new.result.decisions().into_iter().filter_map(|decision| decision.get("id").cloned());
     entry.insert("status".to_owned(), json!(if is_done { "completed" } else { "failed" }));
     entry.insert("child_turn_id".to_owned(), json!(new.turn_id));
-    entry.insert("summary".to_owned(), new.result.get("summary").cloned().unwrap_or(Value::Null));
+    entry.insert("summary".to_owned(), new.result.said("summary").unwrap_or(Value::Null));
     entry.insert("decision_ids".to_owned(), Value::Array(decisions.collect()));
     let parent = entry.get("parent_turn_id").cloned();
     let role = json::text(entry, "parent_role").unwrap_or_default().to_owned();

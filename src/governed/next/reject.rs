@@ -1,5 +1,6 @@
 //! Rejecting a result, and the conflict that makes a person reject or merge it.
 
+use super::super::conflict::Conflict;
 use super::super::json;
 use super::{Refusal, State, TurnStatus, block, reason, target};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ pub(crate) struct Rejection {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ConflictFound {
     pub turn_id: String,
-    pub conflict: Value,
+    pub conflict: Conflict,
     pub at: String,
 }
 

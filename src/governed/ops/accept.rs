@@ -6,20 +6,21 @@
 //! was; a conflict and a hook that stops it are written down, and say so. Implements G1, G3, G5.
 
 use super::super::config::Authority;
+use super::super::conflict::{self, Conflict, Summary};
 use super::super::gate::GateResult;
 use super::super::history::{self, Facts, Merged};
 use super::super::hooks::{HookPhase, HookReport};
 use super::super::journal::{Change, REPO_DECISIONS, TALK};
-use super::super::json::{self, Object};
+use super::super::json;
 use super::super::ledger::{Conflicted, Line};
 use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::observe::{self, Changes, Sight};
-use super::super::outcome::{Bench, Stage, Validation, is_product, validate_text};
+use super::super::outcome::{Bench, Stage, TurnResult, Validation, is_product, validate_text};
 use super::super::records::HistoryEntry;
 use super::super::root::Root;
 use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
-use super::super::{Config, GovernedError, conflict, hooks, policy};
+use super::super::{Config, GovernedError, hooks, policy};
 use super::carryover::{Carryover, carryover};
 use super::facts::{Staged, staged};
 use super::{Place, asked, in_time, locked, record};
@@ -105,7 +106,8 @@ impl Accepting<'_> {
         let late = in_time(self.root, self.config, self.state, Some(self.turn), owed)?;
         let mut validation = self.validated(found, owed)?;
         validation.warnings.extend(late);
-        let result = validation.turn_result.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        let result = validation.turn_result.as_ref().and_then(Value::as_object).cloned();
+        let result = TurnResult::of(result.unwrap_or_default());
         let sight = observe::look(self.root)?;
         let changes = observe::changes(self.root, &sight, self.turn.get("baseline"))?;
         self.compare(&mut validation, &result, &changes)?;
@@ -166,13 +168,13 @@ impl Accepting<'_> {
     fn compare(
         &self,
         validation: &mut Validation,
-        result: &Object,
+        result: &TurnResult,
         changes: &Changes,
     ) -> Result<(), GovernedError> {
         if !changes.available {
             return Ok(());
         }
-        let declared = json::texts(result, "files_changed");
+        let declared = result.files_changed();
         let undeclared = changes.files.iter().filter(|file| !declared.contains(&file.as_str()));
         let has_others = get_active_turn_count(self.state) > 1
             || self.turn.get("concurrent_with").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
@@ -208,7 +210,7 @@ impl Accepting<'_> {
     fn policies(
         &self,
         validation: &mut Validation,
-        result: &Object,
+        result: &TurnResult,
         changes: &Changes,
         owed: &mut Vec<Owed>,
     ) -> Result<(), GovernedError> {
@@ -246,7 +248,7 @@ impl Accepting<'_> {
     }
 
     /// Writes a conflict down: the turn is conflicted, and after the third time the run waits for a person.
-    fn conflicts(&self, conflict: &Value, owed: &mut Vec<Owed>) -> Result<GovernedError, GovernedError> {
+    fn conflicts(&self, conflict: &Conflict, owed: &mut Vec<Owed>) -> Result<GovernedError, GovernedError> {
         let at = self.root.now();
         let found = next::ConflictFound {
             turn_id: self.turn.id().to_owned(),
@@ -254,8 +256,8 @@ impl Accepting<'_> {
             at: at.clone(),
         };
         let next = next_state(self.state, &Event::Conflict(Box::new(found)))?;
-        let summary = conflict::summary(conflict);
-        let entry = Line::Conflict(Conflicted::of("conflict_detected", &next, self.turn, &at, summary));
+        let entry =
+            Line::Conflict(Conflicted::of("conflict_detected", &next, self.turn, &at, Summary::of(conflict)));
         record::conflict(self.root, self.state, &next, self.turn, conflict, entry, owed)?;
         Ok(GovernedError::Conflict { conflict: Box::new(conflict.clone()), state: Box::new(next) })
     }
@@ -263,15 +265,15 @@ impl Accepting<'_> {
     fn commit(
         &self,
         validation: Validation,
-        result: &Object,
+        result: &TurnResult,
         sight: &Sight,
         changes: &Changes,
-        conflict: Option<Value>,
+        conflict: Option<Conflict>,
         owed: &mut Vec<Owed>,
     ) -> Result<Accepted, GovernedError> {
         let (root, state, turn, at) = (self.root, self.state, self.turn, self.root.now());
         let [completion, exit] = asked::gates(root, self.config, state, turn.id(), result)?;
-        let kind = json::object(result, "artifact").and_then(|artifact| json::text(artifact, "type"));
+        let kind = result.artifact();
         let previous = state.integration_ref().and_then(Value::as_str);
         let route = state.phase().and_then(|phase| self.config.route(phase));
         let acceptance = Acceptance {
@@ -347,8 +349,8 @@ impl Accepting<'_> {
             "role_id": self.turn.role(),
             "history_entry_index": facts.accepted_sequence.saturating_sub(1),
             "accepted_integration_ref": facts.accepted_ref,
-            "decisions_count": json::list(facts.result, "decisions").len(),
-            "objections_count": json::list(facts.result, "objections").len(),
+            "decisions_count": facts.result.decisions().len(),
+            "objections_count": facts.result.objections().count(),
             "run_status": next.get("status"),
             "phase": next.phase(),
         });

@@ -3,8 +3,9 @@
 
 use super::super::gate::{self, Asked, GateResult};
 use super::super::journal::HISTORY;
-use super::super::json::{self, Object};
 use super::super::next::wanted;
+use super::super::outcome::TurnResult;
+use super::super::records::HistoryEntry;
 use super::super::root::Root;
 use super::super::state::{State, Turn};
 use super::super::{Config, GovernedError, lines};
@@ -15,11 +16,17 @@ pub(super) fn gates(
     config: &Config,
     state: &State,
     turn_id: &str,
-    result: &Object,
+    result: &TurnResult,
 ) -> Result<[Option<GateResult>; 2], GovernedError> {
     let wanted = wanted(state, turn_id, result);
     let phase = state.phase().unwrap_or_default();
-    let declared = |by: &str| if by == turn_id { Ok(verification(result)) } else { of_accepted(root, by) };
+    let declared = |by: &str| {
+        if by == turn_id {
+            Ok(result.verification_status().map(str::to_owned))
+        } else {
+            of_accepted(root, by)
+        }
+    };
     let completion = match &wanted.completion {
         Some(by) => {
             let verification = declared(by)?;
@@ -39,17 +46,14 @@ pub(super) fn gates(
     Ok([completion, exit])
 }
 
-fn verification(result: &Object) -> Option<String> {
-    json::object(result, "verification").and_then(|v| json::text(v, "status")).map(str::to_owned)
-}
-
 /// What an accepted turn declared of its verification.
 fn of_accepted(root: &Root, turn_id: &str) -> Result<Option<String>, GovernedError> {
     let mut status = None;
     lines::backwards(root, &root.join(HISTORY), |entry| {
-        let is_it = json::text(&entry, "turn_id") == Some(turn_id);
+        let entry = HistoryEntry::from_object(entry);
+        let is_it = entry.turn_id() == turn_id;
         if is_it {
-            status = verification(&entry);
+            status = entry.verification_status().map(str::to_owned);
         }
         !is_it
     })?;
@@ -60,9 +64,9 @@ fn of_accepted(root: &Root, turn_id: &str) -> Result<Option<String>, GovernedErr
 pub(super) fn was_accepted(root: &Root, turn: &Turn) -> Result<bool, GovernedError> {
     let mut found = false;
     lines::backwards(root, &root.join(HISTORY), |entry| {
-        found = json::text(&entry, "turn_id") == Some(turn.id())
-            && json::text(&entry, "status") != Some("reissued");
-        !found && json::count(&entry, "accepted_sequence").is_none_or(|at| at > turn.assigned_sequence())
+        let entry = HistoryEntry::from_object(entry);
+        found = entry.turn_id() == turn.id() && !entry.is_reissued();
+        !found && entry.sequence().is_none_or(|at| at > turn.assigned_sequence())
     })?;
     Ok(found)
 }

@@ -4,6 +4,7 @@ use super::super::Config;
 use super::super::history::Facts;
 use super::super::journal::REPO_DECISIONS;
 use super::super::json::{self, Object};
+use super::super::records::Decision;
 use super::super::root::Root;
 use super::super::{GovernedError, lines};
 use serde::Serialize;
@@ -19,10 +20,6 @@ pub(super) enum Carryover {
     Rewrite(String),
 }
 
-fn decisions(result: &Object) -> impl Iterator<Item = &Object> {
-    json::list(result, "decisions").iter().filter_map(Value::as_object)
-}
-
 /// A role's say over decisions: what it is configured with, a person's above all.
 fn authority(config: &Config, role: &str) -> Option<u64> {
     let said = config.role(role).and_then(|of| of.decision_authority);
@@ -35,18 +32,17 @@ fn authority(config: &Config, role: &str) -> Option<u64> {
 /// [`GovernedError::OverrideRefused`] where a decision overrides one that is not active for the repository,
 /// or one of a role with more authority.
 pub(super) fn carryover(root: &Root, facts: &Facts<'_>) -> Result<Carryover, GovernedError> {
-    let result = facts.result;
-    let is_durable = |d: &&Object| json::text(d, "durability") == Some("repo");
-    let has_overrides = decisions(result).any(|decision| json::text(decision, "overrides").is_some());
-    let lasting = decisions(result).filter(is_durable).map(|decision| Lasting::of(facts, decision));
+    let decisions = facts.result.decisions();
+    let has_overrides = decisions.iter().any(|decision| decision.overrides().is_some());
+    let lasting = decisions.iter().filter(|d| d.is_lasting()).map(|decision| Lasting::of(facts, decision));
     let text: String = lasting.map(|line| json::line(&line)).collect();
     if !has_overrides {
         return Ok(if text.is_empty() { Carryover::None } else { Carryover::Append(text) });
     }
     let mut all = lines::all(root, &root.join(REPO_DECISIONS))?;
     let mut errors = Vec::new();
-    for decision in decisions(result) {
-        let Some(overridden) = json::text(decision, "overrides") else { continue };
+    for decision in &decisions {
+        let Some(overridden) = decision.overrides() else { continue };
         let is_it = |d: &&mut Object| {
             json::text(d, "id") == Some(overridden) && json::text(d, "status").unwrap_or("active") == "active"
         };
@@ -90,7 +86,7 @@ struct Lasting<'a> {
 }
 
 impl<'a> Lasting<'a> {
-    fn of(facts: &Facts<'a>, decision: &'a Object) -> Self {
+    fn of(facts: &Facts<'a>, decision: &'a Decision) -> Self {
         Self {
             id: decision.get("id"),
             run_id: facts.state.run_id(),

@@ -1,6 +1,6 @@
 //! What an acceptance notes: lines of the ledger, events, notifications; and a conflict's.
 
-use super::super::conflict;
+use super::super::conflict::{Conflict, Summary};
 use super::super::events::{self, Completed, GateAsked, Happened, Line};
 use super::super::gate::{GateAction, GateResult};
 use super::super::journal::Change;
@@ -18,7 +18,7 @@ pub(super) fn ledger(
     next: &State,
     turn: &Turn,
     gates: &[&GateResult],
-    merged: Option<&Value>,
+    merged: Option<&Conflict>,
     at: &str,
 ) -> Vec<ledger::Line> {
     let mut lines = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn ledger(
     }
     if let Some(merged) = merged {
         for decision in ["conflict_resolution_selected", "conflict_resolved"] {
-            let line = Conflicted::of(decision, next, turn, at, conflict::summary(merged));
+            let line = Conflicted::of(decision, next, turn, at, Summary::of(merged));
             lines.push(ledger::Line::Conflict(Conflicted { resolution: Some("human_merge"), ..line }));
         }
     }
@@ -138,11 +138,11 @@ pub(super) fn conflict(
     before: &State,
     next: &State,
     turn: &Turn,
-    conflict: &Value,
+    conflict: &Conflict,
     entry: ledger::Line,
     owed: &mut Vec<Owed>,
 ) -> Result<(), GovernedError> {
-    let conflicted = Happened::TurnConflicted { conflict: conflict::summary(conflict) };
+    let conflicted = Happened::TurnConflicted { conflict: Summary::of(conflict) };
     let mut lines = vec![events::event(root, conflicted, next, Some(turn))];
     if next.blocked_on() != before.blocked_on() {
         lines.push(events::event(root, Happened::blocked(next), next, Some(turn)));

@@ -1,5 +1,6 @@
 //! Rejecting a staged result: the turn is done again, or the run waits for a person.
 
+use super::super::conflict::Summary;
 use super::super::events::{self, Happened, Line};
 use super::super::journal::Change;
 use super::super::json;
@@ -7,7 +8,7 @@ use super::super::ledger::{self, Conflicted};
 use super::super::next::{self, Event, Verb, admit, next_state};
 use super::super::root::Root;
 use super::super::state::{self, RunStatus, State, Turn};
-use super::super::{Config, GovernedError, conflict, notify, observe};
+use super::super::{Config, GovernedError, notify, observe};
 use super::assign::deadline;
 use super::facts::staged;
 use super::{Place, locked};
@@ -106,7 +107,7 @@ fn ledger(state: &State, turn: &Turn, at: &str) -> Vec<ledger::Line> {
     let conflict =
         json::object(turn.object(), "conflict_state").and_then(|conflict| conflict.get("conflict_error"));
     let Some(conflict) = conflict.filter(|conflict| conflict.is_object()) else { return Vec::new() };
-    let line = Conflicted::of("conflict_rejected", state, turn, at, conflict::summary(conflict));
+    let line = Conflicted::of("conflict_rejected", state, turn, at, Summary::of_state(conflict));
     vec![ledger::Line::Conflict(line)]
 }
 

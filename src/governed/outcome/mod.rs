@@ -8,10 +8,12 @@
 mod mend;
 mod paths;
 mod protocol;
+mod result;
 mod schema;
 mod stages;
 
 pub(crate) use paths::{RESERVED, is_product};
+pub(crate) use result::TurnResult;
 #[cfg(feature = "conformance")]
 pub(crate) use schema::CATEGORIES;
 
@@ -168,18 +170,19 @@ pub(crate) fn validate(result: Value, bench: Bench<'_>) -> Validation {
         return Validation::failed(Stage::Schema, wrongs, warnings);
     };
     mend::mend(&mut result, bench, &mut warnings);
+    let result = TurnResult::of(result);
     for stage in Stage::ALL {
         let wrongs = run(stage, &result, bench, &mut warnings);
         if !wrongs.is_empty() {
             return Validation::failed(stage, wrongs, warnings);
         }
     }
-    Validation { warnings, turn_result: Some(Value::Object(result)), ..Validation::default() }
+    Validation { warnings, turn_result: Some(result.into_value()), ..Validation::default() }
 }
 
-fn run(stage: Stage, result: &Object, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
+fn run(stage: Stage, result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
     match stage {
-        Stage::Schema => schema::check(result),
+        Stage::Schema => schema::check(result.object()),
         Stage::Assignment => stages::assignment(result, bench),
         Stage::Artifact => stages::artifact(result, bench),
         Stage::Verification => stages::verification(result, warnings),

@@ -3,32 +3,31 @@
 use super::super::config::Authority;
 use super::super::config::model::Route;
 use super::super::json;
-use super::{Bench, Fault, Object, Wrongs, wrong};
+use super::{Bench, Fault, TurnResult, Wrongs, wrong};
 use serde_json::Value;
 
 /// Most delegations of one turn.
 const DELEGATIONS_MAX: usize = 5;
 
-pub(super) fn check(result: &Object, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
+pub(super) fn check(result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
     let mut wrongs = Wrongs::new();
-    let role = json::text(result, "role").unwrap_or_default();
+    let role = result.role();
     let phase = bench.state.phase().unwrap_or_default();
-    let has_objection = !json::list(result, "objections").is_empty();
+    let has_objection = result.objections().next().is_some();
     if bench.config.is_challenged() && bench.config.authority(role) == Authority::ReviewOnly && !has_objection
     {
         let text = "review_only role must raise at least one objection";
         wrongs.push(wrong(Fault::NoObjection, "objections", text));
     }
     if let Some(route) = bench.config.route(phase) {
-        let next = json::text(result, "proposed_next_role").unwrap_or_default();
+        let next = result.proposed_next_role().unwrap_or_default();
         let may = |allowed: &Vec<String>| next == "human" || allowed.iter().any(|role| role == next);
         if !route.allowed_next_roles.as_ref().is_none_or(may) {
             let text = format!("proposed_next_role '{next}' may not follow in phase '{phase}'");
             wrongs.push(wrong(Fault::NextRole, "proposed_next_role", text));
         }
     }
-    let transition = json::filled(result, "phase_transition_request");
-    let completion = result.get("run_completion_request") == Some(&Value::Bool(true));
+    let (transition, completion) = (result.wants_phase(), result.wants_completion());
     if let Some(target) = transition {
         wrongs.extend(transition_to(target, phase, bench));
     }
@@ -36,8 +35,7 @@ pub(super) fn check(result: &Object, bench: Bench<'_>, warnings: &mut Vec<String
         let text = "phase_transition_request and run_completion_request cannot both be present";
         wrongs.push(wrong(Fault::Exclusive, "phase_transition_request", text));
     }
-    let needs_human = json::text(result, "status") == Some("needs_human");
-    if needs_human && !json::is_filled(result.get("needs_human_reason")) {
+    if result.needs_human() && result.needs_human_reason().is_none() {
         warnings.push("the turn needs a human and does not say why".to_owned());
     }
     delegations(result, bench, role, completion, &mut wrongs);
@@ -66,8 +64,8 @@ fn transition_to(target: &str, phase: &str, bench: Bench<'_>) -> Option<super::W
     }
 }
 
-fn delegations(result: &Object, bench: Bench<'_>, role: &str, completion: bool, wrongs: &mut Wrongs) {
-    let all: Vec<&Object> = json::list(result, "delegations").iter().filter_map(Value::as_object).collect();
+fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bool, wrongs: &mut Wrongs) {
+    let all = result.delegations();
     if all.is_empty() {
         return;
     }

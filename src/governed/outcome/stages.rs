@@ -2,14 +2,14 @@
 
 use super::super::config::Authority;
 use super::super::json;
-use super::{Bench, Fault, Object, Wrongs, paths, wrong};
+use super::{Bench, Fault, Object, TurnResult, Wrongs, paths, wrong};
 use serde_json::Value;
 
 /// Run, turn, role and runtime: each is compared where the state says what it must be.
-pub(super) fn assignment(result: &Object, bench: Bench<'_>) -> Wrongs {
+pub(super) fn assignment(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let mut same = |key: &str, wanted: &str| {
-        let found = json::text(result, key).unwrap_or_default();
+        let found = json::text(result.object(), key).unwrap_or_default();
         if !wanted.is_empty() && found != wanted {
             let text = format!("{key} is '{found}', and the turn's is '{wanted}'");
             wrongs.push(wrong(Fault::Mismatch, key, text));
@@ -28,12 +28,11 @@ pub(super) fn assignment(result: &Object, bench: Bench<'_>) -> Wrongs {
 }
 
 /// What was changed is what the role may change.
-pub(super) fn artifact(result: &Object, bench: Bench<'_>) -> Wrongs {
+pub(super) fn artifact(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
     let mut wrongs = Wrongs::new();
-    let role = json::text(result, "role").unwrap_or_default();
+    let role = result.role();
     let authority = bench.config.authority(role);
-    let kind = json::object(result, "artifact").and_then(|artifact| json::text(artifact, "type"));
-    let files = json::texts(result, "files_changed");
+    let (kind, files) = (result.artifact(), result.files_changed());
     if authority == Authority::ReviewOnly {
         for file in files.iter().filter(|file| paths::is_product(file)) {
             let text = format!("role '{role}' only reviews and may not change '{file}'");
@@ -72,11 +71,11 @@ pub(super) fn artifact(result: &Object, bench: Bench<'_>) -> Wrongs {
 }
 
 /// The evidence is well formed, and a pass has no command that ended otherwise than expected.
-pub(super) fn verification(result: &Object, warnings: &mut Vec<String>) -> Wrongs {
+pub(super) fn verification(result: &TurnResult, warnings: &mut Vec<String>) -> Wrongs {
     let mut wrongs = Wrongs::new();
-    let Some(verification) = json::object(result, "verification") else { return wrongs };
-    let is_pass = json::text(verification, "status") == Some("pass");
-    let evidence = json::list(verification, "machine_evidence");
+    let Some(verification) = result.verification() else { return wrongs };
+    let is_pass = result.verification_status() == Some("pass");
+    let evidence = result.evidence();
     let mut tell = |place: String, text: String| wrongs.push(wrong(Fault::Evidence, place, text));
     for (at, entry) in evidence.iter().enumerate() {
         let place = format!("verification.machine_evidence[{at}]");
@@ -109,8 +108,8 @@ pub(super) fn verification(result: &Object, warnings: &mut Vec<String>) -> Wrong
     wrongs
 }
 
-fn produced(result: &Object, verification: &Object, tell: &mut dyn FnMut(String, String)) {
-    let declared = json::texts(result, "files_changed");
+fn produced(result: &TurnResult, verification: &Object, tell: &mut dyn FnMut(String, String)) {
+    let declared = result.files_changed();
     let mut seen: Vec<&str> = Vec::new();
     for (at, entry) in json::list(verification, "produced_files").iter().enumerate() {
         let place = format!("verification.produced_files[{at}]");
