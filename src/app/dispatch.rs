@@ -195,13 +195,15 @@ impl<A: Audience> Look<'_, A> {
             self.session.warn(Warning::NoCurrentBranch);
         }
         let (tally, kept) = (Tally::default(), AtomicBool::new(false));
+        let count = |report: &Report| tally.count(report, self.selection.names(&report.branch));
         let told = |report: &Report| {
             self.audience.reported(report);
             wake(self.session, report);
             kept.fetch_or(report.kept_lease(), Ordering::Relaxed);
-            tally.count(report, self.selection.names(&report.branch));
+            count(report);
         };
-        settled.iter().for_each(told);
+        self.audience.settled(&settled);
+        settled.iter().for_each(count);
         let jobs = if round.waiting() <= 1 { 1 } else { self.settings.jobs };
         if jobs == 1 {
             runner.work_off(&round, self.dry, chain, &told)?;

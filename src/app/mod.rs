@@ -18,6 +18,7 @@ pub mod events;
 mod exit;
 pub mod gc;
 pub mod govern;
+pub mod hook;
 pub mod logs;
 pub mod mend;
 pub mod report;

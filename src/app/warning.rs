@@ -45,6 +45,10 @@ impl Listener for Unheard {
 pub trait Audience: Observer {
     /// A branch was evaluated.
     fn reported(&self, report: &Report);
+    /// Branches were settled by one look at all heads: there may be very many.
+    fn settled(&self, reports: &[Report]) {
+        reports.iter().for_each(|report| self.reported(report));
+    }
     /// A chain's last look at the other branches recovered one.
     fn recovered(&self, report: &Report);
 }

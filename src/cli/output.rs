@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{BufWriter, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
@@ -89,10 +90,54 @@ fn said(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Results that wait to be written together; `None` where each is written as it comes.
+static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+
+/// So many bytes are written at once.
+const HELD_MAX: usize = 1 << 15;
+
+/// Has [`line`] write many at a time for as long as the value lives. What goes to standard error goes there after
+/// what was said before it.
+pub struct Together;
+
+impl Together {
+    /// Begins.
+    pub fn begin() -> Self {
+        *held() = Some(Vec::new());
+        Self
+    }
+}
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        write_held();
+        *held() = None;
+    }
+}
+
+fn held() -> MutexGuard<'static, Option<Vec<u8>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write_held() {
+    if let Some(bytes) = held().as_mut().map(std::mem::take).filter(|bytes| !bytes.is_empty()) {
+        offer_raw(&bytes);
+    }
+}
+
 /// One line of result.
 pub fn line(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(said(&format!("{text}\n")).as_bytes()).and_then(|()| out.flush());
+    let text = format!("{text}\n");
+    let text = said(&text);
+    let len = held().as_mut().map(|held| {
+        held.extend_from_slice(text.as_bytes());
+        held.len()
+    });
+    match len {
+        None => drop(offer_raw(text.as_bytes())),
+        Some(len) if len >= HELD_MAX => write_held(),
+        Some(_) => {}
+    }
 }
 
 /// One line of result; false once the reader went away.
@@ -154,6 +199,7 @@ pub fn reader_gone() -> bool {
 
 /// Text for standard error, as it is.
 pub fn error(text: &str) {
+    write_held();
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(said(text).as_bytes()).and_then(|()| err.flush());
 }

@@ -19,6 +19,7 @@ use crate::protocol::text::{escape, with_causes};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing};
 use crate::store::RefName;
+use std::path::Path;
 
 /// States that people use for an end; to the kernel they are like any other.
 const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
@@ -43,20 +44,19 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
         }
         people(global, &session, settings, &surveyed.branches, *now);
         if let Some(name) = found.absent.as_ref().filter(|_| !global.quiet) {
-            absent(&session, name);
+            output::error(&absent(name, session.place()));
         }
     }
     Ok(problems(&session, &found))
 }
 
-/// Says that no state has a command, for the ref that they come from does not exist.
-pub(super) fn absent(session: &Session, name: &RefName) {
-    let name = escape(name.as_bytes());
-    output::note(&format!("nothing runs here: '{name}', where commands come from, does not exist"));
-    output::note(&format!(
-        "hint: push it, or git -C {} aynig trust --ref <branch>",
-        hints::place(session.place())
-    ));
+/// No state has a command, for the ref that they come from does not exist; a folder of the repository.
+pub(super) fn absent(name: &RefName, place: &Path) -> String {
+    let (name, place) = (escape(name.as_bytes()), hints::place(place));
+    format!(
+        "nothing runs here: '{name}', where commands come from, does not exist\nhint: push it, or git -C {place} aynig \
+         trust --ref <branch>\n"
+    )
 }
 
 /// Says what could not be looked at; the exit code.

@@ -179,6 +179,11 @@ impl Audience for Speaker {
         }
     }
 
+    fn settled(&self, reports: &[Report]) {
+        let _together = output::Together::begin();
+        reports.iter().for_each(|report| self.reported(report));
+    }
+
     fn recovered(&self, report: &Report) {
         self.reported(report);
     }

@@ -202,6 +202,29 @@ fn trust_is_listed_and_revoked() {
     world.aynig(&dir, &["trust", "--ref", "a..b"]).expect(129);
 }
 
+/// K33, S25: trust would change nothing where a conditional include takes it away; a hook says where that is.
+#[test]
+fn s25_a_hook_names_the_key_of_a_conditional_include_instead_of_trust() {
+    let world = World::any();
+    let dir = asked(&world);
+    world.aynig(&dir, &["hooks", "install"]).expect(0);
+    let (config, one) = (world.home().join(".gitconfig"), world.home().join("one"));
+    std::fs::write(&one, "[aynig]\n\tcommandsFrom = main\n").unwrap();
+    let clean = std::fs::read_to_string(&config).unwrap();
+    let conditional = format!("{clean}[includeIf \"onbranch:main\"]\n\tpath = {}\n", one.display());
+    let commit = || {
+        let trailer = "dwp-state: build";
+        let args = ["commit", "-q", "--allow-empty", "-m", "go", "--trailer", trailer];
+        world.run("git", &dir, &args).expect(0).err
+    };
+    assert!(commit().contains("aynig: not trusted, nothing runs: git -C "));
+    std::fs::write(&config, conditional).unwrap();
+    let said = commit();
+    assert!(said.contains("aynig: 'aynig.commandsfrom' is in a file that is included only for"), "{said}");
+    assert!(said.contains("config --show-origin --get-all aynig.commandsfrom"), "{said}");
+    assert!(!said.contains("aynig trust"), "{said}");
+}
+
 /// K33, S25: the account includes a file where the repository is on some branch, or has some remote. The repository
 /// says then whether it holds: nothing may run by it, nor without what it asks for. Where the Git directory is, the
 /// file system says. Git itself takes no `safe.directory` from any of them.

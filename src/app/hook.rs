@@ -1,0 +1,275 @@
+//! What Git's hooks call: look at what landed, start its chain, return.
+//!
+//! What is worth a line goes to the caller as a [`Notice`]; where nothing is, nothing is said. Implements K34 (hooks),
+//! K38, K39.
+
+use super::background::{self, Cause};
+use super::chain;
+use super::config::{Flags, HookMode};
+use super::session::Session;
+use super::{AppError, Audience};
+use crate::protocol::name::BadName;
+use crate::protocol::resemble::{Missed, missed_state};
+use crate::runner::Tip;
+use crate::runner::resolve::Resolved;
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::survey::{Standing, Survey};
+use crate::store::command_start::Unfit;
+use crate::store::slots::is_slot;
+use crate::store::{RefName, glance};
+use crate::supervisor::interrupt::Interrupt;
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+
+/// What a hook says.
+#[derive(Debug)]
+pub enum Notice {
+    /// A commit is no state event, and says something that is nearly one; on this branch of a push.
+    Missed(Option<RefName>, Missed),
+    /// No command answers this state; these answer one that is nearly it.
+    Alike(Option<RefName>, String, Vec<String>),
+    /// Nothing says which commands may run; a folder of the repository.
+    NotTrusted(PathBuf),
+    /// Nothing may run, for this key is in a file that is included only for some branches or remotes; a folder of the
+    /// repository.
+    Conditional(String, PathBuf),
+    /// A chain has become too long; the limit.
+    HopLimit(RefName, u32),
+    /// A command below `.aynig/` can't be started.
+    Unusable(RefName, String, Unfit),
+    /// `aynig.branches` leaves it out.
+    LeftOut(RefName),
+    /// Its state can't name a command.
+    InvalidState(RefName, Vec<u8>, BadName),
+    /// The ref that commands come from does not exist; a folder of the repository.
+    Absent(RefName, PathBuf),
+    /// A branch's chain begins, with this run.
+    Dispatched {
+        /// The branch.
+        branch: RefName,
+        /// Its state.
+        state: String,
+        /// The run's id.
+        run_id: String,
+        /// No worktree is free: it waits for one.
+        queued: bool,
+    },
+}
+
+/// Hears what a hook says.
+pub trait Hearer {
+    /// What hears of a chain.
+    type Audience: Audience;
+    /// Several notices, in one piece.
+    fn hear(&self, notices: Vec<Notice>);
+    /// What hears of a chain that the user watches.
+    fn audience(&self, session: &Session) -> Self::Audience;
+}
+
+/// Something new on the branch that is checked out here.
+pub fn here(
+    open: impl FnOnce() -> Result<Session, AppError>,
+    rebased: bool,
+    hearer: &impl Hearer,
+) -> Result<(), AppError> {
+    let git_dir = std::env::var_os("GIT_DIR").map_or_else(|| ".git".into(), PathBuf::from);
+    if let Some(tip) = glance::newest_commit(&git_dir).map(Tip::from)
+        && tip.event.is_none()
+    {
+        hearer.hear(missed(None, &tip).into_iter().collect());
+        return Ok(());
+    }
+    let mut session = open()?;
+    let git_dir = &session.repo.git_dir;
+    if is_slot(git_dir) || (!rebased && chain::is_rebasing(git_dir)) {
+        return Ok(());
+    }
+    let Some(branch) = session.current_branch()? else { return Ok(()) };
+    let store = session.repo.open_store(false)?;
+    let Some(id) = store.tip(&branch)? else { return Ok(()) };
+    let tip = Tip::from(store.read_commit(id)?);
+    let Some(event) = &tip.event else {
+        hearer.hear(missed(None, &tip).into_iter().collect());
+        return Ok(());
+    };
+    let mode = session.config.hooks()?;
+    if mode == HookMode::Off || background::left_to_the_runner(&session, &branch) {
+        return Ok(());
+    }
+    let settings = session.settings(&Flags::here())?;
+    if settings.commands_from == CommandsFrom::Nowhere {
+        hearer.hear(vec![not_trusted(&session)]);
+        return Ok(());
+    }
+    if let Some(state) = event.state_name() {
+        let interrupt = Interrupt::never()?;
+        let runner = session.reader(&settings, &interrupt)?;
+        if matches!(runner.lookup(&tip, state), Ok(Resolved::Missing)) {
+            let meant = runner.alike(state, tip.commit.tree)?;
+            hearer.hear(alike(None, state.to_string(), meant).into_iter().collect());
+        }
+    }
+    match mode {
+        HookMode::Off => Ok(()),
+        HookMode::Wait if !rebased => stream(&mut session, vec![branch], &[], hearer),
+        HookMode::Wait | HookMode::Detach => {
+            let cause = if rebased { Cause::Rebase } else { Cause::Here };
+            background::start(&session, &[branch], cause)
+        }
+    }
+}
+
+/// Runs the chains of these branches before the user's eyes.
+fn stream(
+    session: &mut Session,
+    branches: Vec<RefName>,
+    run_ids: &[String],
+    hearer: &impl Hearer,
+) -> Result<(), AppError> {
+    let audience = hearer.audience(session);
+    chain::stream(session, branches, run_ids, &audience).map(drop)
+}
+
+fn missed(branch: Option<&RefName>, tip: &Tip) -> Option<Notice> {
+    missed_state(&tip.commit.message).map(|missed| Notice::Missed(branch.cloned(), missed))
+}
+
+fn alike(branch: Option<&RefName>, state: String, meant: Vec<String>) -> Option<Notice> {
+    (!meant.is_empty()).then(|| Notice::Alike(branch.cloned(), state, meant))
+}
+
+/// Why nothing runs: trust would change nothing where a conditional include takes it away.
+fn not_trusted(session: &Session) -> Notice {
+    let place = session.place().to_owned();
+    match session.config.conditional.first() {
+        Some(key) => Notice::Conditional(key.clone(), place),
+        None => Notice::NotTrusted(place),
+    }
+}
+
+/// How a push came.
+pub struct Push {
+    /// The branches that were made or moved.
+    pub branches: Vec<RefName>,
+    /// It came with the option that says that nothing is to be started.
+    pub skip: bool,
+    /// It came with the option that says that the user waits.
+    pub wait: bool,
+}
+
+impl Push {
+    /// What Git tells a `post-receive` hook: one update a line, and options in the environment.
+    pub fn read(updates: impl Read) -> Self {
+        Self { branches: updated(updates), skip: is_option("aynig.skip"), wait: is_option("aynig.wait") }
+    }
+}
+
+/// Branches that were pushed here.
+pub fn pushed(
+    mut session: Session,
+    read: impl FnOnce() -> Push,
+    hearer: &impl Hearer,
+) -> Result<(), AppError> {
+    let push = read();
+    let mode = session.config.hooks()?;
+    if mode == HookMode::Off || push.branches.is_empty() || push.skip {
+        return Ok(());
+    }
+    let settings = session.settings(&Flags::here())?;
+    session.short_environment = session.repo.bare;
+    let ready = judge(&session, &settings, &push.branches, hearer)?;
+    if ready.is_empty() {
+        return Ok(());
+    }
+    if settings.commands_from == CommandsFrom::Nowhere {
+        hearer.hear(vec![not_trusted(&session)]);
+        return Ok(());
+    }
+    if ready.iter().filter(|(branch, _)| background::left_to_the_runner(&session, branch)).count() > 0 {
+        return Ok(());
+    }
+    let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
+    // As many as there are slots; the others wait for one, noted or in the chain's own hand.
+    let interrupt = Interrupt::never()?;
+    let free = session.reader(&settings, &interrupt)?.free_slots(settings.chain_jobs)?;
+    let (mut told, mut branches) = (Vec::new(), Vec::new());
+    for (at, ((branch, state), id)) in ready.into_iter().zip(&ids).enumerate() {
+        branches.push(branch.clone());
+        told.push(Notice::Dispatched { branch, state, run_id: id.clone(), queued: at >= free });
+    }
+    if mode == HookMode::Wait || push.wait {
+        hearer.hear(told);
+        return stream(&mut session, branches, &ids, hearer);
+    }
+    background::start_promised(&session, &branches, &ids, Cause::in_repository(&session.repo))?;
+    // The user is not told of what did not begin.
+    hearer.hear(told);
+    Ok(())
+}
+
+/// The branches of a push that were made or moved.
+fn updated(input: impl Read) -> Vec<RefName> {
+    let mut branches = Vec::new();
+    for line in std::io::BufReader::new(input).split(b'\n').map_while(Result::ok) {
+        let mut fields = line.splitn(3, |b| *b == b' ');
+        let (Some(_), Some(new), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        if name.starts_with(b"refs/heads/") && new.iter().any(|b| *b != b'0') {
+            branches.push(RefName::new(name));
+        }
+    }
+    branches
+}
+
+/// Those that a tick would run, or would if it were trusted, with their states; of the others, what is worth a
+/// line is said.
+fn judge(
+    session: &Session,
+    settings: &Settings,
+    branches: &[RefName],
+    hearer: &impl Hearer,
+) -> Result<Vec<(RefName, String)>, AppError> {
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(settings, &interrupt)?;
+    let survey = Survey::new(&runner)?;
+    let (mut ready, mut notices, mut waits) = (Vec::new(), Vec::new(), false);
+    for status in survey.these(branches)? {
+        let state = || {
+            let state = status.tip.event.as_ref().and_then(|e| e.state_name());
+            state.map(|s| s.to_string()).unwrap_or_default()
+        };
+        let branch = status.branch;
+        match status.standing {
+            Standing::Ready | Standing::NotTrusted | Standing::Expired { .. } => {
+                let state = state();
+                ready.push((branch, state));
+            }
+            Standing::HopLimit { max, .. } => notices.push(Notice::HopLimit(branch, max)),
+            Standing::Unusable(path, why) => notices.push(Notice::Unusable(branch, path, why)),
+            Standing::LeftOut => notices.push(Notice::LeftOut(branch)),
+            Standing::InvalidState(state, why) => notices.push(Notice::InvalidState(branch, state, why)),
+            Standing::Waits => {
+                waits = true;
+                notices.extend(alike(Some(&branch), state(), status.alike));
+            }
+            Standing::NoState => notices.extend(missed(Some(&branch), &status.tip)),
+            Standing::Leased { .. } => {}
+        }
+    }
+    if let Some(name) = survey.absent().filter(|_| waits) {
+        notices.push(Notice::Absent(name.clone(), session.place().to_owned()));
+    }
+    hearer.hear(notices);
+    Ok(ready)
+}
+
+/// True where the push came with this option.
+fn is_option(name: &str) -> bool {
+    let count =
+        std::env::var("GIT_PUSH_OPTION_COUNT").ok().and_then(|n| n.parse::<usize>().ok()).unwrap_or(0);
+    (0..count.min(1000)).any(|n| {
+        let value = std::env::var(format!("GIT_PUSH_OPTION_{n}")).unwrap_or_default();
+        value == name || value.strip_prefix(name).is_some_and(|rest| rest == "=true")
+    })
+}
