@@ -30,12 +30,12 @@ pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
     Ok(copy)
 }
 
-/// Writes a file beside its place and renames it in, so that nobody reads half of it.
+/// Writes a file beside its place and renames it in, so that no reader sees half of it.
 pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
-    // What is no plain file there was put there by somebody who knows our name for it: never written through.
+    // What is no plain file there was put there by a process that knows our name for it: never written through.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let open = || {
         let mut options = File::options();
@@ -124,7 +124,7 @@ pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
     std::fs::remove_dir_all(path)
 }
 
-/// Gives whoever owns them access to every folder and plain file below `path`, as far as possible.
+/// Gives their owner access to every folder and plain file below `path`, as far as possible.
 pub(crate) fn make_readable(path: &Path) {
     let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
     let Ok(entries) = std::fs::read_dir(path) else { return };
@@ -160,7 +160,7 @@ pub(crate) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "ref") {
             match sync(&path) {
-                // Somebody else has merged it into another one.
+                // Another process has merged it into another table.
                 Err(_) if !path.exists() => {}
                 synced => synced?,
             }

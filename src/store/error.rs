@@ -22,7 +22,7 @@ pub enum Unread {
 /// What went wrong in the store. Losing a race is no error: see [`Swap`](crate::store::Swap).
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody holds the lock of a ref.
+    /// Another process holds the lock of a ref.
     #[error("cannot lock '{name}': '{}' is held (age {}s)", path.display(), age.as_secs())]
     LockHeld {
         /// The ref.
@@ -67,7 +67,8 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
-    /// The ref did not hold what the swap expected. Whether that is a lost race, [`swap`](crate::store::refs::swap) finds out.
+    /// The ref did not hold what the swap expected. Whether that is a lost race,
+    /// [`swap`](crate::store::refs::swap) finds out.
     #[error("cannot move '{name}': it {}, expected {}", found_text(found), expected_text(expected))]
     Moved {
         /// The ref.
@@ -133,7 +134,7 @@ pub enum StoreError {
         /// The key, safe to show.
         key: String,
     },
-    /// Something that the repository's own configuration names would be started, and nobody trusts that.
+    /// Something that the repository's own configuration names would be started, and the repository is not trusted.
     #[error("not trusted: {what} would run")]
     Untrusted {
         /// What it is.
@@ -155,8 +156,8 @@ pub enum StoreError {
 /// on them is the same for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteFailure {
-    /// It heard us, and its branch is where it was: a hook, a protected branch, or a lock that is held there for a moment.
-    /// Trying again tells them apart.
+    /// It heard us, and its branch is where it was: a hook, a protected branch, or a lock that is held there
+    /// for a moment. Trying again tells them apart.
     #[error("it declined")]
     Declined,
     /// It does not know us, or knows that we may not.
@@ -168,7 +169,8 @@ pub enum RemoteFailure {
     /// It did not answer in time.
     #[error("no answer in time")]
     TooLate,
-    /// Somebody else has, or moved, what we were about to: refs that are fetched into, or a branch again and again.
+    /// Another process has, or moved, what this one was about to: refs that are fetched into, or a branch again
+    /// and again.
     #[error("it was busy")]
     Busy,
     /// Another of its branches has a name that this one can't stand beside.

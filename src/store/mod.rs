@@ -243,7 +243,7 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// What one of the runner's own refs holds, brought here where somebody elsewhere published it.
+    /// What one of the runner's own refs holds, fetched where a runner elsewhere published it.
     fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.tip(name)
     }

@@ -1,8 +1,8 @@
 //! One repository as found from a folder: where its parts are, and which store serves it.
 //!
-//! Refuses what Git refuses (another owner's repository, an unknown extension) in Git's words, before
-//! anything of it is read: whether there is one at all the file system says. Picks the store by configuration, never after an error. Implements K33
-//! (ownership), K37.
+//! Refuses what Git refuses (another owner's repository, an unknown extension) in Git's words, before anything
+//! of it is read: whether there is one at all the file system says. Picks the store by configuration, never
+//! after an error. Implements K33 (ownership), K37.
 
 use crate::protocol::id::ObjectId;
 use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store};
@@ -33,7 +33,7 @@ pub struct Repository {
     pub(crate) main_dir: Option<PathBuf>,
     /// True without a main working tree.
     pub(crate) bare: bool,
-    /// Where it lies, for whoever decides what counts here.
+    /// Where it lies, for deciding which configuration counts here.
     pub(crate) site: Site,
     /// Who serves it.
     pub(crate) backend: Backend,
@@ -173,12 +173,12 @@ impl Repository {
     }
 
     /// Has `git` children start nothing that the repository's own configuration names, and nothing fetched that
-    /// only a look at an object asks for: nobody trusts it.
+    /// only a look at an object asks for: it is not trusted.
     pub(crate) fn confine(&mut self) {
         self.git.confine();
     }
 
-    /// Has `git` children end when somebody insists (K17).
+    /// Has `git` children end at a second Ctrl-C (K17).
     pub(crate) fn ended_by(&mut self, force_stop: ForceStop) {
         self.git.ended_by(force_stop);
     }

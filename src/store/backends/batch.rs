@@ -1,6 +1,6 @@
 //! A `git cat-file --batch` child that is asked for commits, many questions ahead of the answers.
 //!
-//! It says whether it is still good: one that died or talks nonsense is thrown away, and whoever asked
+//! It says whether it is still good: one that died or talks nonsense is thrown away, and the caller
 //! starts another. Implements K37 (objects of the second backend).
 
 use crate::protocol::id::ObjectId;

@@ -4,10 +4,10 @@
 //! there and would write stray files). Partial clones are for [`super::binary`] too, by
 //! [`backend_for`]. `refs/replace` is ignored: what was hashed counts.
 //!
-//! A written commit is on disk before a ref names it, where durable: object file, its folder, and the
-//! lock's content wait for the disk together. A torn object that a crash left under the same id is replaced; gix would keep it.
-//! Single-threaded on purpose: two threads that meet a cold object database can be told that an
-//! object is missing. Implements K37, K42 (objects).
+//! A written commit is on disk before a ref names it, where durable: object file, its folder, and the lock's
+//! content wait for the disk together. A torn object that a crash left under the same id is replaced; gix would
+//! keep it. Single-threaded on purpose: two threads that meet a cold object database can be told that an object
+//! is missing. Implements K37, K42 (objects).
 
 use super::binary::GitStore;
 use super::bulk;

@@ -20,9 +20,9 @@ pub enum Failure {
     LostAnswer,
     /// The swap happens, then this, then its answer is lost.
     LostAnswerThen(Box<dyn FnOnce(&MemoryStore) + Send>),
-    /// Somebody does this, then the swap fails without having happened.
+    /// This happens, then the swap fails without having happened.
     FailsAfter(Box<dyn FnOnce(&MemoryStore) + Send>),
-    /// The ref's lock is held by somebody else.
+    /// The ref's lock is held by another process.
     LockHeld,
 }
 
@@ -58,7 +58,7 @@ impl MemoryStore {
         self.lock().hidden_tips = n;
     }
 
-    /// Puts a ref where it is told, as somebody else's `git update-ref` does; `None` deletes.
+    /// Puts a ref where it is told, as another process's `git update-ref` does; `None` deletes.
     pub fn force(&self, name: &RefName, id: Option<ObjectId>) {
         let mut inner = self.lock();
         match id {

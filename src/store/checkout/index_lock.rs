@@ -1,7 +1,7 @@
 //! The lock of a working tree's index, and the copy that is worked on meanwhile.
 //!
 //! An outcome is brought into a working tree under the index's own lock, taken before the first file changes and
-//! held until the branch has moved: whoever commits there has committed before, or waits and sees all of it. Git can't hold a lock
+//! held until the branch has moved: a commit there was made before, or waits and sees all of it. Git can't hold a lock
 //! over two of its children, so the lock is ours, told from others' as those of refs are (see `locks`), and the
 //! children work on a copy that becomes the index at the end. Implements K28, K43.
 
@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often a lock that somebody holds is looked at.
+/// How often a lock that is held is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A copy of an index, and which index it is a copy of.
@@ -83,7 +83,7 @@ impl Drop for Copy {
 }
 
 impl FileLock {
-    /// Takes a lock; `None` where somebody held it all the time.
+    /// Takes a lock; `None` where it was held all the time.
     pub(crate) fn take(
         common_dir: &Path,
         lock: PathBuf,
@@ -129,7 +129,7 @@ impl FileLock {
 }
 
 impl IndexLock {
-    /// Takes the lock of a working tree's index; `None` where somebody held it all the time.
+    /// Takes the lock of a working tree's index; `None` where it was held all the time.
     pub(crate) fn take(
         repo: &Repository,
         git_dir: &Path,
@@ -143,7 +143,7 @@ impl IndexLock {
         self.0.leave();
     }
 
-    /// Where the lock of a working tree's index is, whoever holds it.
+    /// Where the lock of a working tree's index is, be it held or not.
     pub(crate) fn path(git_dir: &Path) -> PathBuf {
         git_dir.join("index.lock")
     }

@@ -1,12 +1,12 @@
 //! Brings an outcome into a working tree that has the branch checked out.
 //!
-//! Tried first, noted, done, and only then swapped by the caller, as `git merge` does it: at no moment is there an
-//! outcome on the branch that the next commit there would take back. Where nobody came to the swap, or it was lost,
-//! what was done is put back, at once or by the next verb. Local changes that the outcome does not touch stay; where
-//! one would be clobbered nothing of the user's moves. All of it is done on a copy of the index; the index itself is
-//! locked from before the first file changes until the branch has moved, so that nobody commits half of it.
-//! Calling sequence: [`fit`], [`note`], [`Noted::bring`], swap, [`Noted::arrived`] or [`Noted::put_back`].
-//! Implements K28.
+//! Tried first, noted, done, and only then swapped by the caller, as `git merge` does it: at no moment is there
+//! an outcome on the branch that the next commit there would take back. Where the runner died before the swap,
+//! or lost it, what was done is put back, at once or by the next verb. Local changes that the outcome does not
+//! touch stay; where one would be clobbered nothing of the user's moves. All of it is done on a copy of the
+//! index; the index itself is locked from before the first file changes until the branch has moved, so that no
+//! commit takes half of it. Calling sequence: [`fit`], [`note`], [`Noted::bring`], swap, [`Noted::arrived`] or
+//! [`Noted::put_back`]. Implements K28.
 
 pub(crate) mod half_done;
 pub(crate) mod in_the_way;
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use worktrees::Worktree;
 
-/// Longest wait for somebody who is at work in the index.
+/// Longest wait for another process at work in the index.
 const HELD_MAX: Duration = Duration::from_secs(5);
 /// The same where nothing depends on it: the next tick tries again.
 const HELD_LATER: Duration = Duration::from_millis(500);
@@ -355,7 +355,7 @@ impl Left {
         let branch = Some(self.branch());
         let here = |w: &Worktree| w.git_dir == git_dir && w.branch == branch;
         let tree = |id: ObjectId| repo.git.rev_parse(&repo.git_dir, &format!("{id}^{{tree}}"));
-        // Of an outcome that nobody holds any more there is nothing to know.
+        // Of an outcome whose object is gone there is nothing to know.
         let Ok(wanted) = tree(new) else { return Ok(Finished::Moot(dir)) };
         if !worktrees::list(repo)?.iter().any(here) {
             return Ok(Finished::Moot(dir));
@@ -365,10 +365,10 @@ impl Left {
             None => false,
         };
         if !moved && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))? {
-            // It had arrived, and somebody went on from there.
+            // It had arrived, and the branch has gone on from there.
             return Ok(Finished::Moot(dir));
         }
-        // What is half done is left to whoever still does it: a `git` may outlive its runner.
+        // What is half done is left to the process that still does it: a `git` may outlive its runner.
         let held = || Finished::Blocked(dir.clone(), Obstacle::Lock(IndexLock::path(&git_dir)));
         if IndexLock::is_ours(repo, &git_dir)? {
             return Ok(held());
@@ -409,7 +409,7 @@ fn left(repo: &Repository) -> impl Iterator<Item = Left> {
             return Left::read(path);
         }
         if is_old(&entry) {
-            // What somebody was writing who was killed there: nothing had begun.
+            // The note of a process that was killed while it wrote it: nothing had begun.
             let _ = std::fs::remove_file(path);
         }
         None
@@ -424,7 +424,7 @@ pub(crate) fn finish_all(
     let finish = |left: Left| {
         let dir = left.dir();
         let finished = tip(&left.branch()).and_then(|tip| left.finish(repo, tip));
-        // One that fails keeps nobody from the others.
+        // One that fails does not keep the others back.
         finished.unwrap_or_else(|error| Finished::Blocked(dir, failed(&error)))
     };
     left(repo).map(finish).collect()
@@ -435,7 +435,7 @@ pub(crate) fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
     left(repo).map(|left| (left.dir(), left.branch())).collect()
 }
 
-/// What is younger than this may be of somebody who writes it now.
+/// What is younger than this may be of a process that writes it now.
 fn is_old(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(2))

@@ -1,9 +1,9 @@
-//! A working tree that somebody works in, as Git sees it: for whoever judges what was done there.
+//! A working tree that a user or an agent works in, as Git sees it: for judging what was done there.
 //!
 //! [`Workspace::find`], then [`Workspace::status`] and [`Workspace::changed_since`]. What Git was told to
 //! overlook there (assumed unchanged, left out of a sparse checkout) is looked at all the same. No hook and no
 //! monitor runs, nothing of a repository inside, and on a server nothing that pushed attributes name.
-//! Implements K14, K25 (for whoever judges a turn).
+//! Implements K14, K25 (how a turn is judged).
 
 use crate::store::config::protected::standing_in;
 use crate::store::git::calls::RepoGit;
@@ -38,8 +38,8 @@ impl Drop for Workspace {
 }
 
 impl Workspace {
-    /// The working tree that a folder lies in; `None` where Git sees none. `aside` is where below that folder a copy of
-    /// its index may be while this value lives: written through no link.
+    /// The working tree that a folder lies in; `None` where Git sees none. `aside` is where below that folder a
+    /// copy of its index may be while this value lives: written through no link.
     ///
     /// # Errors
     /// A repository that Git refuses, or that is broken.
@@ -100,7 +100,7 @@ impl Workspace {
     /// What Git says.
     pub(crate) fn status(&self, folder: &Path) -> Result<Vec<u8>, StoreError> {
         let args = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
-        // What a repository inside is configured to run is nobody's business here.
+        // What a repository inside is configured to run is not run here.
         let args = args.into_iter().chain(["--ignore-submodules=dirty", "--", "."]);
         self.command()?.in_dir(folder).verb("status").args(args).ok()
     }
@@ -127,7 +127,7 @@ pub(crate) fn is_safe(
     file: &Path,
 ) -> Result<bool, StoreError> {
     let euid = nix::unistd::geteuid().as_raw();
-    // As Git has it: whoever became root to do this is known by that name too.
+    // As Git has it: under sudo the account before it counts too.
     let sudo = || std::env::var("SUDO_UID").ok().and_then(|id| id.parse::<u32>().ok());
     let is_ours = |uid: u32| uid == euid || euid == 0 && sudo() == Some(uid);
     let owner = |place: &Path| place.symlink_metadata().map(|meta| meta.uid());

@@ -23,7 +23,7 @@ pub(crate) struct Worktree {
     pub(crate) branch: Option<RefName>,
     /// What it is in the middle of, and with which branch.
     pub(crate) busy: Option<(Busy, RefName)>,
-    /// It has a branch, and its folder is away for a while, or nobody here knows where it is.
+    /// It has a branch, and its folder is away for a while, or where that is can not be known here.
     pub(crate) away: bool,
 }
 

@@ -108,7 +108,7 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
             let _ = crate::store::remove_tree(&aside);
             return Err(io_error("create", place)(source));
         }
-        // Somebody else's copy, which may be a good one by now, or what was put in its place.
+        // Another process's copy, which may be a good one by now, or what was put in its place.
         if is_same(repo, store, tree, place, &mut Vec::new())? {
             let _ = crate::store::remove_tree(&aside);
             return Ok(());

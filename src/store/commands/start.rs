@@ -2,7 +2,7 @@
 //!
 //! Says what `exec` would do with these bytes, and no more: where the answer depends on what can't be known
 //! before (a handler of the system's, an option of `env`), nothing is said, and the start itself decides.
-//! The bytes are a commit's, so somebody else's: few are looked at, and names are escaped where they are shown.
+//! The bytes are a commit's, and not trusted: few are looked at, and names are escaped where they are shown.
 //! Implements K13 (what can't be started is known before the claim).
 
 use crate::protocol::id::ObjectId;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// As much of a file as the system looks at.
 const HEAD: usize = 256;
-/// A file above this is no script that anybody wrote: its first line is not looked at.
+/// A file above this is no hand-written script: its first line is not looked at.
 const SIZE_MAX: u64 = 4 << 20;
 /// As much of a name is shown.
 const SHOWN: usize = 80;

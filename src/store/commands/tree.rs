@@ -54,7 +54,7 @@ pub(crate) fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>
 /// Which commands a runner with a role takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoleUse {
-    /// The role's first, then everybody's.
+    /// The role's first, then the common one.
     First,
     /// The role's and no others: other machines have other roles.
     Only,

@@ -11,9 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for somebody who changes the configuration.
+/// Longest wait for another process that edits the configuration.
 const HELD_MAX: Duration = Duration::from_secs(2);
-/// How often the edit is made again because somebody else made one meanwhile.
+/// How often the edit is made again because another process made one meanwhile.
 const ROUNDS: usize = 20;
 
 /// Where the repository's own configuration is; a link is followed, as Git does.

@@ -2,8 +2,9 @@
 //! repository lies, and from nothing else.
 //!
 //! Nothing that the repository's own configuration says reaches this: not `core.worktree`, not `core.bare`, no
-//! include; nor which of the account's files its branch or its remotes have Git read. A repository is named by its Git directory, as the file system has it, and by the working tree whose
-//! `.git` leads there. `Site::find(..)` once, then [`Site::narrow`] on every reading. Implements K33.
+//! include; nor which of the account's files its branch or its remotes have Git read. A repository is named by
+//! its Git directory, as the file system has it, and by the working tree whose `.git` leads there.
+//! `Site::find(..)` once, then [`Site::narrow`] on every reading. Implements K33.
 
 use crate::store::config::Entry;
 use crate::store::{pattern, read_plain};
@@ -70,7 +71,7 @@ impl Site {
         let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
         let place = &place[..cut.min(place.len())];
         self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes())) || {
-            // A working tree that nobody stands in.
+            // A working tree that this process does not stand in.
             let dir = Path::new(OsStr::from_bytes(place));
             let is_whole = || std::fs::canonicalize(dir).is_ok_and(|whole| whole == *dir);
             dir.is_absolute() && leads_to(dir, &self.common_dir) && is_whole()

@@ -50,7 +50,7 @@ impl RepoGit {
         self.git.confine();
     }
 
-    /// Refuses to push to a path, whose hooks would run, where nobody trusts who named it.
+    /// Refuses to push to a path, whose hooks would run, where the repository that names it is not trusted.
     pub(crate) fn may_push_to_paths(&self) -> Result<(), StoreError> {
         match self.git.kept_from(&self.common_dir)? {
             Some(found) if !found.pushes_to_paths => {
@@ -60,7 +60,7 @@ impl RepoGit {
         }
     }
 
-    /// Refuses where files would be read or written by filter drivers that nobody trusts: without them they would
+    /// Refuses where files would be read or written by filter drivers that are not trusted: without them they would
     /// be other files.
     pub(crate) fn with_plain_files(&self, git_dir: &Path) -> Result<(), StoreError> {
         match self.git.kept_from(git_dir)? {
@@ -477,7 +477,7 @@ impl RepoGit {
         let command = self.in_tree(git_dir, dir).verb("update-index").args(["-q", "--refresh"]);
         let output = command.env("GIT_INDEX_FILE", index).output()?;
         match output.status.code() {
-            // 1: something is not merged, which is for whoever uses it to say.
+            // 1: something is not merged, which the caller finds out.
             Some(0 | 1) => Ok(()),
             _ => Err(StoreError::Git { verb: "update-index".into(), message: output.message }),
         }
@@ -495,7 +495,7 @@ impl RepoGit {
         self.git.plain(None).in_dir(dir).verb("config").args(["--get", key]).output()
     }
 
-    /// Asks a remote for its HEAD, without a question to anybody.
+    /// Asks a remote for its HEAD, without a prompt.
     pub(crate) fn ask_remote(
         &self,
         name: &str,

@@ -1,7 +1,7 @@
 //! Notes of `git` children that take locks of Git's own: whose lock it is that a killed child left.
 //!
 //! A note is a file in `aynig/children/` that names the locks which the child may take, begun before the
-//! child and gone after it. Its `flock` is held by whoever waits for the child. What is left of a child is
+//! child and gone after it. Its `flock` is held by the process that waits for the child. What is left of a child is
 //! removed by the next sweep, and only this: a lock that its note names, made in the child's noted life, once
 //! the child is dead and the lock is older than 10 s. Where only our children lock, it is removed at once.
 //! Implements K43 (children of ours).
@@ -20,7 +20,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A younger lock may be of somebody who is at work.
+/// A younger lock may be of a process at work.
 pub(crate) const OLD: Duration = Duration::from_secs(10);
 /// A file's time comes from a coarser clock than ours.
 const COARSE: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ fn seconds(at: SystemTime) -> f64 {
 }
 
 impl Noted {
-    /// Notes a child that is about to start. `None` where that can't be noted: what it leaves is then nobody's.
+    /// Notes a child that is about to start. `None` where that can't be noted: what it leaves is then never removed.
     pub(crate) fn begin(may: &MayLock) -> Option<Self> {
         let folder = folder(&may.common_dir);
         let path = folder.join(uuid::Uuid::new_v4().to_string());
@@ -170,7 +170,7 @@ pub(crate) fn sweep(common_dir: &Path) -> Swept {
     for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
         let path = entry.path();
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else { continue };
-        // Somebody waits for this child.
+        // Its runner lives, and waits for it.
         let Ok(alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
         let Some(mut told) = read(&path) else {
             if age_of(&path) > OLD {
@@ -181,7 +181,7 @@ pub(crate) fn sweep(common_dir: &Path) -> Swept {
         if lives(&told) {
             continue;
         }
-        // Nobody saw it end, but now it is dead: what is locked later is somebody else's.
+        // No runner saw it end, but now it is dead: a later lock is another process's.
         let now = SystemTime::now();
         if told.ended > now {
             let _ = (&*alone).write_all(format!("ended {}\n", seconds(now)).as_bytes());
@@ -222,7 +222,7 @@ fn is_another_at_work(common_dir: &Path, lock: &Path, but: Option<&Path>) -> boo
     })
 }
 
-/// True for a lock that nobody but this dead child can have made: where heads of remotes are kept only this program
+/// True for a lock that only this dead child can have made: where heads of remotes are kept only this program
 /// writes, and no other child of it is at work there. What stands there can be heard again.
 fn is_nobody_elses(common_dir: &Path, lock: &Path, told: &Told, note: &Path) -> bool {
     // A child that could not be noted as started may live.
@@ -263,7 +263,7 @@ fn lives(told: &Told) -> bool {
     told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH) && !is_zombie(pid))
 }
 
-/// True for a dead process that nobody waited for: where its runner died too, and process 1 is no init, it stays
+/// True for a dead process that was not waited for: where its runner died too, and process 1 is no init, it stays
 /// so. What `/proc` does not tell of is taken to live.
 fn is_zombie(pid: i32) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -405,7 +405,7 @@ mod tests {
         let (dir, locks) = left(None, &[55]);
         let note = File::open(folder(dir.path()).join("note")).unwrap();
         let _held = Flock::lock(note, FlockArg::LockExclusive).unwrap();
-        assert!(super::at_work(dir.path(), &locks[0]), "somebody waits for it");
+        assert!(super::at_work(dir.path(), &locks[0]), "its runner waits for it");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct Git {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
     force_stop: ForceStop,
-    /// Nobody trusts the repository: what its configuration names is not started.
+    /// Set where the repository is not trusted: what its configuration names is not started.
     confined: Option<Arc<Confined>>,
 }
 
@@ -79,7 +79,7 @@ impl Git {
         Self::find(std::env::vars_os())
     }
 
-    /// Has children end when somebody insists.
+    /// Has children end at a second Ctrl-C.
     pub(crate) fn ended_by(&mut self, force_stop: ForceStop) {
         self.force_stop = force_stop;
     }
@@ -117,8 +117,8 @@ impl Git {
         inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
         // Messages in one language; no prompt may hang; `status` takes no lock for its own comfort.
         inner.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-        // What was hashed counts, not what `refs/replace` and grafts show instead. Git has a word to say about each file
-        // of grafts that it can open.
+        // What was hashed counts, not what `refs/replace` and grafts show instead. Git has a word to say about
+        // each file of grafts that it can open.
         inner.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
         inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
         let git_dir = Some(git_dir.to_owned());
@@ -325,7 +325,7 @@ impl GitCommand {
     }
 
     /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a
-    /// terminal there is nobody to ask, and what the child started (a transport that hangs) ends with it.
+    /// terminal there is no user to ask, and what the child started (a transport that hangs) ends with it.
     pub(crate) fn foreground(mut self) -> Self {
         if File::open("/dev/tty").is_ok() {
             self.inner.env_remove("GIT_TERMINAL_PROMPT");

@@ -1,4 +1,4 @@
-//! What `git` may start in a repository that nobody trusts: no program that its own configuration names.
+//! What `git` may start in a repository that is not trusted: no program that its own configuration names.
 //!
 //! Git itself is asked what its configuration holds and where each value is from; every key that starts a
 //! program, and that the repository set, is then given to the child once more: as the account has it, else as
@@ -279,7 +279,7 @@ mod tests {
         assert!(given(&all[..3]).is_empty());
     }
 
-    /// K34, S29: a key that nobody here has heard of
+    /// K34, S29: a key that is not in any list here
     #[test]
     fn what_sounds_like_a_program_counts_as_one() {
         for key in

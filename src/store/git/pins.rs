@@ -1,7 +1,7 @@
 //! What every `git` child is pinned to: its configuration, and the variables that reach it.
 //!
 //! A child of ours runs no hook and no monitor, starts no maintenance, prints the same text everywhere, and
-//! is steered by none of the `GIT_*` variables of whoever started us. Implements K15 (end), K37.
+//! is steered by none of the `GIT_*` variables that this process was started with. Implements K15 (end), K37.
 
 use std::ffi::OsStr;
 
@@ -17,7 +17,7 @@ pub(crate) const PINNED: &[&str] = &[
     "hook.pre-auto-gc.enabled=false",
     // A monitor is a daemon that the user's configuration names.
     "core.fsmonitor=false",
-    // Whoever sets it tells Git of their own changes; nobody tells it of a command's.
+    // A user who sets it tells Git of changes by hand; a command's changes are told by no one.
     "core.ignoreStat=false",
     // Nor is a change missed for its times, a command's or the user's: what the user's Git may overlook is theirs.
     "core.trustctime=true",
@@ -50,7 +50,7 @@ const ALLOWED: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
-    // Which transports somebody has narrowed Git to.
+    // Which transports the environment allows.
     "GIT_ALLOW_PROTOCOL",
     "GIT_PROTOCOL_FROM_USER",
 ];

@@ -25,7 +25,7 @@ pub(crate) enum HookEvent {
     PostMerge,
     /// Commits were rewritten here.
     PostRewrite,
-    /// Somebody pushed.
+    /// A push arrived.
     PostReceive,
 }
 

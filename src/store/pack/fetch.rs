@@ -141,9 +141,9 @@ fn is_commit_id(text: &str) -> bool {
 /// One commit of a branch, of a tag or of HEAD; the other side's hash is taken over.
 fn clone(git: &Git, place: &Path, origin: &Origin) -> Result<(), StoreError> {
     let mut command = git.command(place).foreground().verb("clone").args(["-q", "--bare"]);
-    // Through the transport even from a path: no link into somebody's objects, and shallow.
+    // Through the transport even from a path: no link into another repository's objects, and shallow.
     command = command.args(["--no-local", "--depth=1", "--no-tags", "--no-recurse-submodules"]);
-    // Nobody's template brings a hook.
+    // No template brings a hook.
     command = command.args(["--template="]);
     if let Some(name) = &origin.reference {
         let short = ["refs/heads/", "refs/tags/"].iter().find_map(|p| name.strip_prefix(p));

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Where new content waits, below `.aynig/`. What a killed installation left there is removed by the next.
 pub(super) const STAGE: &str = ".installing";
 
-/// A working tree that can be installed into, while nobody else installs here.
+/// A working tree that can be installed into, locked against other installations.
 pub(crate) struct Site {
     root: PathBuf,
     /// What is committed below `.aynig/`.
@@ -217,7 +217,7 @@ fn check_committed(git: GitCommand) -> Result<(), PackError> {
 /// What the index holds below `.aynig/` and Git looks at, without the folder.
 fn committed(git: GitCommand) -> Result<HashSet<Vec<u8>>, PackError> {
     let listed = git.verb("ls-files").args(["-v", "-z"]).args(pathspecs()).ok()?;
-    // Other letters: not looked at (assume-unchanged, skip-worktree), so nobody knows what is in the file.
+    // Other letters: not looked at (assume-unchanged, skip-worktree), so what is in the file is not known.
     let known = listed.split(|b| *b == 0).filter_map(|line| line.strip_prefix(b"H .aynig/"));
     let known: HashSet<Vec<u8>> = known.map(<[u8]>::to_vec).collect();
     let ours = [STAGE.as_bytes(), b"/"].concat();

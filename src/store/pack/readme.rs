@@ -19,7 +19,7 @@ const NAMES: [&str; 4] = ["README.md", "README", "README.txt", "README.rst"];
 const README_MAX: u64 = 1 << 20;
 /// Most characters of its first paragraph that are shown.
 const PARAGRAPH_MAX: usize = 400;
-/// The state that answers failures, which nobody sets by hand.
+/// The state that answers failures, which is not set by hand.
 const STALLED: &str = "stalled";
 /// The file that a governed run's roles are in.
 pub(crate) const ROLES: &str = "agentxchain.json";

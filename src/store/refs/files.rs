@@ -1,12 +1,12 @@
 //! The durable swap on Git's files backend: our own code, because gix syncs nothing and Git loses the
 //! last rename.
 //!
-//! Order: the new value is written and synced together with the objects it names, linked to `<ref>.lock` ([`RefLock::take`]), the old
-//! value checked under the lock (loose, then packed), the reflog appended, the lock renamed over the
-//! ref, the ref's folder synced. A process killed anywhere leaves the old value or the new one, and a
-//! lock that the next runner recognises. `packed-refs.lock` is never taken: a packed ref gets a loose
-//! file that overrides it. Symbolic refs are refused, never followed and never overwritten.
-//! `durable: false` switches all syncing off.
+//! Order: the new value is written and synced together with the objects it names, linked to `<ref>.lock`
+//! ([`RefLock::take`]), the old value checked under the lock (loose, then packed), the reflog appended, the
+//! lock renamed over the ref, the ref's folder synced. A process killed anywhere leaves the old value or the
+//! new one, and a lock that the next runner recognises. `packed-refs.lock` is never taken: a packed ref gets a
+//! loose file that overrides it. Symbolic refs are refused, never followed and never overwritten. `durable:
+//! false` switches all syncing off.
 //!
 //! Only the runner's own flat refs are deleted here; one that is packed too is deleted by `git`.
 //! Implements K42, K11 (the attempt), K44.
@@ -252,7 +252,7 @@ impl FilesRefs {
         self.git.delete_ref(&self.common_dir, name, old, self.policy.durable)
     }
 
-    /// Waits until whoever holds `packed-refs.lock` now has let go of it.
+    /// Waits until the present holder of `packed-refs.lock` has let go of it.
     fn wait_for_packer(&self, name: &RefName) -> Result<(), StoreError> {
         let path = self.common_dir.join("packed-refs.lock");
         let Some(holder) = locks::identity(&path) else { return Ok(()) };
@@ -318,7 +318,7 @@ impl FilesRefs {
                 self.adjust_mode(folder)?;
                 if sync { self.sync_folder_of(folder) } else { Ok(()) }
             }
-            // Made, or removed as empty, by somebody else meanwhile: the caller's next step finds out.
+            // Made, or removed as empty, by another process meanwhile: the caller's next step finds out.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) if e.kind() == ErrorKind::AlreadyExists && is_dir_or_gone(folder) => Ok(()),
             Err(e) => Err(io_error("create", folder)(e)),

@@ -106,7 +106,7 @@ impl RefLock {
                     Owner::Ours => patience = refs.lock_wait() * OURS_TIMES,
                     Owner::Other => patience = refs.lock_wait(),
                 },
-                // A folder on the way was removed as empty by somebody who deleted a ref.
+                // A folder on the way was removed as empty by a process that deleted a ref.
                 ErrorKind::NotFound => {}
                 ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices
                     if twin.is_some() =>
@@ -229,11 +229,11 @@ fn make_parents(refs: &FilesRefs, name: &RefName, lock: &Path) -> Result<(), Sto
 /// Who holds a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody any more; trying again is worth it.
+    /// No process any more; trying again is worth it.
     Gone,
     /// A process of this tool, which lives.
     Ours,
-    /// Git, or somebody else.
+    /// Git, or another tool.
     Other,
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreErr
             continue;
         }
         let Some(_dead) = flock_of_the_dead(&twin) else { return Ok(Owner::Ours) };
-        // Nobody else can be here now; the lock may still have been exchanged before.
+        // No other sweep can be here now; the lock may still have been exchanged before.
         if self::identity(lock) == Some(identity) {
             remove(lock)?;
         }
@@ -366,7 +366,7 @@ fn other_locks(common_dir: &Path) -> Vec<PathBuf> {
     indexes.chain([PathBuf::from(config)]).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// The twin's flock, where nobody holds it: its owner is dead.
+/// The twin's flock, where it can be taken: its owner is dead.
 fn flock_of_the_dead(twin: &Path) -> Option<Flock<File>> {
     Flock::lock(File::open(twin).ok()?, FlockArg::LockExclusiveNonblock).ok()
 }

@@ -27,9 +27,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longest network call where nobody said otherwise.
+/// Longest network call where no patience was set.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest push by hand: whoever waits for it can end it.
+/// Longest push by hand: the user who waits for it can end it.
 const PUSH_MAX: Duration = Duration::from_secs(3600);
 /// How often a head is asked for that was moved away before its objects were here.
 const TRIES: usize = 4;
@@ -45,9 +45,9 @@ pub struct RemoteStore {
     /// Commits that this store wrote, and that no push has offered to the remote yet.
     unsent: RefCell<HashSet<ObjectId>>,
     news: Arc<News>,
-    /// How long a call may take; `None` where nobody said so.
+    /// How long a call may take; `None`: not set.
     patience: Cell<Option<Duration>>,
-    /// Asks nobody: what was last heard counts.
+    /// Does not use the network: what was last heard counts.
     offline: bool,
 }
 
@@ -76,7 +76,7 @@ impl RemoteStore {
         Ok(Self { local, remote, known, unsent, news, patience: Cell::new(None), offline: false })
     }
 
-    /// The same, asking nobody.
+    /// The same store without the network.
     pub fn offline(self) -> Self {
         Self { offline: true, ..self }
     }
@@ -188,7 +188,7 @@ pub fn push_branch(
         verdict = compare_and_swap(&store, branch, expected, new, by, "");
     }
     match verdict {
-        // It may have all of it, and move when nobody listens any more: that it did not move yet says nothing.
+        // It may have all of it, and move when this side has stopped listening: that it did not move yet says nothing.
         Err(StoreError::Remote { failure, message, .. })
             if failure.may_pass() && failure != RemoteFailure::Busy =>
         {

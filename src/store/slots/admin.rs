@@ -131,12 +131,12 @@ impl Slot {
         }
     }
 
-    /// Takes out of the registration what would steer whoever's Git reads it: links and fifos, which Git opens
+    /// Takes out of the registration what would steer any Git that reads it: links and fifos, which Git opens
     /// without a look and would wait for, a configuration, another repository. What belongs there is written
     /// again, HEAD as this commit where it was no plain file.
     pub(super) fn disarm(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if self.opened_admin().is_err() {
-            // Nobody knows what was committed there. The files are kept by whoever makes it anew.
+            // What was committed there is not known. The files are kept when the slot is made anew.
             let message = "its registration is no folder any more".into();
             return Err(StoreError::Git { verb: "rev-parse".into(), message });
         }

@@ -1,6 +1,6 @@
-//! A pool that is closed: while what is ours here is removed, nobody takes a slot.
+//! A pool that is closed: no runner takes a slot while `uninstall` removes what is ours here.
 //!
-//! Whoever removes takes the lock first and then looks at every slot's; whoever runs takes a slot's lock first and
+//! The remover takes the lock first and then looks at every slot's; a runner takes a slot's lock first and
 //! then looks at this one: one of the two always sees the other. A lock whose file was removed under its holder
 //! holds nothing. Implements K14.
 
@@ -23,7 +23,7 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// Closes the pool of a repository; waits for whoever has closed it.
+    /// Closes the pool of a repository; waits for another process that has closed it.
     pub(crate) fn close(repo: &Repository) -> Result<Self, StoreError> {
         let aynig = repo.aynig_dir();
         let path = aynig.join(NAME);
@@ -31,7 +31,7 @@ impl Closed {
             std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
             repo.share_folders();
             let file = match open_lock(&path) {
-                // Whoever had closed it took the folder away.
+                // The process that had closed it took the folder away.
                 Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
                 opened => opened?,
             };
@@ -51,7 +51,7 @@ impl Closed {
 }
 
 impl Pool<'_> {
-    /// True where a slot that was locked may be used: nobody has closed the pool, or took the lock's file away.
+    /// True where a slot that was locked may be used: the pool is not closed, and the lock's file is still there.
     pub(crate) fn is_open(&self, slot: &Slot) -> Result<bool, StoreError> {
         let path = self.repo.aynig_dir().join(NAME);
         let closed = match File::open(&path) {

@@ -1,9 +1,10 @@
 //! Fills a slot with a commit's tree: what is there is verified, what differs is replaced.
 //!
-//! Three ways, tried in this order: the same tree again (compared file by file), a fresh checkout in
-//! process, and Git's own `read-tree` and `clean` for a slot that was changed or needs another tree. A
-//! slot that can't be brought to the tree, or whose attributes change with it, is given up and made anew
-//! once. Whoever waits for it may stop it ([`Slot::stopper`]), from another thread. No hook runs, no file system monitor, and on a server no filter. Implements K14.
+//! Three ways, tried in this order: the same tree again (compared file by file), a fresh checkout in process,
+//! and Git's own `read-tree` and `clean` for a slot that was changed or needs another tree. A slot that can't
+//! be brought to the tree, or whose attributes change with it, is given up and made anew once. Another thread
+//! may stop it ([`Slot::stopper`]). No hook runs, no file system monitor, and on a server no filter. Implements
+//! K14.
 
 use super::{FileId, Slot, attributes, bomb, scan};
 use crate::protocol::id::ObjectId;
@@ -84,7 +85,7 @@ impl Slot {
         self.detach(repo, commit)?;
         let index = self.admin.join("index");
         let rules = attributes::of_index(self.index(repo.hash)?);
-        // Before: Git would go by a file of attributes that nobody committed.
+        // Before: Git would go by a file of attributes that is not committed.
         self.clean(repo)?;
         self.held(|hold| repo.git.read_tree(&self.admin, &self.dir, tree, repo.bare, (hold, &self.stop)))?;
         let now = scan::read_index(&index, repo.hash)?;

@@ -134,7 +134,7 @@ pub(crate) struct Slot {
     index: std::cell::OnceCell<gix::index::File>,
     /// What the index file was when we put it there; a change time can't be forged.
     placed: Option<FileId>,
-    /// Set by whoever does not want it to be filled any more.
+    /// Set by the thread that no longer wants it to be filled.
     stop: Arc<AtomicBool>,
     shared: Shared,
     _lock: Option<Flock<File>>,
@@ -363,7 +363,7 @@ impl Slot {
         result
     }
 
-    /// Notes whose work is in the slot from now on; `None`: nobody's.
+    /// Notes which run's work is in the slot from now on; `None`: no run's.
     pub(crate) fn occupy(&mut self, run: Option<Occupant>) -> Result<(), StoreError> {
         if self.record.run != run {
             self.record.run = run;
@@ -402,7 +402,7 @@ impl Slot {
         if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
             std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
-            // Nobody waits for that who did not want to wait for its making: `gc` removes it.
+            // A run that gave up its filling does not wait for its removal either: `gc` removes it.
             if !self.is_stopped() {
                 let _ = crate::store::remove_tree(&aside);
             }

@@ -1,7 +1,8 @@
 //! The repositories of submodules that a command filled in its slot.
 //!
 //! Git keeps them in the slot's registration, and with it they would go. Those with commits that no remote of
-//! theirs is known to have are moved to `aynig/submodules/<run-id>/` first, without what starts programs. Implements K14, K26.
+//! theirs is known to have are moved to `aynig/submodules/<run-id>/` first, without what starts programs.
+//! Implements K14, K26.
 
 use super::Slot;
 use crate::protocol::id::ObjectId;
@@ -128,7 +129,7 @@ fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result
         .map_err(io_error("read", folder))?;
     inside.sort();
     for path in inside.into_iter().filter(|path| is_folder(path)) {
-        // Deeper than anybody nests them: it is kept as it is.
+        // Deeper than submodules are nested in practice: it is kept as it is.
         let whole = depth == 0 || path.join("HEAD").symlink_metadata().is_ok();
         if whole {
             found.push(path.clone());

@@ -38,7 +38,7 @@ impl Place {
         let (dir, then) = (PathBuf::from(&self.dir), Path::new(&self.admin));
         let there = dir.symlink_metadata().ok().filter(|meta| meta.is_dir())?;
         let same = home.symlink_metadata().is_ok_and(|h| (h.dev(), h.ino()) == (there.dev(), there.ino()));
-        // Whoever copied a repository has a copy of the record too, but the folder is the original's.
+        // A copied repository has a copy of the record too, but the folder is the original's.
         let copied = then != admin && then.exists();
         let ours = dir.file_name() == home.file_name() && links_to(&dir, then);
         (ours && !same && !copied).then_some(dir)
@@ -71,7 +71,7 @@ pub(crate) fn is_slot(admin: &Path) -> bool {
         // While a run is in it, all that is said there may be its command's.
         return true;
     }
-    // Without its link it is nobody's worktree.
+    // A folder without its link is no worktree.
     let Ok(link) = read_plain(&admin.join("gitdir"), 64 << 10) else { return true };
     record.place.is_some_and(|place| [place.dir.as_bytes(), b"/.git"].concat() == link.trim_ascii_end())
 }
@@ -94,7 +94,7 @@ impl Slot {
     /// Goes to where slots are now. What was in the old folder was kept.
     pub(super) fn go_home(&mut self, repo: &Repository) {
         if self.dir != self.home {
-            // A folder that can't be removed stands in nobody's way.
+            // A folder that can't be removed does no harm.
             let _ = self.retire(repo);
             let _ = self.dir.parent().map(std::fs::remove_dir);
             self.dir = self.home.clone();

@@ -116,7 +116,7 @@ pub(crate) fn scan(
 }
 
 impl Walk<'_> {
-    /// Takes folders until none is left and nobody else is in one.
+    /// Takes folders until none is left and no other thread is in one.
     fn work(&self) {
         let mut seen = Vec::new();
         loop {

@@ -1,9 +1,9 @@
 //! Whose turn it is where all slots are taken: the one who waits longest.
 //!
-//! Whoever waits has a ticket: a file that says since when and for how many slots, locked while its process lives
-//! and touched while it looks. Nobody takes a slot that somebody with an older ticket waits for, so that nobody is
-//! overtaken for ever; a ticket that was not touched for a while is a stopped process's, and holds nobody up.
-//! Implements K14.
+//! A process that waits has a ticket: a file that says since when and for how many slots, locked while its
+//! process lives and touched while it looks. No process takes a slot that an older ticket waits for, so that
+//! none is overtaken for ever; a ticket that was not touched for a while is a stopped process's, and does not
+//! count. Implements K14.
 
 use super::Pool;
 use crate::store::{StoreError, io_error};
@@ -72,8 +72,8 @@ impl Pool<'_> {
         Ok(Ticket { path, file, touched: now.into() })
     }
 
-    /// The number from which on slots are free for whoever has this ticket, or none: those below are awaited by
-    /// somebody who has waited longer.
+    /// The number from which on slots are free for the holder of this ticket, or none: those below are awaited by
+    /// processes that have waited longer.
     pub(crate) fn first_of_turn(&self, own: Option<&Ticket>) -> usize {
         let Ok(entries) = std::fs::read_dir(self.tickets()) else { return 0 };
         let own = own.and_then(|ticket| ticket.path.file_name()).map(OsStr::to_owned);

@@ -14,7 +14,7 @@ use crate::supervisor::beneath::{self, BeneathError, Kind, Root};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-/// An index longer than this is nobody's: it would be some eight million files.
+/// A longer index is not copied: it would be some eight million files.
 const INDEX_MAX: u64 = 1 << 30;
 /// Most names of a registration that are looked through for the rest of a split index.
 const NAMES_MAX: usize = 10_000;
