@@ -222,7 +222,7 @@ pub trait Store: Send {
     /// Asks anew what all branches hold, where the last answer is old.
     fn listen(&self) {}
 
-    /// The same once another machine was met.
+    /// [`Store::listen`], once another machine was met.
     fn listen_where_contested(&self) {}
 
     /// True where a branch was heard to have been moved away from this commit by another machine: a swap that expects

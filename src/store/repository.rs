@@ -272,7 +272,7 @@ impl Repository {
         self.shared.give(path);
     }
 
-    /// The same for the folders of ours, and what lies in `worktrees/` of slots.
+    /// [`Repository::share`] for `aynig/` and each entry of it.
     pub(super) fn share_folders(&self) {
         if self.shared == Shared::Umask {
             return;

@@ -9,7 +9,7 @@ pub(crate) fn gix_error(what: &'static str) -> impl FnOnce(gix::Error) -> StoreE
     move |error| StoreError::Gix { what, message: words(&error) }
 }
 
-/// The same for something that writes at or below `place`: an error of the system's names it, and a full disk
+/// Wraps a report of what writes at or below `place`: an error of the system's names it, and a full disk
 /// is an error of its own.
 pub(crate) fn gix_write_error(what: &'static str, place: &Path) -> impl FnOnce(gix::Error) -> StoreError {
     move |error| {

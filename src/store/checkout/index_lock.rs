@@ -58,7 +58,6 @@ impl Copy {
         }
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

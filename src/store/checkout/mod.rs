@@ -32,7 +32,7 @@ use worktrees::Worktree;
 
 /// Longest wait for another process at work in the index.
 const HELD_MAX: Duration = Duration::from_secs(5);
-/// The same where nothing depends on it: the next tick tries again.
+/// Longest such wait where nothing depends on it: the next tick tries again.
 const HELD_LATER: Duration = Duration::from_millis(500);
 
 /// What was tried so shortly before is believed.
@@ -73,7 +73,7 @@ pub(crate) fn fit(
     try_on(repo, at, (old, new), false)
 }
 
-/// The same where an earlier process may have been killed on the way.
+/// [`fit`] where an earlier process may have been killed on the way.
 fn fit_again(
     repo: &Repository,
     at: &Worktree,

@@ -84,7 +84,6 @@ impl Workspace {
         copy.set_modified(meta.modified()?)
     }
 
-    /// Its top folder.
     pub(crate) fn top(&self) -> &Path {
         &self.top
     }

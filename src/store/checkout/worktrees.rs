@@ -12,12 +12,9 @@ use std::path::{Path, PathBuf};
 /// Most that is believed of a file that holds one name.
 const LINE_MAX: u64 = 64 << 10;
 
-/// One working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Worktree {
-    /// Its folder.
     pub(crate) dir: PathBuf,
-    /// Its own Git directory.
     pub(crate) git_dir: PathBuf,
     /// The branch that its HEAD names; `None` where it is detached.
     pub(crate) branch: Option<RefName>,

@@ -21,7 +21,6 @@ pub(crate) const SYMLINK: u32 = 0o120000;
 /// A command that answers a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// The `.aynig` tree.
     pub(crate) tree: ObjectId,
     /// Its path below `.aynig/`.
     pub(crate) path: String,
@@ -29,18 +28,14 @@ pub struct Command {
     pub(crate) file: ObjectId,
 }
 
-/// What a lookup found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lookup {
-    /// This.
     Found(Command),
-    /// Nothing of that name.
     Missing,
     /// Something that can't be started: its path below `.aynig/`, and why.
     Unusable {
         /// Below `.aynig/`.
         path: String,
-        /// What is wrong.
         why: Unfit,
     },
 }

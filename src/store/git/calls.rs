@@ -507,7 +507,6 @@ impl RepoGit {
         self.here().verb("ls-remote").args(args).in_dir(home).within(patience).output()
     }
 
-    /// What `git version` says.
     pub(crate) fn version(&self) -> Result<String, StoreError> {
         let printed = self.git.plain(None).verb("version").ok()?;
         Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())

@@ -124,7 +124,6 @@ pub(crate) fn noted(may: Option<&MayLock>, child: Bounded<'_>) -> Result<Finishe
     ended
 }
 
-/// What a note says.
 struct Told {
     begun: SystemTime,
     ended: SystemTime,
@@ -153,7 +152,6 @@ fn read(path: &Path) -> Option<Told> {
     Some(Told { begun: begun - COARSE, ended, pid: value(b"pid ").map(|pid| pid as i32), places })
 }
 
-/// What a sweep found.
 #[derive(Debug, Default)]
 pub(crate) struct Swept {
     /// Locks that it removed.
@@ -214,7 +212,7 @@ pub(crate) fn at_work(common_dir: &Path, lock: &Path) -> bool {
     is_another_at_work(common_dir, lock, None)
 }
 
-/// The same, of all notes but one.
+/// [`at_work`], with one note left out.
 fn is_another_at_work(common_dir: &Path, lock: &Path, but: Option<&Path>) -> bool {
     let made = made(lock);
     told_of(common_dir, lock, but).any(|(file, told)| {

@@ -43,9 +43,7 @@ const SAID_MAX: usize = 64 << 10;
 /// How a child ended and what it printed.
 #[derive(Debug)]
 pub(crate) struct GitOutput {
-    /// Its exit status.
     pub(crate) status: ExitStatus,
-    /// Its standard output.
     pub(crate) stdout: Vec<u8>,
     /// What it said, as one line of at most 500 characters, for reports.
     pub(crate) message: String,
@@ -95,7 +93,7 @@ impl Git {
         self.confined = Some(Arc::default());
     }
 
-    /// The same for what does not work on that repository.
+    /// This `git` unconfined, for children that do not work on that repository.
     pub(crate) fn at_liberty(&self) -> Self {
         Self { confined: None, ..self.clone() }
     }
@@ -106,7 +104,6 @@ impl Git {
         self.confined.as_ref().map(found).transpose()
     }
 
-    /// The program.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
@@ -236,7 +233,6 @@ impl GitCommand {
         if durable { self.config("core.fsync=committed") } else { self }
     }
 
-    /// The subcommand.
     pub(crate) fn verb(mut self, verb: &str) -> Self {
         self.inner.arg(verb);
         self.verb = verb.to_owned();
@@ -248,7 +244,6 @@ impl GitCommand {
         }
     }
 
-    /// Adds arguments.
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.inner.args(args);
         self

@@ -72,7 +72,7 @@ impl RepoGit {
         self.merge_tracked(git_dir, dir, index, (old, new), lock)
     }
 
-    /// The same where nothing that Git would not ask about stands in the way.
+    /// Merges where nothing untracked stands in the way, about which Git would not ask.
     pub(crate) fn merge_tracked(
         &self,
         git_dir: &Path,

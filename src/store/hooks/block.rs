@@ -13,7 +13,6 @@ const END: &[u8] = b"# <<< aynig";
 /// What became of a hook file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edit {
-    /// Nothing to do.
     Nothing,
     /// It was written anew.
     Written,

@@ -23,14 +23,11 @@ pub(crate) enum HookEvent {
     PostCommit,
     /// Something was merged or pulled here.
     PostMerge,
-    /// Commits were rewritten here.
     PostRewrite,
-    /// A push arrived.
     PostReceive,
 }
 
 impl HookEvent {
-    /// All of them.
     pub(crate) const ALL: [Self; 4] =
         [Self::PostCommit, Self::PostMerge, Self::PostRewrite, Self::PostReceive];
 
@@ -63,7 +60,7 @@ impl HookEvent {
         self.script_with(&shlex::bytes::try_quote(program.as_os_str().as_bytes()).unwrap_or_default())
     }
 
-    /// The same for a program as a shell is told it.
+    /// The lines around a program that is quoted for the shell already.
     fn script_with(self, quoted: &[u8]) -> Vec<u8> {
         let mut script = Vec::new();
         for (at, part) in self.template().split("@PROGRAM@").enumerate() {
@@ -76,14 +73,12 @@ impl HookEvent {
     }
 }
 
-/// How one hook stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It is there, as a block in this file.
     Block(PathBuf),
     /// It is there, by configuration.
     Configured(PathBuf),
-    /// It is not there.
     Absent,
     /// It is not there, and this file is left alone: why.
     LeftAlone(PathBuf, &'static str),
@@ -139,7 +134,6 @@ impl<'r> Hooks<'r> {
         repo.common_dir.join("aynig/hooks-installed").exists()
     }
 
-    /// How a hook stands.
     pub(crate) fn standing(&self, event: HookEvent) -> Result<Standing, StoreError> {
         let file = self.repo.common_dir.join(OURS);
         if file.exists() && self.is_included()? {

@@ -34,11 +34,9 @@ pub(crate) struct Origin {
 /// What kind of file an entry becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A file.
     Plain,
     /// A file that can be started.
     Executable,
-    /// A symbolic link.
     Link,
 }
 
@@ -58,7 +56,6 @@ impl Kind {
 pub(crate) struct File {
     /// Its path below `.aynig/`, of safe segments.
     pub(crate) path: Vec<u8>,
-    /// What it is.
     pub(crate) kind: Kind,
     /// Its content.
     id: ObjectId,
@@ -93,7 +90,6 @@ impl Drop for Folder {
 pub(crate) struct Refusal {
     /// Its path below `.aynig/`.
     pub(crate) path: Vec<u8>,
-    /// Why.
     pub(crate) why: &'static str,
 }
 
@@ -109,26 +105,19 @@ pub(crate) enum PackError {
     /// Git can't fetch it.
     #[error("cannot fetch '{shown}'")]
     Fetch {
-        /// The repository, without secrets.
         shown: String,
-        /// What Git said.
         #[source]
         source: StoreError,
     },
     /// The repository has no commit.
     #[error("'{shown}' has no commit")]
-    Empty {
-        /// The repository.
-        shown: String,
-    },
+    Empty { shown: String },
     /// There is no `.aynig/` where it should be.
     #[error("'{shown}' has no folder '{folder}' at {commit}")]
     NoPack {
-        /// The repository.
         shown: String,
         /// The folder that was looked for.
         folder: String,
-        /// In which commit.
         commit: ObjectId,
     },
     /// It holds what no pack may bring.
@@ -142,11 +131,7 @@ pub(crate) enum PackError {
     InTheWay(Vec<Refusal>),
     /// Another installation is at work.
     #[error("cannot lock '{}': another 'git aynig install' is at work", path.display())]
-    Busy {
-        /// The lock.
-        path: PathBuf,
-    },
-    /// Everything else.
+    Busy { path: PathBuf },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

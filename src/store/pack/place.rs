@@ -138,7 +138,6 @@ impl<'a> Plan<'a> {
         Ok(git().verb("write-tree").id()?.to_string())
     }
 
-    /// Does it.
     pub(crate) fn carry_out(&self) -> Result<(), PackError> {
         let stage = self.site.root.join(STAGE);
         remove_tree(&stage).map_err(io_error("remove", &stage))?;

@@ -37,7 +37,6 @@ pub(crate) struct Readme {
 pub(crate) enum Start {
     /// By this command, safe to paste.
     Command {
-        /// The command.
         line: String,
         /// True where a tick is still needed after it.
         ticks: bool,

@@ -301,7 +301,7 @@ impl FilesRefs {
         self.create_dirs(folder, true)
     }
 
-    /// The same, for folders whose parent is added to what is unsynced.
+    /// [`FilesRefs::make_dirs`] without syncing: the parent is added to what is unsynced.
     pub(crate) fn make_dirs_unsynced(&self, folder: &Path) -> Result<(), StoreError> {
         self.create_dirs(folder, false)
     }

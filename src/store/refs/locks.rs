@@ -226,7 +226,6 @@ fn make_parents(refs: &FilesRefs, name: &RefName, lock: &Path) -> Result<(), Sto
     }
 }
 
-/// Who holds a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// No process any more; trying again is worth it.

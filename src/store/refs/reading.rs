@@ -103,7 +103,6 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// One reading of `packed-refs`.
 pub(crate) struct Packed {
     content: Vec<u8>,
     sorted: bool,

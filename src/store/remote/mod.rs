@@ -38,7 +38,7 @@ const TRIES: usize = 4;
 const FEW: usize = 16;
 
 /// A remote's branches over a local store.
-pub struct RemoteStore {
+pub(crate) struct RemoteStore {
     local: Box<dyn Store>,
     remote: Remote,
     known: RefCell<HashMap<RefName, Option<ObjectId>>>,
@@ -56,7 +56,7 @@ impl RemoteStore {
     ///
     /// # Errors
     /// [`RemoteFailure::Unknown`] where the repository's configuration has no such remote.
-    pub fn open(repo: &Repository, name: &str, local: Box<dyn Store>) -> Result<Self, StoreError> {
+    pub(crate) fn open(repo: &Repository, name: &str, local: Box<dyn Store>) -> Result<Self, StoreError> {
         if !repo.has_remote(name) {
             return Err(StoreError::Remote {
                 remote: name.to_owned(),
@@ -77,7 +77,7 @@ impl RemoteStore {
     }
 
     /// The same store without the network.
-    pub fn offline(self) -> Self {
+    pub(crate) fn offline(self) -> Self {
         Self { offline: true, ..self }
     }
 
@@ -162,7 +162,7 @@ impl RemoteStore {
 
 /// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is
 /// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11).
-pub fn push_branch(
+pub(crate) fn push_branch(
     repo: &Repository,
     remote: &str,
     branch: &RefName,

@@ -25,20 +25,20 @@ const FETCH_MAX: Duration = Duration::from_secs(1800);
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 
-/// The same while a lock stands that will soon be old enough to be removed, and for how long.
+/// Between tries while a lock stands that will soon be old enough to be removed, and how long in all.
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// One remote of one repository.
 #[derive(Debug, Clone)]
 pub(crate) struct Remote {
-    pub git: RepoGit,
-    pub name: String,
+    pub(crate) git: RepoGit,
+    pub(crate) name: String,
     /// Where relative addresses begin.
-    pub home: PathBuf,
+    pub(crate) home: PathBuf,
     /// Where it is a path: who receives a push runs on this machine, started by the push itself. It is no more ours
     /// to end than a server's: a signal between the making of its lock and its knowing of it leaves that lock.
-    pub path: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// Which branches a fetch brings here.
@@ -62,13 +62,13 @@ pub(crate) enum Pushed {
 }
 
 /// The folder of refs that hold what was last heard of a remote's branches.
-pub fn tracking(remote: &str) -> String {
+pub(crate) fn tracking(remote: &str) -> String {
     format!("refs/aynig/remote/{remote}/")
 }
 
 impl Remote {
     /// [`tracking`] of this one.
-    pub fn tracking(&self) -> String {
+    pub(crate) fn tracking(&self) -> String {
         tracking(&self.name)
     }
 
@@ -136,12 +136,12 @@ impl Remote {
 
     /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once few do: a fetch that
     /// began after a process asked answers that one too.
-    pub fn fetch_all(&self) -> Result<(), StoreError> {
+    pub(crate) fn fetch_all(&self) -> Result<(), StoreError> {
         self.fetch_heads(&[format!("+refs/heads/*:{}*", self.tracking()).into()], Heads::All)
     }
 
     /// Fetches these branches. Fails where one of them is gone.
-    pub fn fetch_some(&self, names: &[RefName]) -> Result<(), StoreError> {
+    pub(crate) fn fetch_some(&self, names: &[RefName]) -> Result<(), StoreError> {
         let tracking = self.tracking();
         let spec = |name: &RefName| {
             OsString::from_vec([b"+", name.as_bytes(), b":", tracking.as_bytes(), name.short()].concat())
@@ -178,23 +178,23 @@ impl Remote {
     }
 
     /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
-    pub fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
+    pub(crate) fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
         self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], None, patience)
     }
 
     /// Fetches one ref into the same name here.
-    pub fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
+    pub(crate) fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
         let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
         self.fetch(&[OsString::from_vec(spec)], None, None)
     }
 
     /// What all branches hold there now, before anything is done about one of them.
-    pub fn hear_all(&self) -> Result<HashMap<RefName, ObjectId>, StoreError> {
+    pub(crate) fn hear_all(&self) -> Result<HashMap<RefName, ObjectId>, StoreError> {
         self.list(self.command().only_asks(true).within(FETCH_MAX))
     }
 
     /// What all branches hold there now.
-    pub fn ask_all(&self, patience: Duration) -> Result<HashMap<RefName, ObjectId>, StoreError> {
+    pub(crate) fn ask_all(&self, patience: Duration) -> Result<HashMap<RefName, ObjectId>, StoreError> {
         self.list(self.command().within(patience))
     }
 
@@ -222,7 +222,7 @@ impl Remote {
     }
 
     /// What a ref holds there now.
-    pub fn ask(&self, name: &RefName, patience: Duration) -> Result<Option<ObjectId>, StoreError> {
+    pub(crate) fn ask(&self, name: &RefName, patience: Duration) -> Result<Option<ObjectId>, StoreError> {
         let args =
             [OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(name.as_bytes())];
         let output = self.command().verb("ls-remote").args(args).within(patience).output()?;
@@ -238,7 +238,7 @@ impl Remote {
     }
 
     /// One attempt to move a ref there from `expected` to `new`.
-    pub fn push(
+    pub(crate) fn push(
         &self,
         name: &RefName,
         expected: Expected,
@@ -262,7 +262,7 @@ impl Remote {
     }
 
     /// Puts a ref of the runner's own there, whatever is there.
-    pub fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
+    pub(crate) fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
         self.may_push()?;
         super::lfs::send(self, new, patience)?;
         let output = self.push_command(new, name.as_bytes(), None, patience).output()?;

@@ -42,12 +42,12 @@ impl News {
     }
 
     /// A fetch heard of everything.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.heard() = Heard::default();
     }
 
     /// The remote answered.
-    pub fn hear(&self, tips: HashMap<RefName, ObjectId>, asked: Instant) {
+    pub(crate) fn hear(&self, tips: HashMap<RefName, ObjectId>, asked: Instant) {
         let mut heard = self.heard();
         heard.tips = tips;
         heard.last = Some((Instant::now(), asked.elapsed()));
@@ -55,34 +55,34 @@ impl News {
     }
 
     /// A fetch brought a branch here.
-    pub fn fetched(&self, name: &RefName, tip: ObjectId) {
+    pub(crate) fn fetched(&self, name: &RefName, tip: ObjectId) {
         self.heard().tips.insert(name.clone(), tip);
     }
 
     /// A push of ours moved a branch.
-    pub fn moved(&self, name: &RefName, tip: ObjectId) {
+    pub(crate) fn moved(&self, name: &RefName, tip: ObjectId) {
         self.heard().own.insert(name.clone(), tip);
     }
 
     /// A push of ours came second.
-    pub fn lost(&self) {
+    pub(crate) fn lost(&self) {
         self.heard().contested = true;
     }
 
     /// True where a branch was heard to hold something else than this commit, unless a push of ours put that commit
     /// there: the answer may be older. A branch that was not listed may only have been unreadable.
-    pub fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
+    pub(crate) fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
         let heard = self.heard();
         heard.tips.get(name).is_some_and(|tip| *tip != from) && heard.own.get(name) != Some(&from)
     }
 
     /// True where another machine was quicker since the last fetch.
-    pub fn is_contested(&self) -> bool {
+    pub(crate) fn is_contested(&self) -> bool {
         self.heard().contested
     }
 
     /// True where the remote is worth asking; then the caller asks, and no other thread does meanwhile.
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         let mut heard = self.heard();
         let due = !heard.asking && heard.last.is_none_or(|(at, took)| at.elapsed() > took * OLD);
         heard.asking |= due;
@@ -90,12 +90,12 @@ impl News {
     }
 
     /// Begins a round over the branches; true where it is not the first of this process.
-    pub fn begin_round(&self) -> bool {
+    pub(crate) fn begin_round(&self) -> bool {
         self.begun.swap(true, Ordering::Relaxed)
     }
 
     /// The question that was due got no answer.
-    pub fn unanswered(&self) {
+    pub(crate) fn unanswered(&self) {
         self.heard().asking = false;
     }
 }

@@ -44,7 +44,6 @@ impl Closed {
         }
     }
 
-    /// Where the lock is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -23,7 +23,6 @@ pub enum Stage {
     Index,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Harvest {
     /// The tree of what is there.

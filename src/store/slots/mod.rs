@@ -60,11 +60,10 @@ pub(crate) struct Record {
 /// A run in a slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Occupant {
-    /// Its id.
     pub(crate) run_id: String,
     /// The full name of its branch, for readers.
     pub(crate) branch: String,
-    /// The same as it is, where it is no UTF-8.
+    /// The name's bytes, where they are no UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) branch_bytes: Option<Vec<u8>>,
     /// The remote whose branch that is; `None`: the local one.
@@ -104,7 +103,6 @@ impl Occupant {
     pub(crate) fn outcome_id(&self) -> Option<ObjectId> {
         self.outcome.as_ref().and_then(|id| id.parse().ok())
     }
-    /// Its branch.
     pub(crate) fn branch_name(&self) -> RefName {
         RefName::new(self.branch_bytes.as_deref().unwrap_or(self.branch.as_bytes()))
     }
@@ -177,7 +175,7 @@ impl<'r> Pool<'r> {
         ordered(self.numbers(), &tree.to_string(), |n| read_record(&self.notes, n))
     }
 
-    /// The same numbers as they come.
+    /// The numbers of the slots, ascending.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         (0..).filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))).take(self.size).collect()
     }
@@ -209,7 +207,7 @@ impl<'r> Pool<'r> {
         numbers
     }
 
-    /// The same, and those that only Git's own list of worktrees knows.
+    /// [`Pool::known`], and those that only Git's own list of worktrees has.
     pub(crate) fn registered(&self) -> Vec<usize> {
         let mut numbers = self.known();
         if let Ok(entries) = std::fs::read_dir(self.repo.common_dir.join("worktrees")) {

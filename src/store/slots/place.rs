@@ -21,7 +21,6 @@ const OURS: &[u8] = b"a slot of git-aynig";
 /// The folder of a slot, as noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// Its worktree.
     pub(crate) dir: String,
     /// Its registration, as it was called then.
     pub(crate) admin: String,

@@ -28,7 +28,6 @@ const PARALLEL_FROM: usize = 3000;
 const FOLDER: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
-/// What a walk found.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     /// True where every file is as the index says and nothing else is there.
