@@ -17,7 +17,7 @@ mod error;
 pub mod events;
 mod exit;
 pub mod gc;
-pub mod govern;
+pub(crate) mod govern;
 pub mod hook;
 pub mod logs;
 pub mod mend;

@@ -124,7 +124,7 @@ struct Assignment<'a> {
 struct Sibling<'a> {
     turn_id: &'a str,
     role: &'a str,
-    status: Option<&'a Value>,
+    status: Option<&'a str>,
     assigned_sequence: u64,
 }
 
@@ -145,7 +145,7 @@ fn assignment<'a>(
     let siblings = others.iter().filter(|other| other.id() != turn.id()).map(|other| Sibling {
         turn_id: other.id(),
         role: other.role(),
-        status: other.get("status"),
+        status: other.status_name(),
         assigned_sequence: other.assigned_sequence(),
     });
     let context = |key: &str| turn.get(key).filter(|context| context.is_object());
@@ -161,7 +161,7 @@ fn assignment<'a>(
         reserved_paths: &RESERVED,
         allowed_next_roles: route.map(Route::allowed).unwrap_or_default(),
         attempt: turn.attempt(),
-        deadline_at: turn.get("deadline_at"),
+        deadline_at: turn.deadline_at(),
         assigned_sequence: turn.assigned_sequence(),
         budget_reservation_usd: state.reserved(turn.id()),
         active_siblings: siblings.collect(),
@@ -194,7 +194,7 @@ struct Dispatched<'a> {
     role: &'a str,
     runtime_id: &'a str,
     attempt: u64,
-    status: Option<&'a Value>,
+    status: Option<&'a str>,
     bundle_path: String,
     staging_result_path: String,
     assigned_sequence: u64,
@@ -214,7 +214,7 @@ fn index<'a>(
             role: turn.role(),
             runtime_id: turn.runtime(),
             attempt: turn.attempt(),
-            status: turn.get("status"),
+            status: turn.status_name(),
             bundle_path: dispatch_folder(turn.id()),
             staging_result_path: staging(turn),
             assigned_sequence: turn.assigned_sequence(),

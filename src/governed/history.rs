@@ -143,10 +143,10 @@ pub(super) fn entry(facts: &Facts<'_>) -> Entry {
         run_completion_request: result.wants_completion(),
         assigned_sequence: turn.assigned_sequence(),
         accepted_sequence: facts.accepted_sequence,
-        concurrent_with: turn.get("concurrent_with").cloned().unwrap_or_else(|| json!([])),
+        concurrent_with: turn.concurrent_with().cloned().unwrap_or_else(|| json!([])),
         cost: said("cost"),
         accepted_at: facts.at.to_owned(),
-        lasted: turn.get("started_at").and_then(Value::as_str).map(|started| lasted(started, facts.at)),
+        lasted: turn.started_at().map(|started| lasted(started, facts.at)),
         delegations_issued: said("delegations")
             .filter(|all| all.as_array().is_some_and(|all| !all.is_empty())),
         delegation_context: context("delegation_context"),
@@ -207,11 +207,9 @@ pub(super) fn has_run(root: &Root, over: &State) -> Result<bool, GovernedError> 
 fn observed(facts: &Facts<'_>) -> Observed {
     let count = facts.changes.files.len();
     let summary = facts.changes.available.then(|| format!("{count} files changed"));
-    let baseline =
-        facts.turn.get("baseline").and_then(|baseline| baseline.get("head_ref")).and_then(Value::as_str);
     Observed {
         derived_by: "orchestrator",
-        baseline_ref: baseline.map(|head| format!("git:{head}")),
+        baseline_ref: facts.turn.baseline_head().map(|head| format!("git:{head}")),
         accepted_ref: facts.accepted_ref.to_owned(),
         files_changed: facts.changes.files.clone(),
         file_markers: facts.changes.markers.clone(),

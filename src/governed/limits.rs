@@ -70,7 +70,7 @@ fn limits(config: &Config, state: &State, turn: Option<&Turn>) -> Vec<(Passed, S
     let of_turn = |key: &str| turn.and_then(|turn| turn.get(key)).and_then(Value::as_str);
     let phase = route.and_then(|route| route.timeout_minutes);
     let limits = [
-        ("turn", all.per_turn_minutes, of_turn("started_at").or(of_turn("assigned_at")), by_all),
+        ("turn", all.per_turn_minutes, turn.and_then(Turn::started_at).or(of_turn("assigned_at")), by_all),
         (
             "phase",
             phase.or(all.per_phase_minutes),

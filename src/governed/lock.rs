@@ -127,7 +127,7 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
             continue;
         }
         let mut text = String::new();
-        // What is not text is no lock of anybody's.
+        // What is not text is no lock of the format's.
         let _ = (&mut *file).take(OWNER_MAX).read_to_string(&mut text);
         return Ok((!is_foreign(root, &text)).then_some(file));
     }

@@ -1,7 +1,7 @@
 //! What is in the workspace, as Git sees it: the baseline of a turn, and what has changed since.
 //!
 //! One `git status` a look; where the root is in no repository, nothing is known and nothing compared. The
-//! orchestrator's own files are no changes of anybody's.
+//! orchestrator's own files are changes of no turn.
 
 use super::error::not_text;
 use super::journal::HISTORY;
@@ -196,7 +196,7 @@ pub(super) fn baseline(root: &Root, sight: &Sight) -> Value {
 /// The baseline of a turn's next attempt: the turn's own, so that what a rejected attempt left is still its
 /// change; what others had accepted since is theirs.
 pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Option<Value>, GovernedError> {
-    let Some(mut baseline) = turn.get("baseline").and_then(Value::as_object).cloned() else {
+    let Some(mut baseline) = turn.baseline().and_then(Value::as_object).cloned() else {
         return Ok(None);
     };
     let mut accepted = Object::new();

@@ -34,7 +34,7 @@ pub(super) fn prompt(
     let _ = writeln!(text, "- run: {}", state.run_id().unwrap_or("none"));
     let _ = writeln!(text, "- turn: {}, attempt {}", turn.id(), turn.attempt());
     let _ = writeln!(text, "- phase: {phase}");
-    if let Some(until) = turn.get("deadline_at").and_then(Value::as_str) {
+    if let Some(until) = turn.deadline_at().and_then(Value::as_str) {
         let _ = writeln!(text, "- until: {until}");
     }
     text.push('\n');
@@ -149,7 +149,7 @@ fn changed(text: &mut String, root: &Root, turn: &Turn) -> Result<(), GovernedEr
     if turn.attempt() < 2 {
         return Ok(());
     }
-    let changes = observe::changes(root, &observe::look(root)?, turn.get("baseline"))?;
+    let changes = observe::changes(root, &observe::look(root)?, turn.baseline())?;
     if changes.files.is_empty() {
         return Ok(());
     }
@@ -180,7 +180,7 @@ fn gate(text: &mut String, config: &Config, phase: &str) {
 }
 
 fn rejection(text: &mut String, turn: &Turn) {
-    let Some(rejection) = turn.get("last_rejection").and_then(Value::as_object) else { return };
+    let Some(rejection) = turn.last_rejection() else { return };
     let reason = json::text(rejection, "reason").unwrap_or_default();
     let _ = writeln!(text, "## Why the last attempt was rejected\n\n{reason}\n");
     for error in json::texts(rejection, "validation_errors") {

@@ -48,7 +48,7 @@ pub(super) fn attach(state: &State, turn: &mut Turn) {
 pub(super) fn settle(next: &mut State, turn: &Turn, new: &Acceptance) {
     let mut queue = entries(next);
     let delegated = new.result.delegations();
-    let context = json::object(turn.object(), "delegation_context");
+    let context = turn.delegation_context();
     if queue.is_empty() && delegated.is_empty() && turn.get("delegation_review").is_none() {
         return;
     }

@@ -59,9 +59,7 @@ pub(super) fn conflicted(state: &State, new: &ConflictFound) -> Result<State, Re
 pub(super) fn rejected(state: &State, new: &Rejection) -> Result<State, Refusal> {
     let mut turn = target(state, Some(&new.turn_id))?;
     let mut next = state.clone();
-    let conflict = json::object(turn.object(), "conflict_state").cloned();
-    let conflict = conflict.and_then(|state| state.get("conflict_error").cloned()).filter(Value::is_object);
-    let context = conflict.as_ref().map(|conflict| conflict_context(&new.turn_id, turn.attempt(), conflict));
+    let context = turn.conflict().map(|conflict| conflict_context(&new.turn_id, turn.attempt(), conflict));
     let mut rejection = json!({
         "turn_id": new.turn_id,
         "attempt": turn.attempt(),

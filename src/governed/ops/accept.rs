@@ -109,7 +109,7 @@ impl Accepting<'_> {
         let result = validation.turn_result.as_ref().and_then(Value::as_object).cloned();
         let result = TurnResult::of(result.unwrap_or_default());
         let sight = observe::look(self.root)?;
-        let changes = observe::changes(self.root, &sight, self.turn.get("baseline"))?;
+        let changes = observe::changes(self.root, &sight, self.turn.baseline())?;
         self.compare(&mut validation, &result, &changes)?;
         self.policies(&mut validation, &result, &changes, owed)?;
         let found = conflict::find(self.root, self.state, self.turn, &result, &changes)?;
@@ -177,7 +177,7 @@ impl Accepting<'_> {
         let declared = result.files_changed();
         let undeclared = changes.files.iter().filter(|file| !declared.contains(&file.as_str()));
         let has_others = get_active_turn_count(self.state) > 1
-            || self.turn.get("concurrent_with").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+            || self.turn.concurrent_with().and_then(Value::as_array).is_some_and(|all| !all.is_empty());
         let mut wrongs = Vec::new();
         for file in undeclared {
             let text = format!("'{file}' was changed and is not declared");
@@ -351,7 +351,7 @@ impl Accepting<'_> {
             "accepted_integration_ref": facts.accepted_ref,
             "decisions_count": facts.result.decisions().len(),
             "objections_count": facts.result.objections().count(),
-            "run_status": next.get("status"),
+            "run_status": next.status_name(),
             "phase": next.phase(),
         });
         let place = Place { state: &next, ..self.place() };

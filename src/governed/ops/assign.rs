@@ -95,7 +95,7 @@ fn payload(root: &Root, config: &Config, state: &State, role: &str) -> Result<Va
             json!({
                 "turn_id": turn.id(),
                 "role_id": turn.role(),
-                "status": turn.get("status"),
+                "status": turn.status_name(),
                 "attempt": turn.attempt(),
             })
         })

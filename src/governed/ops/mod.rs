@@ -117,7 +117,7 @@ impl Place<'_> {
         let state = self.state;
         let reason = state.blocked_reason().cloned().unwrap_or(Value::Null);
         let turn = self.turn_id.and_then(|id| state.turn(id)).or_else(|| get_active_turn(state));
-        let rejection = turn.as_ref().and_then(|turn| turn.get("last_rejection")?.get("reason").cloned());
+        let rejection = turn.as_ref().and_then(|turn| turn.last_rejection()?.get("reason").cloned());
         let payload = json!({
             "blocked_reason": reason,
             "recovery_action": reason.get("recovery").and_then(|recovery| recovery.get("recovery_action")),

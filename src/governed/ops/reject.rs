@@ -3,7 +3,6 @@
 use super::super::conflict::Summary;
 use super::super::events::{self, Happened, Line};
 use super::super::journal::Change;
-use super::super::json;
 use super::super::ledger::{self, Conflicted};
 use super::super::next::{self, Event, Verb, admit, next_state};
 use super::super::root::Root;
@@ -104,9 +103,7 @@ pub fn reject_turn(
 }
 
 fn ledger(state: &State, turn: &Turn, at: &str) -> Vec<ledger::Line> {
-    let conflict =
-        json::object(turn.object(), "conflict_state").and_then(|conflict| conflict.get("conflict_error"));
-    let Some(conflict) = conflict.filter(|conflict| conflict.is_object()) else { return Vec::new() };
+    let Some(conflict) = turn.conflict() else { return Vec::new() };
     let line = Conflicted::of("conflict_rejected", state, turn, at, Summary::of_state(conflict));
     vec![ledger::Line::Conflict(line)]
 }

@@ -76,7 +76,7 @@ fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bo
     if completion {
         tell("delegations".to_owned(), "a turn that delegates may not request completion".to_owned());
     }
-    if bench.turn.is_some_and(|turn| turn.get("delegation_context").is_some_and(Value::is_object)) {
+    if bench.turn.is_some_and(|turn| turn.delegation_context().is_some()) {
         tell("delegations".to_owned(), "a delegated turn may not delegate".to_owned());
     }
     let route = bench.config.route(bench.state.phase().unwrap_or_default());
@@ -100,7 +100,7 @@ fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bo
 
 /// A review of delegated work asks for nothing while decisions that were demanded are missing.
 fn review(bench: Bench<'_>, asks: bool, wrongs: &mut Wrongs) {
-    let Some(review) = bench.turn.and_then(|turn| turn.get("delegation_review")?.as_object()) else { return };
+    let Some(review) = bench.turn.and_then(|turn| turn.delegation_review()) else { return };
     for entry in json::list(review, "delegation_results").iter().filter_map(Value::as_object) {
         let mut made = json::texts(entry, "decision_ids");
         made.extend(json::texts(entry, "satisfied_decision_ids"));

@@ -62,7 +62,7 @@ impl Checks {
     }
 }
 
-/// True for `<...>`: a slot of the template that nobody filled in.
+/// True for `<...>`: a slot of the template that was not filled in.
 fn is_slot(text: &str) -> bool {
     let text = text.trim();
     text.len() > 2

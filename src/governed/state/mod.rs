@@ -78,7 +78,12 @@ impl State {
 
     /// Where the run is; `None` for a status that is none of the six.
     pub fn status(&self) -> Option<RunStatus> {
-        json::text(&self.0, "status").and_then(RunStatus::named)
+        self.status_name().and_then(RunStatus::named)
+    }
+
+    /// The name of its status, also of one that is none of ours.
+    pub(crate) fn status_name(&self) -> Option<&str> {
+        json::text(&self.0, "status")
     }
 
     /// The run, once one was initialized.

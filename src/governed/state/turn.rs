@@ -49,6 +49,51 @@ impl Turn {
         json::count(&self.0, "assigned_sequence").unwrap_or(0)
     }
 
+    /// The workspace as it was when the turn was assigned.
+    pub(crate) fn baseline(&self) -> Option<&Value> {
+        self.0.get("baseline")
+    }
+
+    /// The commit that the workspace was at then.
+    pub(crate) fn baseline_head(&self) -> Option<&str> {
+        json::text(json::object(&self.0, "baseline")?, "head_ref")
+    }
+
+    /// The turns that were active when it was assigned.
+    pub(crate) fn concurrent_with(&self) -> Option<&Value> {
+        self.0.get("concurrent_with")
+    }
+
+    /// When its attempt began.
+    pub(crate) fn started_at(&self) -> Option<&str> {
+        json::text(&self.0, "started_at")
+    }
+
+    /// When it should be done.
+    pub(crate) fn deadline_at(&self) -> Option<&Value> {
+        self.0.get("deadline_at")
+    }
+
+    /// The rejection of its last attempt.
+    pub(crate) fn last_rejection(&self) -> Option<&Object> {
+        json::object(&self.0, "last_rejection")
+    }
+
+    /// The conflict that its result was found in.
+    pub(crate) fn conflict(&self) -> Option<&Value> {
+        json::object(&self.0, "conflict_state")?.get("conflict_error").filter(|conflict| conflict.is_object())
+    }
+
+    /// What was delegated to it.
+    pub(crate) fn delegation_context(&self) -> Option<&Object> {
+        json::object(&self.0, "delegation_context")
+    }
+
+    /// What came of its role's delegations.
+    pub(crate) fn delegation_review(&self) -> Option<&Object> {
+        json::object(&self.0, "delegation_review")
+    }
+
     /// Any field, as on disk.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
