@@ -6,18 +6,18 @@
 //! [`bounded`] runs short helpers that need no guardian. Refuses threads and callbacks: one wait loop on
 //! either side. Knows nothing of what the commands are for. Implements K16-K18.
 
-pub mod background;
-pub mod beneath;
+pub(crate) mod background;
+pub(crate) mod beneath;
 pub mod bounded;
 mod client;
 mod ending;
 mod exec;
 pub mod guardian;
-pub mod hold;
-pub mod holders;
+pub(crate) mod hold;
+pub(crate) mod holders;
 pub mod interrupt;
 mod orders;
-pub mod orphans;
+mod orphans;
 mod pulse;
 mod wire;
 

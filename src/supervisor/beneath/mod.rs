@@ -14,7 +14,7 @@ mod tree;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, readlinkat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -68,9 +68,6 @@ pub enum Refusal {
     /// A folder of more entries than asked for, at most.
     #[error("it has more than {0} entries")]
     TooMany(usize),
-    /// Folders in folders, more than any project has.
-    #[error("its folders are more than {0} deep")]
-    TooDeep(usize),
 }
 
 impl BeneathError {
@@ -193,16 +190,6 @@ impl Root {
             At::Below(folder) => folder,
         };
         Ok(Self { folder, path: self.path.join(path) })
-    }
-
-    /// Where it was when it was opened.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What the folder itself is: whose, and with which mode.
-    pub fn stat(&self) -> Result<FileStat, BeneathError> {
-        fstat(&self.folder).map_err(|errno| self.io("look at", Path::new(""), errno))
     }
 
     /// What stands there; `None` where nothing does. A link is [`Kind::Link`], and not followed.
@@ -344,17 +331,6 @@ impl Root {
             }
             Ok(None) => Err(self.refused("list", path, Refusal::TooMany(limit))),
             Err(errno) => Err(self.io("list", path, errno)),
-        }
-    }
-
-    /// Removes a name and, where it is a folder, all that is in it; nothing where there is nothing.
-    pub fn remove_tree(&self, path: &Path) -> Result<(), BeneathError> {
-        let place = self.place("remove", path);
-        let Some((folder, name)) = found(place)? else { return Ok(()) };
-        match tree::remove(folder.as_fd(), name) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.refused("remove", path, Refusal::TooDeep(tree::DEEPEST))),
-            Err(errno) => Err(self.io("remove", path, errno)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 
 /// A root with a file, a folder with a file, a file outside, and one of each kind that is not opened.
 fn scene() -> (tempfile::TempDir, Root) {
@@ -185,24 +185,10 @@ fn a_link_is_read_and_a_folder_synced_where_they_are() {
 }
 
 #[test]
-fn a_tree_is_removed_and_nothing_that_its_links_lead_to() {
+fn a_link_is_removed_and_not_what_it_leads_to() {
     let (dir, root) = scene();
-    let sub = dir.path().join("root/sub");
-    symlink("../../away", sub.join("away")).unwrap();
-    std::fs::create_dir_all(sub.join("closed/in")).unwrap();
-    std::fs::set_permissions(sub.join("closed"), PermissionsExt::from_mode(0o500)).unwrap();
-    root.remove_tree(p("sub")).unwrap();
-    root.remove_tree(p("sub")).unwrap();
-    root.remove_tree(p("link-folder")).unwrap();
-    root.remove_tree(p("none/none")).unwrap();
-    assert!(!sub.exists() && dir.path().join("away/in").exists());
     root.remove(p("link")).unwrap();
     assert!(root.remove(p("none")).unwrap_err().is_missing() && dir.path().join("outside").exists());
     root.create_dirs(p("empty"), 0o700).unwrap();
     root.remove_dir(p("empty")).unwrap();
-    let deep = vec!["d"; tree::DEEPEST + 2].join("/");
-    root.create_dirs(p(&deep), 0o700).unwrap();
-    assert_eq!(root.remove_tree(p("d")).unwrap_err().refusal(), Some(Refusal::TooDeep(tree::DEEPEST)));
-    let root_again = root.below(p("d/d")).unwrap();
-    root_again.remove_tree(p("d")).unwrap();
 }
