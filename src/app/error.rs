@@ -7,6 +7,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
+use crate::runner::uninstall::InUse;
 use crate::store::repository::OpenError;
 use crate::store::{RefName, StoreError};
 use crate::supervisor::SupervisorError;
@@ -61,6 +62,9 @@ pub enum AppError {
     /// There is no log to show.
     #[error(transparent)]
     Logs(#[from] LogsError),
+    /// Nothing can be removed while this is in use.
+    #[error("{0}")]
+    InUse(InUse),
     /// Trust was not given, or taken away.
     #[error(transparent)]
     Trust(#[from] TrustError),

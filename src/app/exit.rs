@@ -8,6 +8,7 @@ use super::{AppError, Misuse};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
 use crate::runner::report::{Note, Outcome, Report, Skip, Verdict, is_full};
+use crate::runner::uninstall::InUse;
 use crate::store::repository::OpenError;
 use crate::store::{RemoteFailure, StoreError};
 
@@ -23,7 +24,7 @@ pub enum Exit {
     Unfinished,
     /// A policy forbids it.
     Refused,
-    /// The same call may succeed later.
+    /// It may succeed later.
     Later,
     /// It failed.
     Failed,
@@ -138,6 +139,8 @@ impl From<&AppError> for Exit {
             AppError::Runner(error) => error.into(),
             AppError::Change { error, .. } => error.into(),
             AppError::Trust(error) => error.into(),
+            AppError::InUse(InUse::Run) => Exit::Held,
+            AppError::InUse(InUse::Checkout(_)) => Exit::Unfinished,
             AppError::NotTrusted { .. } | AppError::Unasked(_) => Exit::Refused,
             AppError::NotPushed { why, .. } => match why {
                 NotPushed::NoRemote => Exit::Failed,

@@ -26,6 +26,7 @@ pub mod session;
 mod shown;
 pub mod status;
 pub mod trust;
+pub mod uninstall;
 mod warning;
 
 pub use error::{AppError, Misuse};

@@ -23,7 +23,7 @@ pub struct Session {
     /// Its configuration.
     pub config: Config,
     listener: Arc<dyn Listener>,
-    /// Commands inherit little: they run for whoever pushed.
+    /// Commands inherit little: they run for a user who pushed.
     pub short_environment: bool,
     /// It is a chain's: `aynig.hooks` can end it.
     pub is_chain: bool,
@@ -113,8 +113,8 @@ impl Session {
         settings: &'a Settings,
         interrupt: &'a Interrupt,
     ) -> Result<Runner<'a>, RunnerError> {
-        // Whoever wrote the repository's configuration says how a remote is reached, and with which programs:
-        // before somebody trusts it, only a remote that the caller names is asked.
+        // The repository's own configuration says how a remote is reached, and with which programs: before it is
+        // trusted, only a remote that the caller names is asked.
         if let Some(remote) = self.unasked(settings) {
             let runner = self.recaller(remote, settings, interrupt)?;
             self.warn(Warning::NotAsked(remote.to_owned()));
@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// A reader of a remote's branches as they were last heard of: it asks nobody.
+    /// A reader of a remote's branches as they were last heard of: it asks no remote.
     pub fn recaller<'a>(
         &'a self,
         remote: &str,

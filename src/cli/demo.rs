@@ -14,7 +14,7 @@ use crate::protocol::text::escape_block;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::Duration;
 
-/// Between two steps, where somebody watches.
+/// Between two steps, on a terminal.
 const PACE: Duration = Duration::from_millis(60);
 
 const BUILD: &str = r#"#!/bin/sh

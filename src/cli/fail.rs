@@ -11,6 +11,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
+use crate::runner::uninstall::InUse;
 use crate::store::{RefName, StoreError};
 
 /// A verb that ended without doing what it was asked.
@@ -138,6 +139,8 @@ fn mended(error: &AppError) -> Vec<String> {
             let source = if current.is_some() { "" } else { " --branches" };
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }
+        AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
+        AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
         AppError::Logs(error) => logs::mended(error),
         AppError::Trust(error) => trust::mended(error),
         AppError::Misuse(Misuse::NoSource) => Some("git aynig trust --ref <branch>".to_owned()),

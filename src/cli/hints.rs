@@ -1,7 +1,7 @@
 //! Commands that mend what went wrong, as they can be pasted.
 //!
-//! A name that came from a repository is one word to a shell, whatever it holds: nobody who can push a branch
-//! writes a command that somebody pastes. A branch of a remote is named with it, or the command would look for
+//! A name that came from a repository is one word to a shell, whatever it holds: a user who can push a branch
+//! writes no command that another user pastes. A branch of a remote is named with it, or the command would look for
 //! it here. Implements K36.
 
 use crate::protocol::obstacle::Obstacle;

@@ -78,7 +78,7 @@ fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, 
     }
 }
 
-/// Whoever wrote the branch may have put a link there: what it leads to is nobody's commands.
+/// The author of the branch may have put a link there, to what is no command of this repository.
 fn not_written(error: &BeneathError) -> Failure {
     let causes = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     Failure::fatal(format!("{error}{}", causes.unwrap_or_default()))

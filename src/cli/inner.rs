@@ -45,7 +45,7 @@ pub struct Chain {
     /// Only once the rebase here is over
     #[arg(long)]
     pub after_rebase: bool,
-    /// For whoever pushed: commands inherit little
+    /// For a user who pushed: commands inherit little
     #[arg(long)]
     pub pushed: bool,
     /// Leave the session that it was started in

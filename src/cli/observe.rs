@@ -39,13 +39,13 @@ impl Display {
         Self { live, notes: !quiet, running: Mutex::default(), tame, marked: None, begun: None }
     }
 
-    /// A display at the other end of which is somebody's terminal, whatever these streams are: a pusher's.
+    /// A display for a user who pushed: at its other end is a terminal, whatever these streams are.
     pub fn for_pusher(tee: bool) -> Self {
         let tame = [true, true].map(|shown| shown.then(Mutex::default));
         Self { tame, marked: Some(Default::default()), ..Self::new(true, tee) }
     }
 
-    /// The same; where `several` commands may print at once each whole line says which branch it is of.
+    /// A display that, where `several` commands may print at once, says of each whole line which branch it is of.
     pub fn several(self, several: bool) -> Self {
         Self { begun: several.then(Mutex::default), ..self }
     }

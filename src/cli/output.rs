@@ -153,7 +153,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// None yet. Nobody else writes results until these are dropped.
+    /// None yet. Nothing else writes results until these are dropped.
     pub fn begin() -> Self {
         Self { out: BufWriter::with_capacity(1 << 15, std::io::stdout().lock()), next: Vec::new() }
     }
@@ -187,7 +187,7 @@ pub fn offer_raw(bytes: &[u8]) -> bool {
     out.write_all(bytes).and_then(|()| out.flush()).is_ok()
 }
 
-/// True once nobody reads standard output any more, as far as the system can tell before a write.
+/// True once the reader of standard output is gone, as far as the system can tell before a write.
 pub fn reader_gone() -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::os::fd::AsFd;

@@ -30,12 +30,12 @@ pub fn look() {
     }
 }
 
-/// From here on what is said is read by whoever pushed.
+/// From here on what is said is read by a user who pushed.
 pub fn is_pusher() {
     let _ = READER.set(Reader::Pusher);
 }
 
-/// True where the reader is whoever pushed.
+/// True where the reader is a user who pushed.
 pub fn is_away() -> bool {
     matches!(READER.get(), Some(Reader::Pusher))
 }

@@ -162,7 +162,7 @@ fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -
             let cancel = Addressed::new(&status.branch, remote).call("cancel");
             let began = status.began.filter(|_| abandoned.is_none());
             let running = began.map(|at| format!("running {}", span(now.saturating_sub(at))));
-            // A lease that is renewed ends when its command does: only where nobody renews it is its end news.
+            // A lease that is renewed ends when its command does: only where no runner renews it is its end news.
             let ends = (verbose || running.is_none() || *malformed).then_some(lease);
             let told: Vec<String> = std::iter::once(holder(event)).chain(running).chain(ends).collect();
             let gone = abandoned.map(|why| format!("; {why}: {cancel} ends it now")).unwrap_or_default();

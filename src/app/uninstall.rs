@@ -1,0 +1,93 @@
+//! `uninstall`: takes everything of ours out of a repository. The work is `runner::uninstall`'s; the keys of the
+//! configuration go last, so that what they say (hooks that are off) holds as long as there is something that it is
+//! said to.
+
+use super::config::Flags;
+use super::session::Session;
+use super::{AppError, mend};
+use crate::runner::Silent;
+use crate::runner::gc::Collected;
+use crate::runner::settings::Settings;
+use crate::runner::uninstall::{Belongings, InUse};
+use crate::store::config;
+use crate::supervisor::interrupt::Interrupt;
+
+/// What a repository holds of ours.
+pub struct Uninstall<'a> {
+    session: &'a Session,
+    settings: Settings,
+    /// Files, worktrees and refs.
+    pub belongings: Belongings,
+    /// Keys in the repository's own configuration.
+    pub own: Vec<String>,
+    /// Keys for this repository in the account's.
+    pub global: Vec<String>,
+}
+
+impl<'a> Uninstall<'a> {
+    /// Looks, and changes nothing.
+    pub fn look(session: &'a Session) -> Result<Self, AppError> {
+        let settings = session.settings(&Flags::here())?;
+        let belongings = session.reader(&settings, &Interrupt::never()?)?.belongings()?;
+        let ours = config::key_of(session.repo.site.dir(), "");
+        let (mut own, mut global) = (Vec::new(), Vec::new());
+        for entry in config::read(&session.repo)? {
+            let keys = match entry.protected {
+                true if entry.key.strip_prefix(&*ours).is_some_and(|key| !key.contains('.')) => &mut global,
+                false if entry.key.starts_with("aynig.") => &mut own,
+                true | false => continue,
+            };
+            if !keys.contains(&entry.key) {
+                keys.push(entry.key);
+            }
+        }
+        Ok(Self { session, settings, belongings, own, global })
+    }
+
+    /// True where there is nothing to remove but work that is kept.
+    pub fn is_empty(&self) -> bool {
+        self.belongings.is_empty() && self.own.is_empty() && self.global.is_empty()
+    }
+
+    /// Refuses while a run lives, or a working tree is yet to follow its branch.
+    pub fn refuse_in_use(&self) -> Result<(), AppError> {
+        let interrupt = Interrupt::never()?;
+        let in_use = self.session.reader(&self.settings, &interrupt)?.in_use()?;
+        in_use.map_or(Ok(()), |why| Err(AppError::InUse(why)))
+    }
+
+    /// Mends what an earlier process left, so that it is not taken for what is in use.
+    pub fn mend(&self) {
+        mend::all(self.session);
+    }
+
+    /// Removes it, `attempts` with the work that is on no branch. What failed is in the answer; then no key goes.
+    pub fn remove(&self, attempts: bool, trust: bool) -> Result<Collected, AppError> {
+        let interrupt = Interrupt::never()?;
+        let removed = {
+            let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
+            runner.remove_belongings(attempts)?.map_err(AppError::InUse)?
+        };
+        if removed.failed.is_empty() {
+            for key in &self.own {
+                self.session.repo.git.unset_own(&self.session.repo.common_dir, key)?;
+            }
+            for key in self.global.iter().filter(|_| trust) {
+                self.session.repo.git.set_global(key, None)?;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+impl std::fmt::Display for InUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            InUse::Run => f.write_str("a run lives, or its worktree is kept for it"),
+            InUse::Checkout(dir) => {
+                let shown = crate::protocol::text::escape(dir.as_os_str().as_encoded_bytes());
+                write!(f, "'{shown}' does not yet have what its branch holds")
+            }
+        }
+    }
+}
