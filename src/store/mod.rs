@@ -2,7 +2,11 @@
 //!
 //! The only room that names gix or starts `git`. One trait, [`Store`], is served by gix with our own
 //! durable swap ([`refs::files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
-//! same tests. Implements K11, K37, K42, K43.
+//! same tests.
+//!
+//! By folder: `refs` (the files backend, its locks, the swap's verdict), `git` (the one builder of its children),
+//! `backends`, `remote` (the push is the swap), `checkout` (working trees that have a branch), `slots` (worktrees that
+//! commands run in), `commands` (the `.aynig/` tree), `config`, `hooks`, `pack`. Implements K11, K37, K42, K43.
 
 pub(crate) mod backends;
 pub(crate) mod checkout;
