@@ -35,6 +35,8 @@ mod uninstall;
 mod warn;
 mod written;
 
+use crate::app::Exit;
+use crate::runner::report::is_full;
 use crate::supervisor::bounded::{Bounded, Input, Output};
 use args::{Cli, Verb};
 use clap::{CommandFactory, FromArgMatches};
@@ -52,6 +54,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     let argv = as_options(argv);
     let inner = inner::run(&argv);
     let code = inner.unwrap_or_else(|| parse(&argv).map_or_else(|code| code, |cli| code_of(run(cli))));
+    let code = output::unwritten().map_or(code, |error| unwritten(error, code));
     ExitCode::from(u8::try_from(code).unwrap_or(128))
 }
 
@@ -76,6 +79,14 @@ fn code_of(ended: Result<i32, Failure>) -> i32 {
     })
 }
 
+/// Says that results were not written, as Git does, and the exit code of that: whoever reads a file with half of them
+/// must not take it for all.
+fn unwritten(error: &std::io::Error, code: i32) -> i32 {
+    output::note(&format!("error: cannot write to standard output: {error}"));
+    let own = if is_full(error) { Exit::Later } else { Exit::Failed };
+    if code < exit::code(Exit::Failed) { exit::code(own).max(code) } else { code }
+}
+
 fn parse(argv: &[OsString]) -> Result<Cli, i32> {
     let matches = command().try_get_matches_from(argv).and_then(|m| Cli::from_arg_matches(&m));
     matches.map_err(|error| {
@@ -83,7 +94,7 @@ fn parse(argv: &[OsString]) -> Result<Cli, i32> {
         match error.kind() {
             ErrorKind::DisplayHelp if argv.iter().any(|a| a == "--help") && show_manual(argv) => 0,
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                let _ = error.print();
+                output::written(error.print());
                 0
             }
             _ => wrong_usage(&error),

@@ -7,9 +7,9 @@ use crate::protocol::text::{escape_block, steers};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
@@ -90,6 +90,27 @@ fn said(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// What kept results from being written first: a full disk, a broken one.
+static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// Why results could not be written, though their reader was there.
+pub fn unwritten() -> Option<&'static io::Error> {
+    UNWRITTEN.get()
+}
+
+/// True where results were written. That a reader went away is its own affair; all else is told when the verb ends.
+pub fn written(result: io::Result<()>) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(error) => {
+            if error.kind() != ErrorKind::BrokenPipe {
+                let _ = UNWRITTEN.set(error);
+            }
+            false
+        }
+    }
+}
+
 /// Results that wait to be written together; `None` where each is written as it comes.
 static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
@@ -155,12 +176,12 @@ pub struct Lines {
 impl Lines {
     /// None yet. Nothing else writes results until these are dropped.
     pub fn begin() -> Self {
-        Self { out: BufWriter::with_capacity(1 << 15, std::io::stdout().lock()), next: Vec::new() }
+        Self { out: BufWriter::with_capacity(1 << 15, io::stdout().lock()), next: Vec::new() }
     }
 
     /// One more; false once the reader is known to have gone away.
     pub fn offer(&mut self, text: &str) -> bool {
-        self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")).is_ok()
+        written(self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")))
     }
 
     /// One more, as [`json`] writes it.
@@ -171,27 +192,27 @@ impl Lines {
             self.next = json(object).into_bytes();
         }
         self.next.push(b'\n');
-        self.out.write_all(&self.next).is_ok()
+        written(self.out.write_all(&self.next))
     }
 }
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        let _ = self.out.flush().and_then(|()| self.out.get_mut().flush());
+        written(self.out.flush().and_then(|()| self.out.get_mut().flush()));
     }
 }
 
 /// Bytes as they are; false once the reader went away.
 pub fn offer_raw(bytes: &[u8]) -> bool {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).is_ok()
+    let mut out = io::stdout().lock();
+    written(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
 /// True once the reader of standard output is gone, as far as the system can tell before a write.
 pub fn reader_gone() -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::os::fd::AsFd;
-    let out = std::io::stdout();
+    let out = io::stdout();
     let mut fds = [PollFd::new(out.as_fd(), PollFlags::empty())];
     poll(&mut fds, PollTimeout::ZERO).is_ok_and(|n| n > 0)
         && fds[0].revents().is_some_and(|r| r.intersects(PollFlags::POLLERR | PollFlags::POLLNVAL))
@@ -200,7 +221,7 @@ pub fn reader_gone() -> bool {
 /// Text for standard error, as it is.
 pub fn error(text: &str) {
     write_held();
-    let mut err = std::io::stderr().lock();
+    let mut err = io::stderr().lock();
     let _ = err.write_all(said(text).as_bytes()).and_then(|()| err.flush());
 }
 
@@ -212,9 +233,8 @@ pub fn note(text: &str) {
 /// Bytes as they are, to either stream.
 pub fn raw(to_stderr: bool, bytes: &[u8]) {
     if to_stderr {
-        let _ = std::io::stderr().lock().write_all(bytes);
+        let _ = io::stderr().lock().write_all(bytes);
     } else {
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(bytes).and_then(|()| out.flush());
+        offer_raw(bytes);
     }
 }

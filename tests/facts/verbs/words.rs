@@ -380,3 +380,29 @@ fn what_a_remote_declined_is_landed_by_the_hint() {
     let said = a.run(&["cancel", "--remote", "origin", "next"]).expect(128);
     assert!(said.stderr.ends_with("hint: git aynig status --remote origin next\n"), "{said:?}");
 }
+
+/// Section 13: a file with half of the results must not be taken for all of them.
+#[test]
+fn results_that_can_not_be_written_are_told_as_git_tells_it() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    let full = |args: &[&str]| {
+        let mut command = rig.world.command("git", &rig.dir);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command.arg("aynig").args(args).stdout(full).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let verbs: [&[&str]; 6] =
+        [&["tick", "--json"], &["status"], &["status", "--json"], &["events", "work"], &["doctor"], &["-h"]];
+    for verb in verbs {
+        let (code, said) = full(verb);
+        assert_eq!(code, Some(75), "{verb:?}: {said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(
+            last.starts_with("error: cannot write to standard output: No space left"),
+            "{verb:?}: {said}"
+        );
+    }
+    // What was done is done all the same.
+    assert_eq!(state(&rig, "work"), "done");
+}
