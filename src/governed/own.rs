@@ -26,7 +26,7 @@ const KNOWN: [&str; 3] = ["dispatch", "staging", "state.json"];
 ///
 /// # Errors
 /// A folder that can't be listed.
-pub fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
+pub(crate) fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
     let mut names = disk::text_names(root, &root.join(FOLDER))?;
     names.extend(KNOWN.map(str::to_owned));
     names.sort();
@@ -39,7 +39,7 @@ pub fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
 
 /// A run's own files as they were before a worker began, to be put back.
 #[derive(Debug)]
-pub struct Own {
+pub(crate) struct Own {
     files: BTreeMap<PathBuf, Vec<u8>>,
     /// Where the turn's result is to be.
     staging: PathBuf,
@@ -53,7 +53,7 @@ impl Own {
     ///
     /// # Errors
     /// What the file system refuses.
-    pub fn take(root: &Root, turn_id: &str) -> Result<Self, GovernedError> {
+    pub(crate) fn take(root: &Root, turn_id: &str) -> Result<Self, GovernedError> {
         let staging = get_turn_staging_result_path(turn_id);
         let staging = staging.parent().unwrap_or(&staging).to_owned();
         let mut own = Self { files: BTreeMap::new(), staging };
@@ -68,7 +68,7 @@ impl Own {
     ///
     /// # Errors
     /// What the file system refuses.
-    pub fn put_back(&self, root: &Root) -> Result<Vec<String>, GovernedError> {
+    pub(crate) fn put_back(&self, root: &Root) -> Result<Vec<String>, GovernedError> {
         let folder = root.join(FOLDER);
         let mut changed = Vec::new();
         if disk::kind(root, &folder)?.is_some_and(|kind| kind != Kind::Folder) {

@@ -14,7 +14,7 @@ pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
 ///
 /// # Errors
 /// A turn whose id is no file name; a folder that can't be written, or that is not the project's own.
-pub fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError> {
+pub(crate) fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, GovernedError> {
     let path = place(root, turn_id)?;
     if let Some(folder) = path.parent() {
         disk::make_dirs(root, folder)?;
@@ -39,7 +39,7 @@ pub fn stage_turn_result(root: &Root, turn_id: &str, result: &Value) -> Result<P
 ///
 /// # Errors
 /// As [`make_staging`].
-pub fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), GovernedError> {
+pub(crate) fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), GovernedError> {
     disk::write_whole(root, &place(root, turn_id)?, result)
 }
 
@@ -47,7 +47,7 @@ pub fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), Gov
 ///
 /// # Errors
 /// As [`make_staging`].
-pub fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedError> {
+pub(crate) fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedError> {
     let path = place(root, turn_id)?;
     match disk::kind(root, &path) {
         Ok(Some(Kind::File)) => Ok(true),
@@ -66,7 +66,7 @@ pub fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedError> {
 ///
 /// # Errors
 /// As [`make_staging`].
-pub fn read_prompt(root: &Root, turn_id: &str) -> Result<String, GovernedError> {
+pub(crate) fn read_prompt(root: &Root, turn_id: &str) -> Result<String, GovernedError> {
     let path = root.join(dispatch_folder(turn_id)).join("PROMPT.md");
     Ok(String::from_utf8_lossy(&disk::read(root, &path)?.unwrap_or_default()).into_owned())
 }
@@ -76,7 +76,7 @@ pub fn read_prompt(root: &Root, turn_id: &str) -> Result<String, GovernedError> 
 ///
 /// # Errors
 /// As [`make_staging`].
-pub fn set_aside_result(root: &Root, turn: &Turn) -> Result<(), GovernedError> {
+pub(crate) fn set_aside_result(root: &Root, turn: &Turn) -> Result<(), GovernedError> {
     let from = place(root, turn.id())?;
     let stamp = root.now().replace([':', '.'], "-");
     let to = format!("{REJECTED}/{}-attempt-{}-{stamp}.json", turn.id(), turn.attempt());

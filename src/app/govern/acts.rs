@@ -12,7 +12,7 @@ use crate::governed::{
 type Acted = Result<Done, GovernedError>;
 
 /// Gives the next turn to a role, or to the recommended one.
-pub fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted {
+pub(crate) fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted {
     let state = load_state(root, config)?;
     let role = role.map(str::to_owned).or_else(|| role_after(&state, config)).unwrap_or_default();
     let assigned = governed::assign_turn(root, config, &role)?;
@@ -32,7 +32,7 @@ pub fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted {
 }
 
 /// Accepts the result of a turn, or of the only active one; `result` is staged first where it is given.
-pub fn accept(
+pub(crate) fn accept(
     root: &Root,
     config: &Config,
     turn: Option<&str>,
@@ -63,7 +63,7 @@ fn stage(root: &Root, config: &Config, turn: Option<&str>, result: &[u8]) -> Res
 }
 
 /// Rejects a turn's result, or that of the only active one.
-pub fn reject(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
+pub(crate) fn reject(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
     let rejection = Rejection {
         stage: Some("human".to_owned()),
         errors: vec![reason.to_owned()],
@@ -82,7 +82,7 @@ pub(super) fn rejected(role: &str, turn: &str, escalated: bool) -> String {
 }
 
 /// Lets the run enter the next phase.
-pub fn approve_phase(root: &Root, config: &Config) -> Acted {
+pub(crate) fn approve_phase(root: &Root, config: &Config) -> Acted {
     let approved = governed::approve_phase_gate(root, config)?;
     let transition = approved.transition;
     let happened = format!("phase {} approved: {} is over", transition.to(), transition.from());
@@ -92,7 +92,7 @@ pub fn approve_phase(root: &Root, config: &Config) -> Acted {
 }
 
 /// Lets the run end.
-pub fn approve_completion(root: &Root, config: &Config) -> Acted {
+pub(crate) fn approve_completion(root: &Root, config: &Config) -> Acted {
     let approved = governed::approve_completion_gate(root, config)?;
     let mut done = Done::new(approved.state, "completion approved: the run is over");
     done.facts = Facts::CompletionApproved { completion: approved.completion };
@@ -100,7 +100,7 @@ pub fn approve_completion(root: &Root, config: &Config) -> Acted {
 }
 
 /// Stops the run until a person unblocks it.
-pub fn block(root: &Root, config: &Config, reason: &str) -> Acted {
+pub(crate) fn block(root: &Root, config: &Config, reason: &str) -> Acted {
     let on = format!("human:{reason}");
     let details =
         Block { blocked_on: &on, category: "needs_human", config: Some(config), ..Block::default() };
@@ -109,7 +109,7 @@ pub fn block(root: &Root, config: &Config, reason: &str) -> Acted {
 }
 
 /// Lets a blocked run go on; `note` is for the decision ledger.
-pub fn unblock(root: &Root, config: &Config, note: Option<&str>) -> Acted {
+pub(crate) fn unblock(root: &Root, config: &Config, note: Option<&str>) -> Acted {
     let state = load_state(root, config)?;
     let details = Reactivation { via: Some("git aynig govern unblock"), note, config: Some(config) };
     let mut done = Done::new(governed::reactivate_run(root, &state, &details)?.state, "unblocked");
@@ -118,7 +118,7 @@ pub fn unblock(root: &Root, config: &Config, note: Option<&str>) -> Acted {
 }
 
 /// Stops the run for a person's decision, about this turn or the only active one.
-pub fn escalate(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
+pub(crate) fn escalate(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
     let details = Escalation { reason, turn_id: turn, ..Escalation::default() };
     let escalated = governed::escalate(root, config, &details)?;
     Ok(Done::new(escalated.state, format!("escalated: {reason}")))

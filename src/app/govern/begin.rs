@@ -27,7 +27,12 @@ exec git aynig govern turn
 const IGNORED: &str = "/locks/\n/transactions/\n";
 
 /// Begins a run, or takes one up (`adopts`) that another tool of the format began and of which the branch says no state.
-pub fn begin(root: &Root, config: &Config, role: Option<&str>, adopts: bool) -> Result<Done, GovernedError> {
+pub(crate) fn begin(
+    root: &Root,
+    config: &Config,
+    role: Option<&str>,
+    adopts: bool,
+) -> Result<Done, GovernedError> {
     if let Some(role) = role
         && !config.roles().any(|known| known == role)
     {
@@ -61,7 +66,7 @@ pub(super) fn begun(root: &Root, config: &Config) -> Result<State, GovernedError
 }
 
 /// The same on a branch, with what is missing in its checkout: rules for merging, and a command for each role.
-pub fn begin_on_branch(
+pub(crate) fn begin_on_branch(
     root: &Root,
     config: &Config,
     role: Option<&str>,

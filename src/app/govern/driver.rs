@@ -13,11 +13,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-pub use super::worker::Audience;
+pub(crate) use super::worker::Audience;
 
 /// How workers are started in a project.
 #[derive(Clone, Copy)]
-pub struct Driver<'a> {
+pub(crate) struct Driver<'a> {
     /// The project.
     pub root: &'a Root,
     /// Its configuration.

@@ -14,7 +14,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// What an act came to: a refusal changed nothing.
-pub type Act = Result<Done, GovernError>;
+pub(crate) type Act = Result<Done, GovernError>;
 
 /// An act that was not done.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Those of [`run_hooks`]; a bundle that can't be listed.
-pub fn stopped(
+pub(crate) fn stopped(
     root: &Root,
     config: &Config,
     run_id: Option<&str>,
@@ -43,7 +43,7 @@ pub fn stopped(
 ///
 /// # Errors
 /// Those of [`mark_run_blocked`].
-pub fn blocked_by(
+pub(crate) fn blocked_by(
     root: &Root,
     config: &Config,
     phase: HookPhase,

@@ -50,7 +50,7 @@ impl Head {
 }
 
 /// The run in a plain folder, where there is one.
-pub fn folder(folder: &Path) -> Result<Option<Seen>, GovernError> {
+pub(crate) fn folder(folder: &Path) -> Result<Option<Seen>, GovernError> {
     let Context { root, config, .. } = load_context(&Root::new(folder))?;
     match load_state(&root, &config) {
         Ok(state) => Ok(Some(Seen { branch: None, state, config, head: Head::AsTheRun })),

@@ -10,7 +10,7 @@ use crate::run_loop::{
 };
 
 /// What a loop came to.
-pub struct Looped {
+pub(crate) struct Looped {
     /// Its report.
     pub report: LoopReport,
     /// The refusals and failures that the report tells in words.
@@ -19,7 +19,7 @@ pub struct Looped {
 
 /// Takes turns until the run is completed, waits for a person, or `max_turns` were accepted; gates are approved as they
 /// come where `approve`. Events go to `hears` as they happen.
-pub fn drive(driver: Driver<'_>, approve: bool, max_turns: u64, hears: &dyn Fn(&LoopEvent)) -> Looped {
+pub(crate) fn drive(driver: Driver<'_>, approve: bool, max_turns: u64, hears: &dyn Fn(&LoopEvent)) -> Looped {
     let mut answers = Answers { driver, approve, hears, failures: Vec::new() };
     let options = LoopOptions { max_turns: Some(max_turns), reject_invalid: true };
     let report = run_loop(driver.root, driver.config, &mut answers, &options);

@@ -13,7 +13,7 @@ const STATE_MERGED: &str = "/state.json merge=union";
 const TALK_MERGED: &str = "/TALK.md merge=union";
 
 /// Has Git merge logs and talk, unless the project says how.
-pub fn logs(root: &Root) -> Result<(), GovernedError> {
+pub(crate) fn logs(root: &Root) -> Result<(), GovernedError> {
     disk::scaffold(root, &root.folder().join(FILE), MERGED, 0o666)?;
     let path = root.folder().join(".gitattributes");
     let rules = read(root, &path)?.unwrap_or_default();
@@ -25,7 +25,7 @@ pub fn logs(root: &Root) -> Result<(), GovernedError> {
 }
 
 /// Has Git merge the state while the run is completed, and only then.
-pub fn follow(root: &Root, state: &State) -> Result<(), GovernedError> {
+pub(crate) fn follow(root: &Root, state: &State) -> Result<(), GovernedError> {
     let path = root.folder().join(FILE);
     let is_over = state.status() == Some(RunStatus::Completed);
     let found = read(root, &path)?;

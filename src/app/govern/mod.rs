@@ -4,20 +4,20 @@
 //! ([`crate::governed`]) and returns what was [`Done`], or a [`GovernError`]. [`place`] is where the run is: on a branch
 //! each act is one commit. [`driver`] starts workers, for `turn` and for the loop alike. Implements G6-G9.
 
-pub mod acts;
-pub mod begin;
+pub(crate) mod acts;
+pub(crate) mod begin;
 mod done;
-pub mod driver;
+pub(crate) mod driver;
 mod error;
 mod hooks;
-pub mod look;
-pub mod looping;
+pub(crate) mod look;
+pub(crate) mod looping;
 mod merges;
-pub mod next;
-pub mod place;
-pub mod turn;
+pub(crate) mod next;
+pub(crate) mod place;
+pub(crate) mod turn;
 mod worker;
 
-pub use done::{Done, Facts};
-pub use error::{Act, GovernError};
-pub use worker::KILL_GRACE;
+pub(crate) use done::{Done, Facts};
+pub(crate) use error::{Act, GovernError};
+pub(crate) use worker::KILL_GRACE;

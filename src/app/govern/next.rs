@@ -10,7 +10,7 @@ use crate::protocol::message::Trailer;
 use crate::protocol::name::{BadName, StateName};
 
 /// How the states begin that a role's command answers.
-pub const TURN: &str = "turn/";
+pub(crate) const TURN: &str = "turn/";
 
 /// What a run waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Next {
 }
 
 /// True for a turn that a worker may be given.
-pub fn is_dispatchable(turn: &Turn) -> bool {
+pub(crate) fn is_dispatchable(turn: &Turn) -> bool {
     match turn.status() {
         Some(
             TurnStatus::Assigned
@@ -114,7 +114,7 @@ fn is_ours(config: &Config, role: &str) -> bool {
 }
 
 /// Whose turn it is: who was recommended, else who enters the phase. `None`: a person's.
-pub fn role_after(state: &State, config: &Config) -> Option<String> {
+pub(crate) fn role_after(state: &State, config: &Config) -> Option<String> {
     let known = |role: &&str| config.roles().any(|known| known == *role);
     let recommended = state.next_recommended_role();
     if let Some(role) = recommended {

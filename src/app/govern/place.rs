@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The file that makes a folder a governed project.
-pub const PROJECT: &str = "agentxchain.json";
+pub(crate) const PROJECT: &str = "agentxchain.json";
 
 /// A run's branch.
 pub struct Branch {
@@ -49,7 +49,7 @@ pub struct Changed {
 
 /// A governed project in a plain folder. In a repository its hooks and workers are executed only where that is
 /// trusted, as commands are; inside a run it is.
-pub fn folder(root: &Path) -> Result<Context, GovernError> {
+pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
     // Only where there is none: a repository that can't be opened is not trusted.
     if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {
         let session = Session::open_at(root, None, Arc::new(Unheard))?;
@@ -61,7 +61,7 @@ pub fn folder(root: &Path) -> Result<Context, GovernError> {
 }
 
 /// Acts on the run in a plain folder.
-pub fn change_folder(
+pub(crate) fn change_folder(
     root: &Path,
     act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
 ) -> Result<Changed, GovernError> {
@@ -144,7 +144,7 @@ pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u
 ///
 /// # Errors
 /// No or an unusable configuration on the trusted ref.
-pub fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Context, GovernError> {
+pub(crate) fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Context, GovernError> {
     let root = Root::new(dir);
     let from = match &runner.settings.commands_from {
         CommandsFrom::Ref(from) => from,

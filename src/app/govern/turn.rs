@@ -20,7 +20,7 @@ use crate::run_loop::fault;
 use crate::runner::attempt::left_out_ref;
 
 /// A turn that is to be taken.
-pub struct Turning<'a> {
+pub(crate) struct Turning<'a> {
     /// How its worker is started.
     pub driver: Driver<'a>,
     /// Whose turn it is.
@@ -31,7 +31,7 @@ pub struct Turning<'a> {
 
 impl Turning<'_> {
     /// Takes the turn; what came of it.
-    pub fn take(&self) -> Act {
+    pub(crate) fn take(&self) -> Act {
         let Driver { root, config, .. } = self.driver;
         let state = begun(root, config)?;
         if self.driver.starts(self.role) {

@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// SIGTERM to SIGKILL where no repository says how long.
-pub const KILL_GRACE: Duration = Duration::from_secs(10);
+pub(crate) const KILL_GRACE: Duration = Duration::from_secs(10);
 
 /// Hears workers while they are at work.
-pub trait Audience {
+pub(crate) trait Audience {
     /// A worker printed this, to either of its streams.
     fn printed(&self, bytes: &[u8]);
     /// So many processes of a worker that has ended can't be killed.
@@ -29,7 +29,7 @@ pub trait Audience {
 
 /// What is started for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worker {
+pub(crate) struct Worker {
     argv: Vec<OsString>,
     /// Whether the prompt is fed to its standard input.
     fed: bool,
@@ -42,7 +42,7 @@ impl Worker {
     ///
     /// # Errors
     /// A `local_cli` runtime whose command is no string or list of strings.
-    pub fn of(
+    pub(crate) fn of(
         given: &[OsString],
         config: &Config,
         role: &str,
@@ -70,7 +70,7 @@ impl Worker {
     ///
     /// # Errors
     /// A program that can't be started.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         root: &Root,
         config: &Config,
@@ -152,7 +152,7 @@ impl Worker {
 
 /// How a worker ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// By itself, or by another's hand.
     Itself(Ending),
     /// At this limit, by ours.
@@ -168,7 +168,7 @@ fn bundle(root: &Root, turn: &Turn) -> PathBuf {
 ///
 /// # Errors
 /// [`GovernError::Beside`].
-pub fn alone(root: &Root, state: &State, role: &str) -> Result<(), GovernError> {
+pub(crate) fn alone(root: &Root, state: &State, role: &str) -> Result<(), GovernError> {
     // A slot is its run's alone.
     if std::env::var_os("AYNIG_RUN_ID").is_some() {
         return Ok(());
@@ -185,14 +185,14 @@ pub fn alone(root: &Root, state: &State, role: &str) -> Result<(), GovernError> 
 }
 
 /// The run's own files while a worker works: what it changes of them is put back, and is a violation.
-pub struct Guarded {
+pub(crate) struct Guarded {
     own: Own,
     lock: Option<LockGuard>,
 }
 
 impl Guarded {
     /// Before the worker. In a plain folder the lock is held until after it, so that whatever changed was its doing.
-    pub fn before(root: &Root, turn: &str) -> Result<Self, GovernedError> {
+    pub(crate) fn before(root: &Root, turn: &str) -> Result<Self, GovernedError> {
         let lock = match std::env::var_os("AYNIG_RUN_ID") {
             // A slot is its run's alone.
             Some(_) => None,
@@ -202,7 +202,7 @@ impl Guarded {
     }
 
     /// After it: what it did wrong.
-    pub fn after(self, root: &Root) -> Result<Vec<String>, GovernedError> {
+    pub(crate) fn after(self, root: &Root) -> Result<Vec<String>, GovernedError> {
         let changed = self.own.put_back(root)?;
         drop(self.lock);
         let told = |path: String| format!("'{path}' is the run's own: it was changed, and put back");

@@ -16,7 +16,7 @@ use crate::run_loop::{LoopEvent, LoopReport, TurnRecord};
 use serde::Serialize;
 
 /// `git aynig govern loop`.
-pub fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
+pub(crate) fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
     let context = folder(&args.root)?;
     let (root, config) = (&context.root, &context.config);
     // The user who began the run was told.

@@ -4,7 +4,7 @@
 //! calls `turn`; what people do (`people`) is a commit each. The acts themselves are [`crate::app::govern`]'s; here
 //! are their arguments, what is shown of them, and what mends them (`failure`). Implements G6-G9.
 
-pub mod args;
+pub(crate) mod args;
 mod failure;
 mod looping;
 mod people;
@@ -33,7 +33,7 @@ impl Audience for Aloud {
 }
 
 /// `git aynig govern`.
-pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
+pub(crate) fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
     match verb {
         GovernVerb::Start(args) => start::run(global, args),
         GovernVerb::Status(args) => status::run(global, args),
@@ -53,7 +53,7 @@ pub fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
 /// `git aynig govern conformance`: a fixture of the public corpus on standard input, the verdict on standard output.
 /// Exits with 0 for pass, 1 for fail, 2 for error, 3 for not implemented. Implements G10.
 #[cfg(feature = "conformance")]
-pub fn conformance() -> i32 {
+pub(crate) fn conformance() -> i32 {
     let mut fixture = Vec::new();
     if let Err(error) = std::io::Read::read_to_end(&mut std::io::stdin(), &mut fixture) {
         output::error(&Failure::fatal(format!("cannot read fixture: {error}")).render());

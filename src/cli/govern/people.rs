@@ -9,12 +9,12 @@ use crate::governed::Resolution;
 use std::io::Read;
 
 /// `govern assign`.
-pub fn assign(global: &Global, args: &Assign) -> Result<i32, Failure> {
+pub(crate) fn assign(global: &Global, args: &Assign) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| acts::assign(root, config, args.role.as_deref()))
 }
 
 /// `govern accept`.
-pub fn accept(global: &Global, args: &Accept) -> Result<i32, Failure> {
+pub(crate) fn accept(global: &Global, args: &Accept) -> Result<i32, Failure> {
     let given = args.file.as_ref().map(|path| read(path)).transpose()?;
     let resolution = if args.human_merge { Resolution::HumanMerge } else { Resolution::Standard };
     change(global, &args.place, |root, config| {
@@ -34,34 +34,34 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// `govern reject`.
-pub fn reject(global: &Global, args: &Reject) -> Result<i32, Failure> {
+pub(crate) fn reject(global: &Global, args: &Reject) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| {
         acts::reject(root, config, args.turn.as_deref(), &args.message)
     })
 }
 
 /// `govern approve-phase`.
-pub fn approve_phase(global: &Global, args: &Look) -> Result<i32, Failure> {
+pub(crate) fn approve_phase(global: &Global, args: &Look) -> Result<i32, Failure> {
     change(global, &args.place, acts::approve_phase)
 }
 
 /// `govern approve-completion`.
-pub fn approve_completion(global: &Global, args: &Look) -> Result<i32, Failure> {
+pub(crate) fn approve_completion(global: &Global, args: &Look) -> Result<i32, Failure> {
     change(global, &args.place, acts::approve_completion)
 }
 
 /// `govern block`.
-pub fn block(global: &Global, args: &Block) -> Result<i32, Failure> {
+pub(crate) fn block(global: &Global, args: &Block) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| acts::block(root, config, &args.message))
 }
 
 /// `govern unblock`.
-pub fn unblock(global: &Global, args: &Unblock) -> Result<i32, Failure> {
+pub(crate) fn unblock(global: &Global, args: &Unblock) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| acts::unblock(root, config, args.message.as_deref()))
 }
 
 /// `govern escalate`.
-pub fn escalate(global: &Global, args: &Escalate) -> Result<i32, Failure> {
+pub(crate) fn escalate(global: &Global, args: &Escalate) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| {
         acts::escalate(root, config, args.turn.as_deref(), &args.message)
     })

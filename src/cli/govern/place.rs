@@ -14,10 +14,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// The schema of what `--json` prints.
-pub const SCHEMA: &str = "aynig.govern/1";
+pub(crate) const SCHEMA: &str = "aynig.govern/1";
 
 /// Acts on the run and says what came of it.
-pub fn change(
+pub(crate) fn change(
     global: &Global,
     place: &Where,
     act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
@@ -27,7 +27,7 @@ pub fn change(
 
 /// Acts on the run, which may begin by that where `may_begin`: then a local branch that is not there is made at HEAD,
 /// and what the configuration asks for in vain is said.
-pub fn change_or_begin(
+pub(crate) fn change_or_begin(
     global: &Global,
     place: &Where,
     may_begin: bool,
@@ -95,7 +95,7 @@ impl Where {
 }
 
 /// Says what a configuration asks for and nothing here does, to the user who begins a run with it.
-pub fn warn(global: &Global, warnings: &[String]) {
+pub(crate) fn warn(global: &Global, warnings: &[String]) {
     for warning in warnings.iter().filter(|_| !global.quiet) {
         output::note(&format!("warning: {PROJECT}: {}", escape(warning.as_bytes())));
     }

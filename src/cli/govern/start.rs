@@ -9,7 +9,7 @@ use crate::app::govern::GovernError;
 use crate::app::govern::begin::{begin, begin_on_branch};
 
 /// `git aynig govern start`.
-pub fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
+pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     let (place, role) = (&args.place, args.role.as_deref());
     if place.root.is_some() {
         return change_or_begin(global, place, true, |root, config| begin(root, config, role, false));

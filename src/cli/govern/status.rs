@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// `git aynig govern status`.
-pub fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
+pub(crate) fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
     look(global, args).map_err(|failed| args.place.there(failed))
 }
 

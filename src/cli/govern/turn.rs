@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// `git aynig govern turn`.
-pub fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
+pub(crate) fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
     let Scene { root, config, run_id, grace } = scene(global, args)?;
     let role = match &args.role {
         Some(role) => role.clone(),

@@ -53,7 +53,7 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
 /// # Errors
 /// [`Refusal::NotAllowed`] unless the run is completed;
 /// [`GovernedError::Locked`].
-pub fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
+pub(crate) fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
     locked(root, Some(config), |_| {
         let old = state::require(root)?;
         let status = old.status();
