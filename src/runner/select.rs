@@ -126,10 +126,11 @@ impl Runner<'_> {
                 Turn::Read => {
                     self.store.listen();
                     let heads = round.take_unread(&*self.store);
+                    let taken = heads.len();
                     match self.read_ahead(heads, told) {
-                        Ok(asking) => round.put_read(asking),
+                        Ok(asking) => round.put_read(taken, asking),
                         Err(error) => {
-                            round.put_read(Vec::new());
+                            round.put_read(taken, Vec::new());
                             return Err(error);
                         }
                     }
@@ -333,8 +334,8 @@ enum Turn {
     Over,
 }
 
-/// How many heads are read ahead at first. A machine that meets no other reads more and more at a time; one that does
-/// reads no more than about its share.
+/// How many heads are read ahead at first. A machine that meets no other, or only heads that ask for nothing, reads more
+/// and more at a time; one that shares its work reads no more than about its share.
 const READ_AHEAD: usize = 32;
 const READ_AHEAD_MAX: usize = 1024;
 
@@ -389,14 +390,15 @@ impl Round {
             }
         }
         left.branches = kept;
-        let alone = left.lost == 0 && !left.passed_over;
-        left.batch = if alone { (left.batch * 4).min(READ_AHEAD_MAX) } else { READ_AHEAD };
         taken
     }
 
-    fn put_read(&self, asking: Vec<Waiting>) {
+    /// Puts those of `read` heads back that ask for something.
+    fn put_read(&self, read: usize, asking: Vec<Waiting>) {
         let mut left = self.left();
         left.reading -= 1;
+        let more = left.lost == 0 && !left.passed_over || asking.len() < read / 4;
+        left.batch = if more { (left.batch * 4).min(READ_AHEAD_MAX) } else { READ_AHEAD };
         for waiting in asking.into_iter().rev() {
             left.branches.push_front(waiting);
         }
