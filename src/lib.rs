@@ -13,6 +13,6 @@ pub mod conformance;
 pub mod governed;
 pub mod protocol;
 pub mod run_loop;
-pub mod runner;
+mod runner;
 pub mod store;
 pub mod supervisor;

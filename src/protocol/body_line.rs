@@ -2,7 +2,7 @@
 //!
 //! Readers of the older contract look at a message's body alone, and take its first paragraph for a title: a
 //! trailer block that nothing precedes is none to them. So every state event that is written here has a body. The
-//! line is made of the event's own state, so that whoever reads such a commit knows that nobody said it: to a
+//! line is made of the event's own state, so that a reader of such a commit knows that no person wrote it: to a
 //! command, and to `retry`, its body is empty. Implements K2, K15, K20.
 
 use super::dialect::Dialect;
@@ -29,7 +29,7 @@ pub fn with_body_line(message: &Message) -> Cow<'_, Message> {
     }
 }
 
-/// What somebody said in the body; nothing where only that line stands there.
+/// The body as its writer wrote it; empty where only that line stands there.
 pub fn body_said(message: &Message) -> &[u8] {
     match line(message) {
         Some(line) if line.as_bytes() == message.body => b"",

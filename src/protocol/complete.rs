@@ -118,7 +118,7 @@ impl fmt::Display for Stall {
 }
 
 impl Stall {
-    /// The same in a few words, for a commit's subject; the rest is in its body.
+    /// A few words for a commit's subject; the rest is in its body.
     pub fn short(&self) -> String {
         match self {
             Stall::BadResult(_) => "the result file is no declaration".to_owned(),

@@ -35,7 +35,7 @@ pub enum Takeover {
 pub struct Policy<'a> {
     /// Added to every lease before it counts as expired, in seconds.
     pub grace: u64,
-    /// The same for leases that only their commands renew (K29).
+    /// The grace of leases that only their commands renew (K29).
     pub aynig_grace: u64,
     /// How foreign leases are judged.
     pub takeover: Takeover,
@@ -91,7 +91,7 @@ pub enum Idle {
 pub enum Decision {
     /// Nothing.
     Nothing(Idle),
-    /// Somebody holds the branch.
+    /// A run holds the branch.
     Leased {
         /// Until this second, our clock.
         until: i64,

@@ -60,7 +60,7 @@ keys! {
     ORIGIN_STATE = "origin-state";
     /// One execution.
     RUN_ID = "run-id";
-    /// Who executes.
+    /// The runner that executes.
     RUNNER_ID = "runner-id";
     /// How long a lease holds from its committer date.
     LEASE_SECONDS = "lease-seconds";

@@ -1,9 +1,9 @@
 //! What a command is told through its environment, and what a trailer may never become.
 //!
-//! Trailers come from whoever can push, and an environment variable can be code (`LD_PRELOAD`,
+//! Trailers come from any pusher, and an environment variable can be code (`LD_PRELOAD`,
 //! `BASH_ENV`, `NODE_OPTIONS`, ...). So a trailer makes a bare variable only where nothing of that
 //! name exists, the name is on no list here, and the caller lets it: no list of names is ever complete, so where
-//! whoever pushes is not trusted with code only names that somebody chose become variables. In every case
+//! pushers are not trusted with code only names that the account chose become variables. In every case
 //! it makes `AYNIG_TRAILER_<KEY>`. Implements K15.
 
 use super::body_line::body_said;
@@ -45,8 +45,10 @@ pub const RESERVED_NAMES: &[&str] = &[
     "CPPFLAGS",
     "CURL_CA_BUNDLE",
     "CURL_HOME",
-    "CXX",
-    "CXXFLAGS",
+    "C/// True for a name that becomes a variable no matter who wrote the commit: the contract's own prefix, which nothing
+/// else reads.",
+    "C/// True for a name that becomes a variable no matter who wrote the commit: the contract's own prefix, which nothing
+/// else reads.FLAGS",
     "DISPLAY",
     "EDITOR",
     "ENV",
@@ -259,7 +261,8 @@ pub fn is_reserved(name: &str) -> bool {
         || RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s))
 }
 
-/// True for a name that is told whoever wrote the commit: the contract's own prefix, which nothing else reads.
+/// True for a name that becomes a variable no matter who wrote the commit: the contract's own prefix, which nothing
+/// else reads.
 pub fn is_own(name: &str) -> bool {
     name.starts_with("DWP_")
 }

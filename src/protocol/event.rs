@@ -62,7 +62,7 @@ impl Event {
         self.message.last(key.of(self.dialect))
     }
 
-    /// The same as text; `None` where it is missing, empty or not UTF-8.
+    /// A trailer's value as text; `None` where it is missing, empty or not UTF-8.
     pub fn text(&self, key: Key) -> Option<&str> {
         self.last(key).and_then(|v| std::str::from_utf8(v).ok()).filter(|v| !v.is_empty())
     }

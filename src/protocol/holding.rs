@@ -11,7 +11,7 @@ use super::event::{Event, RECOVERY_ID};
 use super::id::ObjectId;
 use std::time::Duration;
 
-/// Later than any run lasts: its command keeps that lease, or nobody does (K29).
+/// Later than any run lasts: its command keeps that lease, or no process does (K29).
 pub const NEVER: Duration = Duration::from_secs(1 << 36);
 /// How soon a renewal that failed is tried again.
 pub const RENEW_AGAIN: Duration = Duration::from_millis(500);
@@ -25,7 +25,7 @@ pub struct LeaseDeadlines {
     pub give_up: Duration,
     /// What the command then gets from SIGTERM to SIGKILL.
     pub grace: Duration,
-    /// From here on nobody may rely on it.
+    /// From here on no runner may rely on it.
     pub ends: Duration,
 }
 
@@ -90,7 +90,7 @@ impl LeaseDeadlines {
     }
 
     /// What a command that is stopped now gets from SIGTERM to SIGKILL, whatever the reason: no more than is
-    /// left of the lease, which nobody renews any more.
+    /// left of the lease, which is not renewed any more.
     pub fn kill_after(&self, now: Duration, kill_grace: Duration) -> Duration {
         kill_grace.min((self.give_up + self.grace).saturating_sub(now))
     }
@@ -156,7 +156,7 @@ pub fn classify_head<F: HeadFacts>(
 }
 
 /// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
-/// somebody else's.
+/// another's.
 pub fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
     event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
 }
@@ -168,7 +168,7 @@ pub enum AfterLook {
     Keep,
     /// Lets the command finish: its outcome is written, there is no lease to keep.
     LetFinish,
-    /// Stops the command: the branch is somebody else's.
+    /// Stops the command: the branch is another's.
     Stop,
 }
 

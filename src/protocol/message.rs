@@ -5,7 +5,7 @@
 //! `Message::parse` is total: any bytes are a message, in linear time, without a subprocess. It finds
 //! the trailers that `git log --format=%(trailers:only,unfold)` shows under `trailer.separators=:` and
 //! default comment sign, and the subject that `%s` shows; keys stay case-sensitive. It does no
-//! transcoding: a commit with an `encoding` header is decoded by whoever read the commit.
+//! transcoding: a commit with an `encoding` header is decoded where the commit is read.
 //!
 //! Two things are said by this page, not by Git. The body ends at a scissors line (`%b` goes on), as
 //! the trailers do: what Git meant to cut is not handed to a command. And what Git ignores after the

@@ -35,7 +35,7 @@ impl Obstacle {
 }
 
 impl Obstacle {
-    /// The same, where what was done until then could not be put back in a working tree, for this reason.
+    /// This obstacle; a failure where what was done until then could not be put back in a working tree, for this reason.
     #[must_use]
     pub fn left_behind(self, left: Option<(&std::path::Path, &Obstacle)>) -> Self {
         let Some((dir, why)) = left else { return self };

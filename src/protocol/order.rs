@@ -2,16 +2,16 @@
 //!
 //! All branches lie on a ring, the same for every machine, in an order that has nothing to do with their names.
 //! Each machine begins at a place of its own and goes round once, so each round visits every branch, and two
-//! machines meet only where one comes to where another began. Who meets another goes on elsewhere: [`leap`].
+//! machines meet only where one comes to where another began. A machine that meets another goes on elsewhere: [`leap`].
 //! Pure functions of names alone, the same on every machine and in every version: machines need not agree on
-//! anything for nothing to go wrong, as only the swap decides who has a branch. Implements K32 (order).
+//! anything for nothing to go wrong, as only the swap decides which machine has a branch. Implements K32 (order).
 
 /// How far along the ring a branch lies for this runner: it takes those first that are near.
 pub fn distance(runner_id: &str, branch: &[u8]) -> u64 {
     place(branch).wrapping_sub(place(runner_id.as_bytes()))
 }
 
-/// How many of the branches that are left somebody skips who was not the first for the `nth` time.
+/// How many of the branches that are left a machine skips that was not the first for the `nth` time.
 pub fn leap(runner_id: &str, nth: u64, left: usize) -> usize {
     let place = mixed(place(runner_id.as_bytes()).wrapping_add(nth));
     // Below `left`, so it fits.

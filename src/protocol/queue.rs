@@ -1,16 +1,17 @@
 //! What a chain with nothing left to run does about branches that wait for a slot.
 //!
-//! A branch that finds no slot is noted, and whoever noted it goes on from there: [`next`] says what to do about
-//! what was seen, until it says to leave. One process is the watcher: it looks again and again while a branch
-//! waits, or while a slot is kept for a run whose command is over. Three orders close the gaps between
-//! processes: a note is written before the slots are looked at; kept slots are looked at before the notes, and free
-//! ones after them; and the watcher gives its watch up before it looks for the last time. Whoever leaves because another watches may rely on that last look. The promise: nobody waits
-//! while a slot is free and somebody could wake them. Implements K14, K40.
+//! A branch that finds no slot is noted, and the process that noted it goes on from there: [`next`] says what to do
+//! about what was seen, until it says to leave. One process is the watcher: it looks again and again while a branch
+//! waits, or while a slot is kept for a run whose command is over. Three orders close the gaps between processes: a
+//! note is written before the slots are looked at; kept slots are looked at before the notes, and free ones after
+//! them; and the watcher gives its watch up before it looks for the last time. A process that leaves because another
+//! watches may rely on that last look. The promise: no branch waits while a slot is free and a process could take it
+//! on. Implements K14, K40.
 
 /// What a look at the notes and at the slots says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seen {
-    /// A branch is noted that nobody has in hand.
+    /// A branch is noted that no process has taken on.
     pub waiting: bool,
     /// A slot is free.
     pub free: bool,
@@ -18,14 +19,14 @@ pub struct Seen {
     pub kept: bool,
 }
 
-/// Who watches, as far as the one who looks knows.
+/// Which process watches, as far as this one knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Watch {
     /// Not asked yet.
     Unknown,
-    /// The one who looks.
+    /// This one.
     Mine,
-    /// Somebody else.
+    /// Another one.
     Others,
 }
 

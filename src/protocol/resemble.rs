@@ -1,4 +1,4 @@
-//! What somebody may have meant: names that are nearly one that is known, and trailers that are nearly a state.
+//! What a user may have meant: names that are nearly one that is known, and trailers that are nearly a state.
 //!
 //! Only ever for a word to a person: nothing is dispatched, refused or written differently for it. A name
 //! resembles another where few letters differ for its length, two that changed places counting once.

@@ -104,7 +104,7 @@ fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// Who and what stands before the `@` of a URL, where there is a password: `://` went before.
+/// User and password before the `@` of a URL, where there is a password: `://` went before.
 fn password(text: &[u8]) -> usize {
     let end = text.iter().position(|b| b"/?# \t\r\n\"'<>".contains(b)).unwrap_or(text.len());
     let Some(at) = text[..end].iter().rposition(|b| *b == b'@') else { return 0 };

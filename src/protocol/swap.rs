@@ -32,7 +32,7 @@ pub enum Reread {
     Won,
     /// Nothing moved: the attempt's own failure counts.
     Untouched,
-    /// Somebody else was quicker.
+    /// Another runner was quicker.
     Lost,
 }
 
@@ -87,9 +87,9 @@ pub enum AfterClaim {
     Held,
     /// It was deleted.
     Gone,
-    /// Somebody else was quicker.
+    /// Another runner was quicker.
     LostRace,
-    /// Nobody knows, and nothing is started.
+    /// Not known, and nothing is started.
     Unknown(String),
 }
 
@@ -110,7 +110,7 @@ pub enum AfterRenewal {
     Held,
     /// The old one is no longer the head: look at once whose that is.
     Look,
-    /// Nobody knows; the old lease counts, and is given up in time.
+    /// Not known; the old lease counts, and is given up in time.
     Unknown(String),
 }
 
@@ -130,7 +130,7 @@ pub enum AfterEnd {
     Written,
     /// The head is another one: judge from there. Never the same commit on another base.
     JudgeAgain,
-    /// Nobody knows. What was to be written is kept.
+    /// Not known. What was to be written is kept.
     Unknown(String),
 }
 

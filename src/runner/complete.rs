@@ -38,7 +38,7 @@ impl ActiveRun<'_> {
             return Ok(HeadIs::Lease(lease));
         }
         let head = match self.check_head(Some(&ended.exit)) {
-            // It can't be read who moved it: the swap names the lease, and finds out.
+            // The head can't be read: the swap names the lease, and finds out.
             Err(RunnerError::Store(StoreError::Remote { failure, .. })) if failure.may_pass() => {
                 HeadIs::Lease(self.claim.lease.id)
             }
@@ -171,7 +171,7 @@ impl ActiveRun<'_> {
     }
 
     /// Where no process of the run is left: keeps what the slot holds, and says where. Otherwise the slot stays its
-    /// own for those who live on in it, as does work that can't be kept elsewhere.
+    /// own for processes that live on in it, as does work that can't be kept elsewhere.
     fn keep_of_deserted(&mut self, guardian: &mut Option<Supervised>) -> Option<Option<RefName>> {
         let deserted = !self.held_open && guardian.as_mut().is_some_and(Supervised::is_deserted);
         let claim = &self.claim;

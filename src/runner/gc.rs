@@ -151,7 +151,7 @@ impl<'a> Collector<'a> {
         self.out.removed(kind, path);
     }
 
-    /// Slots that nobody uses: what is in them was kept, or belongs to nobody.
+    /// Slots that no run uses: what is in them was kept, or belongs to no run.
     fn slots(&mut self) -> Result<(), RunnerError> {
         let runner = self.runner;
         if !runner.repo.aynig_dir().exists() && !runner.repo.common_dir.join("worktrees").exists() {
@@ -339,7 +339,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What a process that was killed left half done, and notes that nobody asks for any more.
+    /// What a process that was killed left half done, and notes that no process asks for any more.
     fn leftovers(&mut self) -> Result<(), RunnerError> {
         let aynig = self.runner.repo.aynig_dir();
         let folders = ["", "slots", "commands", "checkouts", "seen"].map(|name| aynig.join(name));

@@ -1,4 +1,4 @@
-//! Small facts in the Git directory that outlive a process: who we are, what we saw and when.
+//! Small facts in the Git directory that outlive a process: the id of this runner, what it saw and when.
 //!
 //! Implements K7 (first seen), the runner id of section 2, and what `gc` removes.
 

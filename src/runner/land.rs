@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(super) enum Moved {
     /// It moved; what became of each working tree.
     Won(Vec<Finished>),
-    /// Somebody else was quicker; what became of working trees that had the outcome already.
+    /// Another runner was quicker; what became of working trees that had the outcome already.
     Lost(Vec<Finished>),
     /// Something is in the way: nothing moved.
     Blocked(Obstacle),
@@ -127,7 +127,7 @@ impl Runner<'_> {
         if noted.is_empty() {
             return Ok(Ok(noted));
         }
-        // Under their locks: nobody switches there any more.
+        // Under their locks: no process switches branches there any more.
         let still = worktrees::list(self.repo)?;
         let (noted, gone): (Vec<_>, Vec<_>) = noted
             .into_iter()

@@ -130,7 +130,7 @@ fn place(repo: &Repository, ignore: &Path) -> std::io::Result<()> {
     placed
 }
 
-/// Somebody who was killed, or is about to, may not have written into it yet.
+/// A process that was killed, or is about to write, may not have written into it yet.
 fn complete(ignore: &Path) {
     if ignore.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == 0) {
         let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
@@ -143,7 +143,7 @@ fn complete(ignore: &Path) {
 pub fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     let path = create_folder(repo)?.0.join("hook.log");
     let mut options = File::options();
-    // A fifo there would keep a commit waiting for whoever reads it.
+    // A fifo there would keep a commit waiting for a reader.
     let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
     options.create(true).append(true).mode(0o600).custom_flags(flags.bits());
     let file = options.open(&path).map_err(io("open", &path))?;

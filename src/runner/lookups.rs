@@ -67,7 +67,7 @@ impl<'a> Lookups<'a> {
         }
     }
 
-    /// Looks a command up where commands come from; where nobody has said, in the branch itself.
+    /// Looks a command up where commands come from; in the branch itself where that is not configured.
     pub fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
         let tree = match self.shared {
             Some(tree) => tree,

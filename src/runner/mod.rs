@@ -112,7 +112,7 @@ pub struct Runner<'a> {
     pub repo: &'a Repository,
     /// Its refs and objects, durable as configured.
     pub store: Box<dyn Store>,
-    /// The same without syncing, for refs that only protect objects while a run lives.
+    /// Like `store`, without syncing, for refs that only protect objects while a run lives.
     pub scratch: Box<dyn Store>,
     /// What was configured.
     pub settings: &'a Settings,
@@ -122,7 +122,7 @@ pub struct Runner<'a> {
     pub clock: &'a dyn Clock,
     /// Requests to stop.
     pub interrupt: &'a Interrupt,
-    /// Who is told.
+    /// Is told what happens.
     pub observer: &'a dyn Observer,
     /// Whether what was configured about trust is still what is said.
     pub mandate: &'a dyn Mandate,
@@ -193,7 +193,7 @@ pub enum RunnerError {
 
 /// What may run here, as it was said when this runner was made.
 pub trait Mandate: Sync {
-    /// True where the same is said now. Asked before each claim; whoever can't tell says no.
+    /// True where the configuration still says the same. Asked before each claim; what can't be read counts as changed.
     fn holds(&self) -> bool;
 }
 

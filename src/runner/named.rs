@@ -27,7 +27,7 @@ impl Runner<'_> {
         Ok(self.stands_on_run(attempt, run_id, at)?.then_some((name, attempt)))
     }
 
-    /// The same where the runner that kept it may have been elsewhere.
+    /// [`Runner::attempt_of`] where the runner that kept it may have been on another machine.
     pub(super) fn attempt_obtained(
         &self,
         run_id: &str,
@@ -99,7 +99,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The same for a run of ours that nobody works on any more, whose last lease is not known.
+    /// [`Runner::unfollow`] for a run of ours that no runner works on any more, whose last lease is not known.
     pub(super) fn unfollow_from(&self, run_id: &str, first: ObjectId) -> Result<(), RunnerError> {
         let Some(name) = run_ref(run_id) else { return Ok(()) };
         if let Some(at) = self.scratch.tip(&name)?

@@ -1,8 +1,8 @@
 //! Branches that wait for a slot, and those that a run asked to have looked at.
 //!
-//! A chain that finds no slot for a branch notes it ([`note`]), and whoever finds a free one takes it in hand
-//! ([`Note::take`]); the note goes once the branch was looked at ([`Taken::done`]), so that nobody's death loses
-//! it. Who looks, and when, is `queue`'s. A run notes what it set elsewhere in its private folder. Implements K14
+//! A chain that finds no slot for a branch notes it ([`note`]), and the process that finds a free one takes it on
+//! ([`Note::take`]); the note goes once the branch was looked at ([`Taken::done`]), so that no process's death loses
+//! it. Which process looks, and when, is `queue`'s. A run notes what it set elsewhere in its private folder. Implements K14
 //! (pending), K40.
 
 use super::{RunnerError, io};
@@ -35,7 +35,7 @@ const NOTE_MAX: u64 = 64 << 10;
 /// How much of a name is in its note's: file names end at 255 bytes, and each byte is two there.
 const NAME_MAX: usize = 100;
 
-/// Notes that a branch waits for a slot, or for whoever looks next; `run_id` is what its pusher was told that
+/// Notes that a branch waits for a slot, or for the next process that looks; `run_id` is what its pusher was told that
 /// the run would be.
 pub fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
     let folder = folder(repo);
@@ -85,7 +85,7 @@ pub struct Taken {
     file: Flock<File>,
 }
 
-/// What is noted, the oldest first, whether somebody has it in hand or not.
+/// All notes, the oldest first, whether a process has taken them on or not.
 pub fn notes(repo: &Repository) -> Vec<Note> {
     let Ok(entries) = std::fs::read_dir(folder(repo)) else { return Vec::new() };
     let read = |entry: std::fs::DirEntry| {
@@ -98,7 +98,7 @@ pub fn notes(repo: &Repository) -> Vec<Note> {
     all
 }
 
-/// Branch and promised id; `None` for what is half a note. Whoever was killed may have left a whole one under
+/// Branch and promised id; `None` for what is half a note. A killed process may have left a whole one under
 /// its name with something after it.
 fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
     let mut fields = content.splitn(2, |byte| *byte == 0);
@@ -116,17 +116,17 @@ impl Note {
         Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
     }
 
-    /// True where it can be taken in hand. For those who may take it: it is locked for a moment.
-    pub fn is_in_nobodys_hand(&self) -> bool {
+    /// True where no process has taken it on. It is locked for a moment: only for callers that may take it on.
+    pub fn is_free(&self) -> bool {
         self.lock().is_some()
     }
 
-    /// Takes it in hand; `None` where somebody has it, or it is gone.
+    /// Takes it on; `None` where another process has, or it is gone.
     pub fn take(&self) -> Option<Taken> {
         let file = self.lock()?;
         let content = read_plain(&self.path, NOTE_MAX).ok()?;
         let (branch, run_id) = parse(&self.path, &content).filter(|_| is_at(&file, &self.path))?;
-        // An id is given out once: with whoever dies now it is gone.
+        // An id is given out once: if this process dies now it is gone.
         let _ = file.set_len(branch.as_bytes().len() as u64);
         Some(Taken { branch, run_id, path: self.path.clone(), file })
     }

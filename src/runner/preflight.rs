@@ -46,7 +46,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Refuses where somebody's ref has the name of a folder of ours.
+    /// Refuses where a ref of the user's has the name of a folder of ours.
     pub(super) fn refs_in_the_way(&self) -> Result<(), RunnerError> {
         for other in OWN.map(RefName::new) {
             if self.scratch.tip(&other)?.is_some() {
@@ -58,7 +58,7 @@ impl Runner<'_> {
     }
 }
 
-/// Makes the folder, and a file in it, which goes again. Tried anew where somebody removes what is empty.
+/// Makes the folder, and a file in it, which is removed again. Tried anew where another process removes empty folders.
 fn probe(folder: &Path) -> std::io::Result<()> {
     let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     let mut tries = 0;

@@ -1,4 +1,4 @@
-//! Who looks after branches that wait for a slot: one watcher, and whoever has just done something else.
+//! Branches that wait for a slot: one process watches them, and each that has just freed a slot looks once.
 //!
 //! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or nothing to
 //! do here. The watch is a lock that dies with its holder. Implements K14 (pending), K40.
@@ -26,11 +26,11 @@ pub struct Watching(#[allow(dead_code, reason = "held, not read")] Flock<File>);
 /// What is to be done about branches that wait.
 #[derive(Debug)]
 pub enum Waiting {
-    /// These are in hand now: each has a slot, if nobody is quicker. True where more are to be watched.
+    /// These were taken on: each has a slot, if no other process is quicker. True where more are to be watched.
     Run(Vec<Taken>, bool),
     /// Something may be free that was not, after a while: what was read before then may be out of date.
     Later,
-    /// Nothing: there is nobody, or another one watches.
+    /// Nothing: no branch waits, or another process watches.
     Nobody,
 }
 
@@ -48,7 +48,7 @@ pub fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
     }
 }
 
-/// Notes a branch that found no slot, and the id that its run was promised: whoever takes it on has that.
+/// Notes a branch that found no slot, and the id that its run was promised: the process that takes it on uses that.
 pub fn note_waiting(repo: &Repository, settings: &Settings, branch: &RefName) -> Result<(), RunnerError> {
     let promised = settings.run_ids.lock().ok().and_then(|mut ids| ids.remove(branch));
     pending::note(repo, branch, promised.as_deref())
@@ -59,7 +59,7 @@ impl Runner<'_> {
     /// use a moment ago.
     pub fn next_waiting(&self, mut stuck: bool) -> Result<Waiting, RunnerError> {
         let (mut whose, mut held, mut waited) = (Watch::Unknown, None, false);
-        // Who removes a repository removes what waits in it.
+        // What waits in a repository goes with it.
         while self.interrupt.signal().is_none()
             && self.repo.common_dir.join("HEAD").symlink_metadata().is_ok()
         {
@@ -93,25 +93,25 @@ impl Runner<'_> {
     /// What is seen now, and how many slots are free.
     fn look_at_queue(&self, stuck: bool) -> Result<(Seen, usize), RunnerError> {
         // In this order: what a process that was left behind set is noted before it is gone, and what is noted
-        // before a slot was freed is seen by whoever freed it.
+        // before a slot was freed is seen by the process that freed it.
         let mut kept = false;
         for (number, run) in self.keepers()? {
             kept |= run.remote.is_none() && self.may_still_set(number, &run)?;
         }
-        let waiting = pending::notes(self.repo).iter().any(Note::is_in_nobodys_hand);
-        // A slot is looked at only where somebody waits for it.
+        let waiting = pending::notes(self.repo).iter().any(Note::is_free);
+        // Slots are looked at only where a branch waits.
         let free = if waiting && !stuck { self.free_slots(self.settings.jobs)? } else { 0 };
         Ok((Seen { waiting, free: free > 0, kept }, free))
     }
 
-    /// True while a run whose command is over may still write its outcome, or tell somebody that it has.
+    /// True while a run whose command is over may still write its outcome, or say that it has.
     fn may_still_set(&self, number: usize, run: &Occupant) -> Result<bool, RunnerError> {
         if self.lease_lives(run)? {
             return Ok(true);
         }
         let head = self.read_tip(&run.branch_name())?.and_then(|tip| tip.event);
         if head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)) {
-            // Its lease is over, and whoever looks at the branch says so.
+            // Its lease is over, and the next tick of the branch says so.
             return Ok(false);
         }
         let Some(slot) = self.pool()?.lock(number)? else { return Ok(true) };
@@ -138,7 +138,7 @@ impl Runner<'_> {
         }
     }
 
-    /// True where somebody should watch: a branch is noted, or a run whose command is over may set something.
+    /// True where a watch is needed: a branch is noted, or a run whose command is over may set something.
     pub fn is_to_be_watched(&self, hooks: bool) -> Result<bool, RunnerError> {
         let kept = || Ok(hooks && self.keepers()?.iter().any(|(_, run)| run.remote.is_none()));
         if self.repo.has_pending() { Ok(true) } else { kept() }

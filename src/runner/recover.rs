@@ -37,7 +37,7 @@ impl Runner<'_> {
         );
         let said = body_said(&lease.message);
         if !said.is_empty() {
-            // As whoever wrote the lease said it, a runner or anybody.
+            // As the writer of the lease said it, who need not be a runner.
             details += &format!("\n\nIts last lease says:\n\n{}\n", tail_block(said, LEASE_SAID));
         }
         if let Some(attempt) = &attempt {
@@ -51,7 +51,7 @@ impl Runner<'_> {
         }
         let recovery_id = uuid::Uuid::new_v4().to_string();
         let message = recovered(&lease, &recovery_id, &details);
-        // Anybody can write a lease that has expired. What follows from one that nobody signed for this branch is
+        // Any pusher can write a lease that has expired. What follows from one that is not signed for this branch is
         // written, or the branch would stay taken; but it is not this runner's word, and nothing answers it.
         let commit = match self.not_vouched(branch, tip)? {
             None => self.write(branch, tip.commit.tree, vec![tip.id()], &message)?,
@@ -85,14 +85,14 @@ impl Runner<'_> {
             }
         })?;
         for (branch, head) in unseen {
-            // Where nobody else looks, the wait begins with this look.
+            // Where no other runner looks, the wait begins with this look.
             self.note_seen(&branch, head)?;
         }
         expired.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
         let mut reports = Vec::new();
         for (branch, tip, since) in expired {
             let mut report = Report::new(&branch);
-            // It waits for `retry`, whoever would answer `stalled`.
+            // It waits for `retry`, even where a command answers `stalled`.
             let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
             report.verdict = match self.recover(&branch, &tip, since, &mut report) {
                 Ok(()) => Verdict::Idle(waits.unwrap_or(Idle::NoState)),

@@ -71,7 +71,7 @@ pub enum Verdict {
     },
     /// Not looked at.
     Skipped(Skip),
-    /// Somebody holds it.
+    /// Another run holds it.
     Leased {
         /// Seconds since 1970, our clock.
         until: i64,
@@ -83,12 +83,12 @@ pub enum Verdict {
         runner_id: Option<String>,
         /// The date was not believed.
         malformed: bool,
-        /// Nobody works on it any more.
+        /// Why no runner works on it any more, where that is known.
         abandoned: Option<Abandoned>,
     },
-    /// Somebody else was quicker.
+    /// Another runner was quicker.
     LostRace,
-    /// All slots are taken, and nobody waits here.
+    /// All slots are taken, and this runner does not wait.
     NoSlot,
     /// The policy forbids it.
     Refused(Refusal),
@@ -121,7 +121,7 @@ pub enum Skip {
 /// What a policy forbade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody has said what may run here.
+    /// This repository is not trusted.
     NotTrusted,
     /// What may run here was changed since this runner was told.
     Changed,
@@ -211,7 +211,7 @@ pub enum Outcome {
         /// How long.
         left: Duration,
     },
-    /// Nobody wrote one: the lease lives until it expires (K29).
+    /// None was written: the lease lives until it expires (K29).
     LeaseLeft {
         /// The lease.
         commit: ObjectId,
@@ -246,7 +246,7 @@ pub enum Outcome {
 pub enum LostTo {
     /// It is no more.
     Nothing,
-    /// Its head is this commit, which is no state event: it waits for nobody.
+    /// Its head is this commit, which is no state event: no run waits for it.
     Commit(ObjectId),
     /// Its head is this state event, of this state where that is usable.
     Event(ObjectId, Option<StateName>),

@@ -89,7 +89,7 @@ impl Runner<'_> {
     }
 
     /// What the ref holds that commands come from. Where only a commit named the remote (K30) it is this
-    /// repository's: whoever can push must not choose whose commands are trusted (K33).
+    /// repository's: a pusher must not choose whose commands are trusted (K33).
     pub fn commands_tip(&self, name: &RefName) -> Result<Option<ObjectId>, RunnerError> {
         let tip =
             if self.settings.commands_here { self.scratch.tip(name) } else { self.store.known_tip(name) };

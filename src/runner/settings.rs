@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Which commit `.aynig/` is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandsFrom {
-    /// Nobody has said: nothing runs.
+    /// Not configured: nothing runs.
     Nowhere,
     /// The triggering branch itself.
     Branch,
@@ -34,7 +34,7 @@ pub enum CurrentBranch {
     Only,
 }
 
-/// What clocks of several machines may differ by, where nobody said, in seconds.
+/// What clocks of several machines may differ by, where that is not configured, in seconds.
 pub const REMOTE_GRACE: u64 = 30;
 
 /// Everything that was configured.
@@ -44,7 +44,7 @@ pub struct Settings {
     pub lease: u64,
     /// Added before a lease counts as expired, in seconds.
     pub grace: u64,
-    /// The same for leases of the `aynig` dialect.
+    /// The grace of leases of the `aynig` dialect.
     pub aynig_grace: u64,
     /// The remote whose branches are ticked; `None`: the local ones.
     pub remote: Option<String>,
@@ -58,7 +58,7 @@ pub struct Settings {
     pub kill_grace: Duration,
     /// Commands at a time, and slots.
     pub jobs: usize,
-    /// The same of a chain that a hook starts: one, unless somebody says.
+    /// Commands at a time of a chain that a hook starts: one, where that is not configured.
     pub chain_jobs: usize,
     /// The role whose commands go first.
     pub role: Option<RoleName>,
@@ -80,7 +80,7 @@ pub struct Settings {
     pub require_signature: bool,
     /// What every command is started with.
     pub exec: Vec<String>,
-    /// Names and patterns of trailers that become variables whoever pushed them.
+    /// Names and patterns of trailers that become variables, no matter who pushed them.
     pub trailer_env: Vec<String>,
     /// Where slots live.
     pub worktree_dir: PathBuf,
@@ -112,7 +112,7 @@ impl Settings {
         promised.unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
     }
 
-    /// The same for the branches of that remote, or for the local ones.
+    /// These settings for the branches of that remote, or for the local ones.
     pub fn on_remote(&self, remote: Option<&str>) -> Self {
         let grace = match remote {
             Some(_) => self.grace.max(REMOTE_GRACE),

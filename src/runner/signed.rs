@@ -32,7 +32,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Writes a commit that nobody vouches for.
+    /// Writes a commit without a signature.
     pub(super) fn write_unsigned(
         &self,
         tree: ObjectId,
@@ -44,7 +44,7 @@ impl Runner<'_> {
         Ok(self.store.write_commit(&commit)?)
     }
 
-    /// Why a state event is not what somebody signed for this branch, where that is asked for.
+    /// Why a state event is not signed for this branch, where a signature is required.
     pub(super) fn not_vouched(&self, branch: &RefName, tip: &Tip) -> Result<Option<Refusal>, RunnerError> {
         if !self.settings.require_signature {
             return Ok(None);

@@ -35,7 +35,7 @@ pub fn run_ref(run_id: &str) -> Option<RefName> {
     name.is_own().then_some(name)
 }
 
-/// Why nobody on this machine works on a run any more whose lease lives on.
+/// Why no runner on this machine works on a run any more whose lease lives on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abandoned {
     /// Its command has ended without an outcome (K21).
@@ -75,7 +75,7 @@ impl Occupants {
 }
 
 impl Runner<'_> {
-    /// Whether a lease is one of this machine's that nobody here works on; changes nothing.
+    /// Whether a lease is one of this machine's that no runner here works on; changes nothing.
     pub fn abandoned(&self, lease: &Event, occupants: &Occupants) -> Option<Abandoned> {
         let own = lease.text(RUNNER_ID) == Some(&*self.runner_id);
         if !own || !self.repo.aynig_dir().join("slots").is_dir() {
@@ -84,13 +84,13 @@ impl Runner<'_> {
         let run_id = lease.run_id()?;
         let numbers = occupants.numbers_of(self, run_id);
         if numbers.is_empty() {
-            // It gave its slot back, with nobody left in it.
+            // It gave its slot back, with no process left in it.
             let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
             return (ran_here && self.is_dead(run_id)).then_some(Abandoned::ByItsCommand);
         }
         let pool = self.pool().ok()?;
         numbers.iter().find_map(|number| {
-            // Whoever works on it has its slot. One that is free now may have somebody else's note by now.
+            // The runner that works on it has its slot. One that is free may have another run's note by now.
             let slot = pool.lock(*number).ok()??;
             let run = slot.record().run.as_ref().filter(|run| run.run_id == run_id)?;
             Some(if run.lingering { Abandoned::ByItsCommand } else { Abandoned::ByItsRunner })
@@ -156,7 +156,7 @@ impl Runner<'_> {
             if self.settings.remote.is_some()
                 && self.clock.instant() - asked >= self.head_poll_interval(self.settings.lease)
             {
-                // Others of this machine may have taken it meanwhile: who waits for nothing need not wait.
+                // Other runners of this machine may have taken the branch meanwhile: then there is nothing to wait for.
                 asked = self.clock.instant();
                 let _ = self.fresh_tip(branch);
             }
@@ -178,10 +178,10 @@ impl Runner<'_> {
             return Ok(false);
         }
         if occupant.lingering && occupant.remote.is_none() && Hooks::any_installed(self.repo) {
-            // What set its outcome may have been ended before it told anybody.
+            // What set its outcome may have been ended before it told a runner.
             super::pending::note(self.repo, &occupant.branch_name(), None)?;
         }
-        // It is dead: its number may be somebody else's, while a child of ours has the hold.
+        // It is dead: its number may be another process's, while a child of ours has the hold.
         if occupant.guardian.take().is_some() {
             slot.occupy(Some(occupant.clone()))?;
         }
@@ -224,7 +224,7 @@ impl Runner<'_> {
             return self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
         }
         let branch = occupant.branch_name();
-        // As it is now: whoever lives there may have renewed its lease since we last heard.
+        // As it is now: a process that lives there may have renewed its lease since we last heard.
         let Some(tip) = self.fresh_tip(&branch)? else { return Ok(false) };
         let own = tip.event.as_ref().and_then(Event::run_id) == Some(&*occupant.run_id);
         let seen = self.first_seen(&branch, tip.id());
@@ -234,14 +234,14 @@ impl Runner<'_> {
 
     /// Asks the guardian of a run that is over to end what is left; true once the slot is empty.
     fn evict(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
-        // Whoever wrote its outcome is about to end by itself.
+        // The process that wrote its outcome is about to end by itself.
         if occupant.outcome.is_some() && self.is_left_within(slot, AFTER_OUTCOME)? {
             return Ok(true);
         }
         if let (true, Some(pid)) = (occupant.lingering, occupant.guardian) {
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
         }
-        // One that is stopped hears nothing, and its runner is gone: nobody else has the slot's lock.
+        // One that is stopped hears nothing, and its runner is gone: only this process has the slot's lock.
         holders::wake(&slot.hold_path());
         if self.is_left_within(slot, GUARDIAN_ENDS)? {
             return Ok(true);
@@ -250,7 +250,7 @@ impl Runner<'_> {
         self.is_left_within(slot, GUARDIAN_ENDS)
     }
 
-    /// True once nobody lives in the slot; false where somebody still does after this long.
+    /// True once no process lives in the slot; false where one still does after this long.
     fn is_left_within(&self, slot: &Slot, patience: Duration) -> Result<bool, RunnerError> {
         let until = self.clock.instant() + patience;
         while slot.is_inhabited()? {

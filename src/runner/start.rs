@@ -48,7 +48,7 @@ impl ActiveRun<'_> {
         let settings = self.runner.settings;
         let trigger = Message::parse(&self.claim.trigger.commit.message);
         let wanted = |name: &str| match settings.commands_from {
-            // Whoever writes the branch brings its commands too.
+            // A pusher of the branch brings its commands too.
             CommandsFrom::Branch => true,
             CommandsFrom::Ref(_) | CommandsFrom::Nowhere => {
                 let key = name.to_ascii_lowercase().replace('_', "-");

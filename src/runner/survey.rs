@@ -59,7 +59,7 @@ pub enum Standing {
     Waits,
     /// The next tick runs its command.
     Ready,
-    /// It has a command here, but nobody has said that commands may run.
+    /// It has a command here, but this repository is not trusted.
     NotTrusted,
     /// `aynig.branches` leaves it out.
     LeftOut,
@@ -72,13 +72,13 @@ pub enum Standing {
         /// The limit.
         max: u32,
     },
-    /// Somebody holds it.
+    /// A run holds it.
     Leased {
         /// Until this second, our clock.
         until: i64,
         /// The lease's length or date is not believed.
         malformed: bool,
-        /// Nobody works on it any more.
+        /// Why no runner works on it any more, where that is known.
         abandoned: Option<Abandoned>,
     },
     /// Its holder is gone: the next tick recovers it.
@@ -201,7 +201,7 @@ impl<'a> Survey<'a> {
         let attempt = self.attempt(&tip)?;
         let busy =
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
-        // What runs is in somebody's hand, and what has no command waits for nothing.
+        // A branch that runs is taken care of, and one without a command waits for nothing.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
         let began = match &standing {
             Standing::Leased { .. } => self.began(&tip),
@@ -282,7 +282,7 @@ impl<'a> Survey<'a> {
             }
             at = below.commit;
         }
-        // One that renewed more often than anybody looks back began before all that was seen.
+        // A run with more renewals than are read began before all that was seen.
         None
     }
 

@@ -96,7 +96,7 @@ impl Runner<'_> {
         let logs = Duration::ZERO;
         let attempts = if work { Duration::ZERO } else { Duration::MAX };
         let mut out = Collector::new(self, Expiry { logs, attempts }, false).collect();
-        // What is left may be somebody's, or the only copy of something.
+        // What is left may be the user's, or the only copy of something.
         let left = self.slots()?;
         out.failed.extend(left.into_iter().map(|dir| io("remove", &dir)(ErrorKind::ResourceBusy.into())));
         if !out.failed.is_empty() {

@@ -1,4 +1,4 @@
-//! A branch's moves, where nobody kept a list of them: from its commits, or from its reflog.
+//! A branch's moves, where no list of them was kept: from its commits, or from its reflog.
 
 use super::{Move, Recorded, Violation, check, descends};
 use crate::protocol::id::ObjectId;

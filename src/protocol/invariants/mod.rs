@@ -79,11 +79,11 @@ impl fmt::Display for Violation {
 enum Role {
     /// The first lease of a run.
     Lease { run: String, trigger: ObjectId },
-    /// The same run's lease again.
+    /// Another lease of the same run: a renewal.
     Renewal { run: String },
     /// The end of a run, by itself.
     Outcome { run: String },
-    /// The end of a run, by somebody else.
+    /// The end of a run, by another runner.
     Recovery { run: String },
     /// A stalled run's finished outcome, which a person brought to the branch (K28).
     Landing { run: String },
@@ -235,7 +235,7 @@ impl<'a> Judge<'a> {
         self.landed.push((run, by));
     }
 
-    /// Somebody took the branch back to an older commit of its own: no runner does, each of its commits is new.
+    /// The branch was taken back to an older commit of its own: no runner does that, each of its commits is new.
     /// Whatever ended since then has not.
     fn rewind(&mut self, to: ObjectId) {
         let below = |list: &[(String, ObjectId)]| {

@@ -1,6 +1,6 @@
 //! A change to a branch's files by hand, as one commit that names what comes next.
 //!
-//! The files are those of the head, in a slot, as a command would find them; nobody's working tree is used.
+//! The files are those of the head, in a slot, as a command would find them; no working tree of a user's is used.
 //! What the change leaves there becomes one commit on that head by one compare-and-swap: two who change the
 //! same head cannot both succeed. Nothing is kept of a change that failed. Implements K9 (by hand), K25, K28.
 
@@ -53,7 +53,7 @@ impl Runner<'_> {
         })?;
         found.tree = slot.with_paths(self.repo, found.tree, &next.take.paths)?;
         let dialect = Dialect::Dwp;
-        // Two who make the same change in the same second don't write the same commit.
+        // Two processes that make the same change in the same second don't write the same commit.
         let own = [dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4())];
         let commit = self.write_declared(branch, &next.message(dialect, &own), found.tree, vec![tip.id()])?;
         slot.sync(self.repo)?;

@@ -15,7 +15,7 @@ use crate::store::RefName;
 use crate::store::slots::harvest::HarvestError;
 use crate::store::slots::{Occupant, Slot};
 
-/// How often, and how far apart, a slot that somebody looks at is tried again.
+/// How often, and how far apart, a slot that another process looks at is tried again.
 const SLOT_TRIES: usize = 50;
 const SLOT_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
@@ -121,8 +121,8 @@ impl Runner<'_> {
         Ok((tip.commit.tree, vec![tip.id()], None))
     }
 
-    /// Notes in a lingering run's slot that its outcome is written: the slot is free for whoever needs it,
-    /// who ends what still lives there and keeps what was changed beyond the outcome.
+    /// Notes in a lingering run's slot that its outcome is written: the slot is free for the next run that needs it,
+    /// whose runner ends what still lives there and keeps what was changed beyond the outcome.
     fn settle_inside(
         &self,
         slot: Option<usize>,
@@ -140,7 +140,7 @@ impl Runner<'_> {
                 }
                 return Ok(());
             }
-            // Somebody who needs a slot looks at it, which takes no time.
+            // A runner that needs a slot looks at it, which takes no time.
             self.interrupt.pause(SLOT_PAUSE);
         }
         Ok(())

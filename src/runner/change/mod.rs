@@ -64,13 +64,13 @@ pub enum ChangeError {
     /// HEAD is unborn, so no branch can be made there.
     #[error("cannot create branch '{0}': HEAD has no commit yet")]
     Unborn(RefName),
-    /// Somebody holds the branch.
+    /// A run holds the branch.
     #[error("'{0}' is leased by run {1}")]
     Leased(RefName, String),
     /// The run's lease is gone.
     #[error("run {1} no longer holds '{0}'")]
     LeaseLost(RefName, String),
-    /// Somebody else moved the branch meanwhile.
+    /// The branch was moved meanwhile.
     #[error("'{0}' was moved by somebody else meanwhile")]
     Raced(RefName),
     /// The head is no lease.
@@ -87,7 +87,7 @@ pub enum ChangeError {
     /// The trigger can't be found.
     #[error("cannot find what '{0}' answered: {1}")]
     NoTrigger(RefName, String),
-    /// What would be asked for again, or landed, is nothing that somebody signed for this branch.
+    /// What would be asked for again, or landed, is not signed for this branch.
     #[error("{1} is not signed for '{0}'")]
     NotVouched(RefName, ObjectId),
     /// The message can't be written.

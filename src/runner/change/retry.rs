@@ -27,7 +27,7 @@ impl Runner<'_> {
         let trigger = event.trigger().ok_or_else(|| missing("the stalled commit names no trigger"))?;
         let trigger = self.store.read_commit(trigger).map_err(|e| missing(&e.to_string()))?;
         if !self.descends(trigger.id, stalled.id())? {
-            // Whatever commit there is here could be named: what it says may be nobody's business on this branch.
+            // Whatever commit there is here could be named: what it says need not concern this branch.
             return Err(missing(&format!("{} is not in its history", trigger.id)));
         }
         let trigger = Tip::from(trigger);
@@ -97,7 +97,7 @@ impl Runner<'_> {
     ) -> Result<Written, ChangeError> {
         self.require_vouched(branch, &attempt)?;
         let mut message = Message::parse(&attempt.commit.message);
-        // Whoever reads the history sees that it was brought there, and two that land it don't write the same.
+        // The history says that it was brought there, and two processes that land it don't write the same commit.
         let dialect = attempt.event.as_ref().map(|e| e.dialect).unwrap_or_default();
         message.trailers.push(dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let mut parents = vec![head.id()];

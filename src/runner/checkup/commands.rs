@@ -11,7 +11,7 @@ use std::path::Path;
 
 impl Runner<'_> {
     pub(super) fn check_trust(&self, found: &mut Findings) -> Result<(), RunnerError> {
-        // Whoever names a bare repository stands elsewhere, perhaps in another one.
+        // A user who names a bare repository stands elsewhere, perhaps in another one.
         let trust = Mend::Trust(self.repo.bare.then(|| self.repo.common_dir.clone()));
         let (from, tree) = match &self.settings.commands_from {
             CommandsFrom::Nowhere => {

@@ -1,7 +1,7 @@
-//! Locks in a remote that is a path of this machine: nobody removes them but who runs that repository.
+//! Locks in a remote that is a path of this machine: only the owner of that repository removes them.
 //!
 //! What a killed `git receive-pack` left makes every push fail there. It is named with the command that removes it
-//! where nobody can be seen any more whose it may be; else with who that is. Implements K43.
+//! where no process is seen any more whose it may be; else with the processes. Implements K43.
 
 use super::Level::{Error, Warning};
 use super::places::LOCK_OLD;
@@ -45,7 +45,7 @@ impl Runner<'_> {
     }
 }
 
-/// Whose a lock in this Git directory may be; nobody's, where nobody is at work there.
+/// The processes whose a lock in this Git directory may be; none where none is at work there.
 fn whose_may_it_be(dir: &Path) -> Option<String> {
     let list = |pids: &[u32]| pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let top = dir.parent().filter(|_| dir.ends_with(".git")).unwrap_or(dir);

@@ -43,7 +43,7 @@ impl Runner<'_> {
             let run = pool.peek(number).run;
             let id = run.as_ref().map(|r| escape(r.run_id.as_bytes())).unwrap_or_default();
             let Some(slot) = pool.lock(number)? else {
-                // Between two runs it is held by somebody who has not said for which.
+                // Between two runs it is held by a runner that has not said for which.
                 let by = if id.is_empty() { String::new() } else { format!(" by run {id}") };
                 found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
                 continue;
@@ -162,7 +162,7 @@ impl Runner<'_> {
 
     pub(super) fn check_clock(&self, found: &mut Findings) -> Result<(), RunnerError> {
         let now = self.clock.now();
-        // What the grace covers is nobody's loss.
+        // A difference within the grace does no harm.
         let allowed = AHEAD.max(i64::try_from(self.settings.grace).unwrap_or(i64::MAX));
         // Branches of a remote carry the clocks of other machines.
         for (prefix, theirs) in

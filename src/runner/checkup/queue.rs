@@ -8,7 +8,7 @@ use crate::runner::pending;
 use crate::runner::{Runner, RunnerError};
 use std::time::{Duration, SystemTime};
 
-/// A branch that waits this long while a worktree is free has nobody who takes it on.
+/// A branch that waits this long while a worktree is free is forgotten: no process takes it on.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 
 impl Runner<'_> {
@@ -21,7 +21,7 @@ impl Runner<'_> {
         let free = self.free_slots(size)?;
         for note in notes {
             let tip = self.read_tip(&note.branch)?;
-            // One that runs is in somebody's hand.
+            // A branch that runs is taken care of.
             if tip.is_none_or(|tip| tip.event.as_ref().is_none_or(Event::is_working)) {
                 continue;
             }
