@@ -66,7 +66,7 @@ fn stopped(why: &str) -> RunnerError {
 
 impl<'a> ActiveRun<'a> {
     /// A run that begins now.
-    pub fn new(
+    pub(super) fn new(
         runner: &'a Runner<'a>,
         branch: &'a RefName,
         claim: Claim,
@@ -97,23 +97,23 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// The run's id.
-    pub fn run_id(&self) -> &str {
+    pub(super) fn run_id(&self) -> &str {
         &self.claim.run.id
     }
 
     /// How long its command has been running, or its preparation before that.
-    pub fn took(&self) -> Duration {
+    pub(super) fn took(&self) -> Duration {
         self.runner.clock.instant() - self.started
     }
 
     /// What the slot's record says of this run.
-    pub fn occupant(&self) -> Occupant {
+    pub(super) fn occupant(&self) -> Occupant {
         let remote = self.runner.settings.remote.clone();
         Occupant::new(self.run_id(), self.branch, remote, self.claim.first)
     }
 
     /// Fills the slot, and makes what the command finds in the run's folder, and its logs.
-    pub fn prepare(&mut self) -> Result<(), RunnerError> {
+    pub(super) fn prepare(&mut self) -> Result<(), RunnerError> {
         self.fill()?;
         let runner = self.runner;
         let failed = |error: BeneathError| io("prepare", &self.dir)(error.into());
@@ -166,7 +166,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// What is reported of this run, now that it is over here.
-    pub fn ran(&self, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
+    pub(super) fn ran(&self, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
         Ran {
             run_id: self.claim.run.id.clone(),
             state: self.claim.run.state.clone(),

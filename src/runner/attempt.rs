@@ -23,7 +23,7 @@ use std::collections::{HashSet, VecDeque};
 const COMMITS: usize = 1000;
 
 /// The ref that keeps a run's work.
-pub fn attempt_ref(run_id: &str) -> Option<RefName> {
+pub(crate) fn attempt_ref(run_id: &str) -> Option<RefName> {
     let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
     name.is_own().then_some(name)
 }
@@ -32,7 +32,7 @@ pub fn attempt_ref(run_id: &str) -> Option<RefName> {
 pub(super) const LEFT_OUT: &str = "-rejected";
 
 /// The ref that keeps what a run's command had left out of its outcome.
-pub fn left_out_ref(run_id: &str) -> Option<RefName> {
+pub(crate) fn left_out_ref(run_id: &str) -> Option<RefName> {
     attempt_ref(&format!("{run_id}{LEFT_OUT}"))
 }
 

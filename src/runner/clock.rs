@@ -16,7 +16,7 @@ pub trait Clock: Sync {
 }
 
 /// The system's clocks.
-pub struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> i64 {

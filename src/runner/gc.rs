@@ -27,7 +27,7 @@ const LEFTOVER_AFTER: Duration = Duration::from_secs(3600);
 
 /// What is kept how long.
 #[derive(Debug, Clone, Copy)]
-pub struct Expiry {
+pub(crate) struct Expiry {
     /// Logs, run folders, copies of commands, notes of what was seen.
     pub logs: Duration,
     /// Attempts.
@@ -100,7 +100,7 @@ struct Leased {
 }
 
 /// One collection.
-pub struct Collector<'a> {
+pub(crate) struct Collector<'a> {
     runner: &'a Runner<'a>,
     expiry: Expiry,
     dry: bool,
@@ -110,14 +110,14 @@ pub struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// A collection that has not begun.
-    pub fn new(runner: &'a Runner<'a>, expiry: Expiry, dry: bool) -> Self {
+    pub(crate) fn new(runner: &'a Runner<'a>, expiry: Expiry, dry: bool) -> Self {
         let now =
             SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(runner.clock.now()).unwrap_or(0));
         Self { runner, expiry, dry, now, out: Collected::default() }
     }
 
     /// Removes what is dead. What fails is set aside and the rest goes on.
-    pub fn collect(mut self) -> Collected {
+    pub(crate) fn collect(mut self) -> Collected {
         let steps = [
             Self::slots,
             Self::runs,

@@ -29,13 +29,13 @@ fn runner_path(repo: &Repository) -> (String, PathBuf) {
 }
 
 /// This runner's id, where it has one already: for verbs that only look.
-pub fn known_runner_id(repo: &Repository) -> Option<String> {
+pub(crate) fn known_runner_id(repo: &Repository) -> Option<String> {
     let id = std::fs::read_to_string(runner_path(repo).1).ok()?;
     Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// This runner's id: `<host>-<random>`, made once per repository and host.
-pub fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
+pub(crate) fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     if let Some(id) = known_runner_id(repo) {
         return Ok(id);
     }

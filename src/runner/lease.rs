@@ -29,7 +29,7 @@ const REMOTE_HEAD_POLL_MAX: Duration = Duration::from_secs(30);
 
 /// A lease that is, or was, the branch's head.
 #[derive(Debug, Clone)]
-pub struct Lease {
+pub(super) struct Lease {
     /// Its commit.
     pub id: ObjectId,
     /// Its message.
@@ -40,7 +40,7 @@ pub struct Lease {
 
 /// A branch that a run holds.
 #[derive(Debug, Clone)]
-pub struct Claim {
+pub(super) struct Claim {
     /// The run.
     pub run: Run,
     /// What it answers.
@@ -63,7 +63,7 @@ pub(super) enum Claimed {
 
 impl Claim {
     /// When the lease ends, on the clock that counts suspend.
-    pub fn ends(&self) -> Duration {
+    pub(super) fn ends(&self) -> Duration {
         self.lease.born + Duration::from_secs(self.run.lease_seconds)
     }
 }

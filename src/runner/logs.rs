@@ -19,7 +19,7 @@ const LOGS: &str = ".aynig/logs";
 
 /// The two logs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logs {
+pub(crate) struct Logs {
     /// What it printed.
     pub stdout: PathBuf,
     /// What it complained about.
@@ -28,7 +28,7 @@ pub struct Logs {
 
 /// The folder for logs, and whether it is not where it is usually found because a link is in the way, or Git would
 /// not ignore what is there.
-pub fn folder(repo: &Repository) -> (PathBuf, bool) {
+pub(crate) fn folder(repo: &Repository) -> (PathBuf, bool) {
     let inside = repo.aynig_dir().join("logs");
     let Some(main) = &repo.main_dir else { return (inside, false) };
     let aynig = main.join(".aynig");
@@ -41,7 +41,7 @@ pub fn folder(repo: &Repository) -> (PathBuf, bool) {
 }
 
 /// Every folder that may hold logs, that one first: a sparse checkout comes and goes.
-pub fn folders(repo: &Repository) -> Vec<PathBuf> {
+pub(crate) fn folders(repo: &Repository) -> Vec<PathBuf> {
     let (now, in_the_way) = folder(repo);
     let tree = repo.main_dir.as_ref().filter(|_| !in_the_way).map(|main| main.join(LOGS));
     let more: Vec<PathBuf> = [Some(repo.aynig_dir().join("logs")), tree]
@@ -140,7 +140,7 @@ fn complete(ignore: &Path) {
 }
 
 /// The log of what runs in the background, to be appended to; never opened through a link.
-pub fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
+pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     let path = create_folder(repo)?.0.join("hook.log");
     let mut options = File::options();
     // A fifo there would keep a commit waiting for a reader.
@@ -155,7 +155,7 @@ pub fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
 }
 
 /// The logs of a trigger's `n`th run, counted from 1.
-pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
+pub(crate) fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
     let stem = if n == 1 { trigger.to_string() } else { format!("{trigger}.{n}") };
     Logs {
         stdout: folder.join(format!("{stem}.stdout.log")),
@@ -164,7 +164,7 @@ pub fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
 }
 
 /// The logs of a trigger's latest run; `None` where it has none.
-pub fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
+pub(crate) fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
     folders(repo).iter().find_map(|folder| {
         let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| is_there(&logs.stdout));
         all.last()
@@ -177,7 +177,7 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// A log to be read, as long as it is one: its command may have put a link, or a fifo, in its place.
-pub fn open(path: &Path) -> Result<File, BeneathError> {
+pub(crate) fn open(path: &Path) -> Result<File, BeneathError> {
     let (folder, name) = apart(path)?;
     folder.file(name)
 }
@@ -189,7 +189,7 @@ pub(super) fn note(run_dir: &Root, logs: &Logs) -> Result<(), BeneathError> {
 }
 
 /// The logs of this very run; `None` where they, or what is known of it, are gone.
-pub fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
+pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
     // An id from a commit may be anything; one that names a ref names a folder.
     super::slot::run_ref(run_id)?;
     let note = Path::new("runs").join(run_id).join("log");

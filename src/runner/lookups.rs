@@ -17,7 +17,7 @@ use std::collections::HashMap;
 type Hints = HashMap<(Option<ObjectId>, StateName), Option<Note>>;
 
 /// What one look found so far.
-pub struct Lookups<'a> {
+pub(super) struct Lookups<'a> {
     runner: &'a Runner<'a>,
     /// The `.aynig` tree of the ref that commands come from, where it is one.
     shared: Option<Option<ObjectId>>,
@@ -29,7 +29,7 @@ pub struct Lookups<'a> {
 
 impl<'a> Lookups<'a> {
     /// Reads what all branches share.
-    pub fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
+    pub(super) fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
         let mut absent = None;
         let shared = match &runner.settings.commands_from {
             CommandsFrom::Nowhere | CommandsFrom::Branch => None,
@@ -52,7 +52,7 @@ impl<'a> Lookups<'a> {
     }
 
     /// The ref that commands come from, where it does not exist: then no state has one.
-    pub fn absent(&self) -> Option<&RefName> {
+    pub(super) fn absent(&self) -> Option<&RefName> {
         self.absent.as_ref()
     }
 
@@ -68,7 +68,7 @@ impl<'a> Lookups<'a> {
     }
 
     /// Looks a command up where commands come from; in the branch itself where that is not configured.
-    pub fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
+    pub(super) fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
         let tree = match self.shared {
             Some(tree) => tree,
             None => self.tree_of(commit.tree)?,

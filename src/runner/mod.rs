@@ -5,39 +5,41 @@
 //! An [`Observer`] may be passed in that is told what happens and cannot answer.
 //! Implements K6-K11, K13-K29, K43-K45 over the rooms below.
 
+#![warn(unreachable_pub)]
+
 mod active_run;
-pub mod attempt;
-pub mod change;
-pub mod checkup;
-pub mod clock;
+pub(crate) mod attempt;
+pub(crate) mod change;
+pub(crate) mod checkup;
+pub(crate) mod clock;
 mod complete;
 mod declared;
-pub mod gc;
+pub(crate) mod gc;
 mod head;
-pub mod history;
-pub mod home;
-pub mod housekeeping;
+pub(crate) mod history;
+pub(crate) mod home;
+pub(crate) mod housekeeping;
 mod land;
 mod last_words;
 mod lease;
-pub mod logs;
+pub(crate) mod logs;
 mod lookups;
 mod named;
-pub mod pending;
+pub(crate) mod pending;
 mod preflight;
-pub mod queue;
-pub mod recover;
-pub mod report;
-pub mod resolve;
-pub mod select;
-pub mod settings;
+pub(crate) mod queue;
+pub(crate) mod recover;
+pub(crate) mod report;
+pub(crate) mod resolve;
+pub(crate) mod select;
+pub(crate) mod settings;
 mod signed;
-pub mod slot;
+pub(crate) mod slot;
 mod start;
-pub mod supervise;
-pub mod survey;
-pub mod tick;
-pub mod uninstall;
+pub(crate) mod supervise;
+pub(crate) mod survey;
+pub(crate) mod tick;
+pub(crate) mod uninstall;
 
 use crate::protocol::body_line::with_body_line;
 use crate::protocol::decide::{Head, Policy, Takeover};
@@ -101,7 +103,7 @@ pub trait Observer: Sync {
 }
 
 /// An observer that listens to nothing.
-pub struct Silent;
+pub(crate) struct Silent;
 impl Observer for Silent {
     fn told(&self, _: &RefName, _: Progress<'_>) {}
 }

@@ -37,7 +37,7 @@ const NAME_MAX: usize = 100;
 
 /// Notes that a branch waits for a slot, or for the next process that looks; `run_id` is what its pusher was told that
 /// the run would be.
-pub fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
+pub(crate) fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
     let folder = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     repo.share(&folder);
@@ -66,7 +66,7 @@ fn name_of(branch: &RefName) -> String {
 
 /// A branch that is noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub(crate) struct Note {
     /// The branch.
     pub branch: RefName,
     /// When it was noted.
@@ -86,7 +86,7 @@ pub struct Taken {
 }
 
 /// All notes, the oldest first, whether a process has taken them on or not.
-pub fn notes(repo: &Repository) -> Vec<Note> {
+pub(crate) fn notes(repo: &Repository) -> Vec<Note> {
     let Ok(entries) = std::fs::read_dir(folder(repo)) else { return Vec::new() };
     let read = |entry: std::fs::DirEntry| {
         let path = entry.path();
@@ -117,12 +117,12 @@ impl Note {
     }
 
     /// True where no process has taken it on. It is locked for a moment: only for callers that may take it on.
-    pub fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.lock().is_some()
     }
 
     /// Takes it on; `None` where another process has, or it is gone.
-    pub fn take(&self) -> Option<Taken> {
+    pub(crate) fn take(&self) -> Option<Taken> {
         let file = self.lock()?;
         let content = read_plain(&self.path, NOTE_MAX).ok()?;
         let (branch, run_id) = parse(&self.path, &content).filter(|_| is_at(&file, &self.path))?;
@@ -155,14 +155,14 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// True while a runner is at work on the run of this folder: what was left running may outlive it (K21).
-pub fn has_runner(run_dir: &Path) -> bool {
+pub(crate) fn has_runner(run_dir: &Path) -> bool {
     let lock = run_dir.join("lock");
     let Ok(file) = apart(&lock).and_then(|(folder, name)| folder.file(name)) else { return false };
     Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 
 /// Notes in a run's folder that a branch is to be looked at once the run is over.
-pub fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
+pub(crate) fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
     let mut line = woken.git_dir.as_os_str().as_bytes().to_vec();
     line.push(0);
     line.extend_from_slice(woken.branch.as_bytes());
@@ -172,7 +172,7 @@ pub fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
 }
 
 /// What a run noted, each branch once.
-pub fn read_wake(run_dir: &Path) -> Vec<Woken> {
+pub(crate) fn read_wake(run_dir: &Path) -> Vec<Woken> {
     let raw = read_plain(&run_dir.join("wake"), WAKE_MAX).unwrap_or_default();
     let mut fields = raw.split(|b| *b == 0);
     let mut all: Vec<Woken> = Vec::new();

@@ -21,7 +21,7 @@ const LOOK_FAR: Duration = Duration::from_secs(30);
 
 /// The watch over what waits in a repository: one process has it.
 #[derive(Debug)]
-pub struct Watching(#[allow(dead_code, reason = "held, not read")] Flock<File>);
+pub(crate) struct Watching(#[allow(dead_code, reason = "held, not read")] Flock<File>);
 
 /// What is to be done about branches that wait.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub enum Waiting {
 }
 
 /// Takes the watch; `None` where another process has it.
-pub fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
+pub(crate) fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
     let path = repo.aynig_dir().join("pending.lock");
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
@@ -49,7 +49,11 @@ pub fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
 }
 
 /// Notes a branch that found no slot, and the id that its run was promised: the process that takes it on uses that.
-pub fn note_waiting(repo: &Repository, settings: &Settings, branch: &RefName) -> Result<(), RunnerError> {
+pub(crate) fn note_waiting(
+    repo: &Repository,
+    settings: &Settings,
+    branch: &RefName,
+) -> Result<(), RunnerError> {
     let promised = settings.run_ids.lock().ok().and_then(|mut ids| ids.remove(branch));
     pending::note(repo, branch, promised.as_deref())
 }

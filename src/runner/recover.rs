@@ -120,6 +120,6 @@ impl Runner<'_> {
 }
 
 /// The run that a `stalled` head ended.
-pub fn stalled_run(event: &Event) -> Option<&str> {
+pub(crate) fn stalled_run(event: &Event) -> Option<&str> {
     event.text(crate::protocol::event::STALLED_RUN)
 }

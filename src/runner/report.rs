@@ -361,7 +361,7 @@ impl Report {
 }
 
 /// True where a disk or a quota is full.
-pub fn is_full(error: &std::io::Error) -> bool {
+pub(crate) fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 

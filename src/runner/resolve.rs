@@ -38,7 +38,7 @@ pub enum Resolved {
 
 /// Where commands for a head come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandTree {
+pub(crate) enum CommandTree {
     /// This `.aynig` tree.
     At(ObjectId),
     /// There is none.

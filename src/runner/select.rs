@@ -430,7 +430,7 @@ impl Round {
 
 /// Evaluates branches, at most `jobs` at a time. `make` gives each worker a runner of its own, `told`
 /// is given every report as it comes.
-pub fn evaluate<'r, M, T>(
+pub(crate) fn evaluate<'r, M, T>(
     round: &Round,
     jobs: usize,
     dry: bool,
@@ -459,7 +459,7 @@ where
 }
 
 /// True where the branch has a new head that may be actionable.
-pub fn advanced(report: &Report) -> bool {
+pub(crate) fn advanced(report: &Report) -> bool {
     match &report.verdict {
         Verdict::Ran(ran) => match &ran.outcome {
             super::report::Outcome::Advanced { .. }

@@ -35,7 +35,7 @@ pub enum CurrentBranch {
 }
 
 /// What clocks of several machines may differ by, where that is not configured, in seconds.
-pub const REMOTE_GRACE: u64 = 30;
+pub(crate) const REMOTE_GRACE: u64 = 30;
 
 /// Everything that was configured.
 #[derive(Debug, Clone)]

@@ -30,7 +30,7 @@ const GUARDIAN_ENDS: Duration = Duration::from_millis(1500);
 const AFTER_OUTCOME: Duration = Duration::from_secs(1);
 
 /// The ref that follows a living run's lease.
-pub fn run_ref(run_id: &str) -> Option<RefName> {
+pub(crate) fn run_ref(run_id: &str) -> Option<RefName> {
     let name = RefName::new(format!("refs/aynig/run/{run_id}"));
     name.is_own().then_some(name)
 }

@@ -41,7 +41,7 @@ pub(super) struct Ended {
 
 impl Ended {
     /// Lets the guardian end, where there is one.
-    pub fn end_guardian(&mut self) -> Result<(), RunnerError> {
+    pub(super) fn end_guardian(&mut self) -> Result<(), RunnerError> {
         if let Some(guardian) = self.guardian.take() {
             guardian.end()?;
         }

@@ -27,7 +27,7 @@ const RENEWALS: usize = 2_000;
 
 /// How one branch stands.
 #[derive(Debug)]
-pub struct BranchStatus {
+pub(crate) struct BranchStatus {
     /// The branch.
     pub branch: RefName,
     /// Its newest commit.
@@ -50,7 +50,7 @@ pub struct BranchStatus {
 
 /// What a tick would make of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// Its head is no state event.
     NoState,
     /// Its state can't name a command.
@@ -92,7 +92,7 @@ pub enum Standing {
 
 /// All branches that were looked at.
 #[derive(Debug, Default)]
-pub struct Surveyed {
+pub(crate) struct Surveyed {
     /// Those that could be read.
     pub branches: Vec<BranchStatus>,
     /// Those that could not.
@@ -103,7 +103,7 @@ pub struct Surveyed {
 const MANY: usize = 50;
 
 /// One look at many branches, with what they share.
-pub struct Survey<'a> {
+pub(crate) struct Survey<'a> {
     runner: &'a Runner<'a>,
     attempts: HashSet<RefName>,
     busy: Vec<(RefName, Busy, PathBuf)>,
@@ -116,7 +116,7 @@ pub struct Survey<'a> {
 
 impl<'a> Survey<'a> {
     /// Reads what all branches share.
-    pub fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
+    pub(crate) fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
         let attempts = runner.store.scan("refs/aynig/attempts/")?.into_iter().map(|(name, _)| name).collect();
         let busy = if runner.settings.remote.is_none() { worktrees::list(runner.repo)? } else { Vec::new() };
         let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
@@ -127,12 +127,12 @@ impl<'a> Survey<'a> {
     }
 
     /// The ref that commands come from, where it does not exist: then no state has one.
-    pub fn absent(&self) -> Option<&RefName> {
+    pub(crate) fn absent(&self) -> Option<&RefName> {
         self.lookups.absent()
     }
 
     /// All branches; `only_events` leaves those out whose head is no state event.
-    pub fn all(&self, only_events: bool) -> Result<Surveyed, RunnerError> {
+    pub(crate) fn all(&self, only_events: bool) -> Result<Surveyed, RunnerError> {
         let heads = self.runner.store.read_heads("refs/heads/")?;
         let mut surveyed = Surveyed::default();
         surveyed.failed.extend(heads.failed.into_iter().map(|(name, e)| (name, RunnerError::Store(e))));
@@ -150,7 +150,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Those of these branches that exist. Many are found in one look at all.
-    pub fn these(&self, branches: &[RefName]) -> Result<Vec<BranchStatus>, RunnerError> {
+    pub(crate) fn these(&self, branches: &[RefName]) -> Result<Vec<BranchStatus>, RunnerError> {
         if branches.len() < MANY {
             return branches.iter().filter_map(|branch| self.one(branch).transpose()).collect();
         }
@@ -168,7 +168,7 @@ impl<'a> Survey<'a> {
     }
 
     /// One branch; `None` where it does not exist.
-    pub fn one(&self, branch: &RefName) -> Result<Option<BranchStatus>, RunnerError> {
+    pub(crate) fn one(&self, branch: &RefName) -> Result<Option<BranchStatus>, RunnerError> {
         match self.runner.read_tip(branch)? {
             Some(tip) => Ok(Some(self.judge(branch, tip)?)),
             None => Ok(None),

@@ -15,7 +15,7 @@ mod places;
 mod queue;
 mod remotes;
 
-pub use mend::Mend;
+pub(crate) use mend::Mend;
 
 use super::{Runner, RunnerError};
 use crate::protocol::text::escape;
