@@ -26,7 +26,7 @@ pub fn command(mend: &Mend) -> String {
         Mend::Init => "git aynig init".to_owned(),
         Mend::CommitCommands => "git add .aynig && git commit".to_owned(),
         Mend::CommitWhereRead(home) => hints::commit(home, "git add .aynig", None),
-        Mend::MendCommand { home, file, why, branch } => hints::mend(home, file, why, branch.as_ref(), ""),
+        Mend::FixCommand { home, file, why, branch } => hints::mend(home, file, why, branch.as_ref(), ""),
         Mend::Status(branch) => format!("git aynig status {}", word(branch)),
         Mend::History(branch) => format!("git aynig events --history {}", shell_word(branch)),
         Mend::SetState(branch, state) => {

@@ -63,7 +63,7 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         Standing::Unusable(path, why) => {
             let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));
             let (home, file, why) = (home.clone(), format!("{FOLDER}/{path}"), why.clone());
-            (Error, text, Mend::MendCommand { home, file, why, branch: Some(name()) })
+            (Error, text, Mend::FixCommand { home, file, why, branch: Some(name()) })
         }
         Standing::InvalidState(_, why) => {
             (Warning, format!("{branch}: its state is not usable: {why}"), set(None))

@@ -80,7 +80,7 @@ impl Runner<'_> {
             let shown = escape(path.as_bytes());
             if let Some(why) = unfit(path, entry) {
                 let text = format!("{FOLDER}/{shown}: {why}");
-                let mend = Mend::MendCommand { home: self.home(), file, why, branch: None };
+                let mend = Mend::FixCommand { home: self.home(), file, why, branch: None };
                 found.push(Finding::new(Warning, "commands", text).mend(mend));
             } else if let Entry::BadName(why) = entry {
                 let text = format!("{FOLDER}/{shown} answers no state: {why}");

@@ -20,7 +20,7 @@ pub enum Mend {
     CommitWhereRead(Home),
     /// Make this file below `.aynig/` one that can be started, for commands of this branch or of whichever is
     /// checked out.
-    MendCommand {
+    FixCommand {
         /// Where commands come from.
         home: Home,
         /// The file, from the top of the tree on.
