@@ -19,7 +19,7 @@ use std::ffi::OsString;
 /// The schema of a finding.
 pub const DOCTOR_SCHEMA: &str = "aynig.doctor/1";
 /// The oldest Git that is enough.
-const GIT_MIN: (u32, u32) = (2, 30);
+const GIT_MIN: (u32, u32) = (2, 31);
 
 /// What is to be looked at besides.
 pub struct Questions {
