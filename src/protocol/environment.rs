@@ -45,10 +45,8 @@ pub const RESERVED_NAMES: &[&str] = &[
     "CPPFLAGS",
     "CURL_CA_BUNDLE",
     "CURL_HOME",
-    "C/// True for a name that becomes a variable no matter who wrote the commit: the contract's own prefix, which nothing
-/// else reads.",
-    "C/// True for a name that becomes a variable no matter who wrote the commit: the contract's own prefix, which nothing
-/// else reads.FLAGS",
+    "CXX",
+    "CXXFLAGS",
     "DISPLAY",
     "EDITOR",
     "ENV",
