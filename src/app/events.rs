@@ -1,6 +1,6 @@
 //! `events`: a branch's state events, and what programs are told of each: schema `aynig.events/1`.
 //!
-//! [`list`] gives them newest first, [`follow`] those that are there and then each as it lands, oldest first. The
+//! [`Reading::list`] gives them newest first, [`Reading::follow`] those that are there and then each as it lands, oldest first. The
 //! reader of either says false once it wants no more. Implements section 13 (`events`).
 
 use super::config::Flags;
@@ -22,11 +22,11 @@ use std::time::{Duration, SystemTime};
 
 /// The schema of an event.
 pub const EVENTS_SCHEMA: &str = "aynig.events/1";
-/// How many earlier events [`follow`] begins with.
+/// How many earlier events [`Reading::follow`] begins with.
 const FOLLOW_FROM: usize = 10;
 /// How many it gives at most between two looks.
 const AT_ONCE: usize = 1000;
-/// How often [`follow`] looks at the branch: here, and on a remote.
+/// How often [`Reading::follow`] looks at the branch: here, and on a remote.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 

@@ -117,7 +117,7 @@ static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 /// So many bytes are written at once.
 const HELD_MAX: usize = 1 << 15;
 
-/// Has [`line`] write many at a time for as long as the value lives. What goes to standard error goes there after
+/// Has [`line()`] write many at a time for as long as the value lives. What goes to standard error goes there after
 /// what was said before it.
 pub struct Together;
 

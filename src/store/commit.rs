@@ -1,9 +1,9 @@
 //! The raw text of a commit object, read and written.
 //!
-//! Both stores hand their bytes to [`parse`], so they agree on every odd commit: a date that is missing,
+//! Both stores hand their bytes to `parse`, so they agree on every odd commit: a date that is missing,
 //! negative, 20 digits long or no number is a value, never a panic. The message comes back in UTF-8 where the
 //! `encoding` header names one that is known and the bytes fit it; as it is otherwise, as `git log` does. gix's
-//! decoder would refuse some of those commits. [`encode`] writes no `encoding` header, time zone `+0000`, and
+//! decoder would refuse some of those commits. `encode` writes no `encoding` header, time zone `+0000`, and
 //! refuses what `git commit-tree` refuses. Names and addresses are cleaned as Git cleans them.
 //!
 //! Implements K10 (the written form), K37.

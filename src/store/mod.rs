@@ -1,7 +1,7 @@
 //! Everything that touches Git: heads, commits, compare-and-swap, slots, configuration.
 //!
 //! The only room that names gix or starts `git`. One trait, [`Store`], is served by gix with our own
-//! durable swap ([`refs::files`]), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
+//! durable swap (`refs::files`), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
 //! same tests.
 //!
 //! By folder: `refs` (the files backend, its locks, the swap's verdict), `git` (the one builder of its children),

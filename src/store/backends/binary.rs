@@ -4,7 +4,7 @@
 //! Refs are read by `for-each-ref` and moved by `update-ref`, whose exit status is the answer of an attempt; a
 //! failed attempt on a ref that still holds the old value is made again for about a second, because reftable
 //! has one lock for all refs; for longer while that goes from hand to hand. Refs in files are moved by
-//! [`crate::store::refs::files`], whose locks a kill leaves known for ours. Symbolic refs are refused. Durable
+//! `refs::files`, whose locks a kill leaves known for ours. Symbolic refs are refused. Durable
 //! means `core.fsync=committed` and the folders synced here, which Git does not do.
 //!
 //! Implements K37, K42 (second backend), K11 (the attempt).

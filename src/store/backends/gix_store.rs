@@ -1,8 +1,8 @@
-//! The store in process: gix reads and writes objects, [`crate::store::refs::files`] reads and swaps refs.
+//! The store in process: gix reads and writes objects, `refs::files` reads and swaps refs.
 //!
 //! Refuses to open what gix would silently misread: reftable and unknown extensions (gix sees no refs
 //! there and would write stray files). Partial clones are for [`super::binary`] too, by
-//! [`backend_for`]. `refs/replace` is ignored: what was hashed counts.
+//! `backend_for`. `refs/replace` is ignored: what was hashed counts.
 //!
 //! A written commit is on disk before a ref names it, where durable: object file, its folder, and the lock's
 //! content wait for the disk together. A torn object that a crash left under the same id is replaced; gix would
@@ -133,7 +133,7 @@ impl GixStore {
     /// Opens the repository of this Git directory or worktree.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where [`backend_for`] asks for `git`.
+    /// [`StoreError::Unsupported`] where `backend_for` asks for `git`.
     pub fn open(path: &Path, git: Git, options: &Options) -> Result<Self, StoreError> {
         Self::from_repo(open_repo(path, options)?, git, options)
     }

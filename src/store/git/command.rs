@@ -6,8 +6,8 @@
 //! pinned so that it runs no hook, starts no maintenance and prints the same text everywhere.
 //! An exit status is the answer; what a child says is only quoted.
 //!
-//! Calling sequence: `git.command(dir).args(..)`, then [`GitCommand::output`], [`GitCommand::ok`] or
-//! [`GitCommand::spawn`]. Implements K15 (end), K37, K43 (children of ours).
+//! Calling sequence: `git.command(dir).args(..)`, then `GitCommand::output`, `GitCommand::ok` or
+//! `GitCommand::spawn`. Implements K15 (end), K37, K43 (children of ours).
 
 use super::children::{self, MayLock};
 use super::confined::{Confined, Found, Settings};
