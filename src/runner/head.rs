@@ -294,7 +294,7 @@ impl Runner<'_> {
     }
 
     /// The commits below a head along first parents, newest first, down to one of `stop` or [`DEPTH`] of them.
-    fn below(&self, tip: &Tip, stop: &[ObjectId]) -> Result<Vec<Tip>, StoreError> {
+    pub(super) fn below(&self, tip: &Tip, stop: &[ObjectId]) -> Result<Vec<Tip>, StoreError> {
         let mut found = Vec::new();
         let ends = self.store.history_ends_at(tip.id())?;
         let mut next = tip.commit.parents.first().copied().filter(|_| !ends);

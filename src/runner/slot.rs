@@ -8,7 +8,8 @@ use super::report::{Note, Report};
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
-use crate::protocol::event::{Event, RUNNER_ID};
+use crate::protocol::event::{Event, RECOVERY_ID, RUNNER_ID};
+use crate::protocol::id::ObjectId;
 use crate::protocol::text::with_causes;
 use crate::store::hooks::Hooks;
 use crate::store::slots::{Occupant, Pool, Slot, modules};
@@ -174,6 +175,9 @@ impl Runner<'_> {
         if occupant.lingering && self.lease_lives(&occupant)? {
             return Ok(false);
         }
+        if occupant.lingering && occupant.outcome.is_none() {
+            occupant.outcome = self.unnoted_outcome(&occupant)?.map(|id| id.to_string());
+        }
         if slot.is_inhabited()? && !self.evict(slot, &occupant)? {
             return Ok(false);
         }
@@ -230,6 +234,25 @@ impl Runner<'_> {
         let seen = self.first_seen(&branch, tip.id());
         let decision = decide(tip.head(), seen, self.clock.now(), self.policy(false));
         Ok(own && matches!(decision, Decision::Leased { .. }))
+    }
+
+    /// The outcome that a process of a lingering run has brought to its branch, where it has not noted so in the slot
+    /// yet: the branch moves first, and a runner that needs the slot may lock it in between.
+    fn unnoted_outcome(&self, occupant: &Occupant) -> Result<Option<ObjectId>, RunnerError> {
+        if occupant.remote != self.settings.remote {
+            return self.elsewhere(occupant.remote.as_deref(), |runner| runner.unnoted_outcome(occupant));
+        }
+        let (Some(tip), Some(lease)) = (self.read_tip(&occupant.branch_name())?, occupant.lease_id()) else {
+            return Ok(None);
+        };
+        let is_outcome = |tip: &&Tip| {
+            tip.event.as_ref().is_some_and(|event| {
+                let own = event.run_id() == Some(&*occupant.run_id);
+                own && !event.is_working() && event.text(RECOVERY_ID).is_none()
+            })
+        };
+        let below = self.below(&tip, &[lease])?;
+        Ok(std::iter::once(&tip).chain(&below).find(is_outcome).map(Tip::id))
     }
 
     /// Asks the guardian of a run that is over to end what is left; true once the slot is empty.

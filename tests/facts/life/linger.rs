@@ -1,6 +1,7 @@
 //! Commands that write the outcome themselves, or leave it to a process that outlives them.
 
 use crate::support::life::{Life, Running, eventually, lives};
+use crate::support::skipped;
 
 /// Leaves a process in the background that goes on at the gate, and says who it is.
 fn background(then: &str) -> String {
@@ -70,6 +71,25 @@ fn a_process_that_outlives_its_command_ends_the_run_with_the_slots_changes() {
     );
     assert_eq!((life.attempts(), life.git(&["for-each-ref", "refs/aynig/run"])), (vec![], String::new()));
     life.repo.assert_sound();
+}
+
+/// K14, K21: its branch has moved, its slot has no note of that yet, and a tick waits for the slot.
+#[test]
+fn a_process_that_writes_its_outcome_slowly_still_ends_by_itself() {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skipped("strace is not installed");
+    }
+    let slow = "strace -f -qq -o /dev/null -e trace=/^rename -e inject=/^rename:delay_exit=300000";
+    let then = format!("echo late >>file; {slow} git aynig set-state done; echo $? >\"$T/set\"");
+    let (life, mut gate, _) = lingering(&then, &[]);
+    life.event("other", "quick", "");
+    let other =
+        Running::saying(life.aynig(&["tick", "--jobs", "1", "other"]), &life.shared().join("waits"));
+    life.hear("waits");
+    gate.open();
+    other.done().expect(0);
+    assert_eq!((&*life.said("set"), &*life.state("work")), ("0\n", "done"));
+    assert_eq!(life.attempts(), Vec::<String>::new());
 }
 
 /// K14, K21: without another free slot nothing takes the one of a run that lives on.
