@@ -83,8 +83,7 @@ fn a_process_that_writes_its_outcome_slowly_still_ends_by_itself() {
     let then = format!("echo late >>file; {slow} git aynig set-state done; echo $? >\"$T/set\"");
     let (life, mut gate, _) = lingering(&then, &[]);
     life.event("other", "quick", "");
-    let other =
-        Running::saying(life.aynig(&["tick", "--jobs", "1", "other"]), &life.shared().join("waits"));
+    let other = Running::saying(life.aynig(&["tick", "--jobs", "1", "other"]), &life.shared().join("waits"));
     life.hear("waits");
     gate.open();
     other.done().expect(0);
