@@ -159,8 +159,13 @@ impl Config {
 
     /// Everything that a runner is told.
     pub fn settings(&self, repo: &Repository, flags: &Flags) -> Result<Settings, AppError> {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = flags.jobs.map_or_else(|| self.number("jobs", cpus as u64), |jobs| Ok(jobs as u64))?;
+        // Asked for only where nothing else says it: the answer takes a dozen calls.
+        let cpus = || std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        let jobs = match (flags.jobs, self.get("jobs")) {
+            (Some(jobs), _) => jobs as u64,
+            (None, Some(_)) => self.number("jobs", 1)?,
+            (None, None) => cpus(),
+        };
         if jobs == 0 {
             return Err(match flags.jobs {
                 Some(_) => Misuse::NoJobs.into(),

@@ -10,7 +10,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
 use crate::store::sparse;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -108,9 +108,13 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
     }
     if folder != repo.aynig_dir().join("logs") {
         let ignore = folder.join(".gitignore");
-        if ignore.symlink_metadata().is_ok() || place(repo, &ignore).is_ok() {
-            complete(&ignore);
-            return Ok((folder, elsewhere));
+        match ignore.symlink_metadata() {
+            Ok(meta) => {
+                complete(&ignore, &meta);
+                return Ok((folder, elsewhere));
+            }
+            Err(_) if place(repo, &ignore).is_ok() => return Ok((folder, elsewhere)),
+            Err(_) => {}
         }
         // Made new or not at all: a link there, dangling or not, is not written through.
         match File::options().write(true).create_new(true).open(&ignore) {
@@ -131,8 +135,8 @@ fn place(repo: &Repository, ignore: &Path) -> std::io::Result<()> {
 }
 
 /// A process that was killed, or is about to write, may not have written into it yet.
-fn complete(ignore: &Path) {
-    if ignore.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == 0) {
+fn complete(ignore: &Path, found: &Metadata) {
+    if found.is_file() && found.len() == 0 {
         let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
         let file = File::options().write(true).custom_flags(flags).open(ignore);
         let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, b"*\n"));

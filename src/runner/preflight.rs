@@ -38,8 +38,7 @@ impl Runner<'_> {
             probe(worktrees).map_err(unready("worktrees", worktrees))?;
             probe(&runs).map_err(unready("runs", &runs))?;
             self.repo.share(&runs);
-            let logs = logs::folder(self.repo).0;
-            logs::create_folder(self.repo)?;
+            let logs = logs::create_folder(self.repo)?.0;
             probe(&logs).map_err(unready("logs", &logs))?;
             let _ = self.settings.ready.set(());
         }
@@ -61,12 +60,17 @@ impl Runner<'_> {
 /// Makes the folder, and a file in it, which is removed again. Tried anew where another process removes empty folders.
 fn probe(folder: &Path) -> std::io::Result<()> {
     let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
+    let try_file = || std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file));
+    // As a rule it is there.
+    if try_file().is_ok() {
+        return Ok(());
+    }
     let mut tries = 0;
     loop {
         tries += 1;
         std::fs::DirBuilder::new().recursive(true).create(folder)?;
-        let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
-        match std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file)) {
+        match try_file() {
             Err(error) if gone(&error) && tries < PROBES => {}
             done => return done,
         }

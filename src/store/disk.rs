@@ -41,10 +41,17 @@ pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError>
         let mut options = File::options();
         options.write(true).create(true).truncate(true).custom_flags(flags.bits()).open(aside)
     };
-    if !is_plain(aside) {
-        let _ = std::fs::remove_file(aside);
-    }
-    let written = open().and_then(|mut file| std::io::Write::write_all(&mut file, content));
+    // As a rule nothing is there.
+    let opened = match File::options().write(true).create_new(true).open(aside) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            if !is_plain(aside) {
+                let _ = std::fs::remove_file(aside);
+            }
+            open()
+        }
+        opened => opened,
+    };
+    let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, content));
     let written = written.and_then(|()| std::fs::rename(aside, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(aside);

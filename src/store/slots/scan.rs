@@ -48,6 +48,8 @@ struct Walk<'a> {
     folder_mode: Option<u32>,
     pending: Mutex<(Vec<BString>, usize)>,
     wake: std::sync::Condvar,
+    /// True where no other thread walks along, and none waits to be woken.
+    alone: bool,
     matched: AtomicUsize,
     dirty: AtomicBool,
     nested: Mutex<Vec<BString>>,
@@ -90,6 +92,7 @@ pub(crate) fn scan(
         folder_mode,
         pending: Mutex::new((vec![BString::default()], 0)),
         wake: std::sync::Condvar::new(),
+        alone: index.entries().len() < PARALLEL_FROM,
         matched: AtomicUsize::new(0),
         dirty: AtomicBool::new(false),
         nested: Mutex::new(Vec::new()),
@@ -99,7 +102,7 @@ pub(crate) fn scan(
         Ok(raw) => walk.mode(Stat::from(&raw).permissions),
         Err(_) => walk.changed(),
     }
-    if index.entries().len() < PARALLEL_FROM {
+    if walk.alone {
         walk.work();
     } else {
         std::thread::scope(|scope| {
@@ -127,7 +130,7 @@ impl Walk<'_> {
                         break folder;
                     }
                     if pending.1 == 0 {
-                        self.wake.notify_all();
+                        self.wake_others();
                         return;
                     }
                     match self.wake.wait(pending) {
@@ -141,6 +144,12 @@ impl Walk<'_> {
                 pending.0.extend(below);
                 pending.1 -= 1;
             }
+            self.wake_others();
+        }
+    }
+
+    fn wake_others(&self) {
+        if !self.alone {
             self.wake.notify_all();
         }
     }

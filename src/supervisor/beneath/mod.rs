@@ -452,7 +452,8 @@ enum Denial {
 fn open_in(folder: impl AsFd, name: &OsStr, flags: OFlag, mode: Mode) -> Result<(File, u64), Denial> {
     let file = match openat(&folder, name, flags | SAFE, mode) {
         Ok(fd) => File::from(fd),
-        Err(Errno::EEXIST) => return Err(Denial::Io(Errno::EEXIST.into())),
+        // Nothing stands there: a link would be another error, wherever it leads.
+        Err(errno @ (Errno::EEXIST | Errno::ENOENT)) => return Err(Denial::Io(errno.into())),
         Err(errno) => {
             let kind = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|s| kind_of(&s));
             return Err(match kind {
