@@ -84,13 +84,6 @@ impl Repository {
     /// Finds the repository that `from` is in, or the one that `GIT_DIR` names.
     pub fn discover(from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
         let program = Git::find_here()?;
-        let mut permissions = gix::open::Permissions::default();
-        // Without HOME, Git has no configuration of the user's; gix would look up where they live.
-        if std::env::var_os("HOME").is_none() {
-            permissions.env.home = gix::sec::Permission::Deny;
-        }
-        let overrides = ["core.deltaBaseCacheLimit=96m"];
-        let options = || gix::open::Options::default().permissions(permissions).config_overrides(overrides);
         let opened = match git_dir {
             Some(dir) => {
                 gix::ThreadSafeRepository::open_opts(from.join(dir), options().open_path_as_is(true))
@@ -118,9 +111,14 @@ impl Repository {
     fn from_gix(gix: gix::Repository, backend: Backend, program: Git, from: &Path) -> Self {
         let absolute =
             |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
-        // Each component of a path is a call, and most of these are one folder.
+        // Each component of a path is a call, and most of these are one folder, or right below it.
         let here = absolute(from);
-        let git_dir = absolute(gix.git_dir());
+        let folder_here = || {
+            let name = gix.git_dir().file_name().filter(|_| gix.git_dir().parent() == Some(from));
+            let folder = here.join(name?);
+            folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()).then_some(folder)
+        };
+        let git_dir = folder_here().unwrap_or_else(|| absolute(gix.git_dir()));
         let common_dir =
             if gix.common_dir() == gix.git_dir() { git_dir.clone() } else { absolute(gix.common_dir()) };
         let config = gix.config_snapshot();
@@ -155,14 +153,21 @@ impl Repository {
     }
 
     /// The repository as it and its configuration are now: found anew only where that could come out otherwise.
+    /// For its configuration alone: packs are not looked for, so that no object is found in one.
     pub(crate) fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
-        let mut gix = self.gix.to_thread_local();
-        let owned = gix::sec::Trust::from_path_ownership(&self.git_dir);
-        let plain = gix.git_dir_trust() == gix::sec::Trust::Full && gix.workdir().is_some();
-        let same = plain && owned.is_ok_and(|trust| trust == gix::sec::Trust::Full) && gix.reload().is_ok();
-        match same.then(|| backend_for(&gix)) {
-            Some(Ok(backend)) => Ok(Self::from_gix(gix, backend, self.git.git().clone(), from)),
-            Some(Err(_)) | None => Self::discover(from, git_dir),
+        let gix = self.gix.to_thread_local();
+        let trusted = |trust| trust == gix::sec::Trust::Full;
+        let owned = gix::sec::Trust::from_path_ownership(&self.git_dir).is_ok_and(trusted);
+        let plain = trusted(gix.git_dir_trust()) && gix.workdir().is_some() && gix.git_dir().is_absolute();
+        let opened = (plain && owned).then(|| {
+            let none = gix::odb::store::init::Slots::Given(0);
+            let options = options().object_store_slots(none).open_path_as_is(true);
+            gix::ThreadSafeRepository::open_opts(gix.git_dir(), options).ok()
+        });
+        let now = opened.flatten().map(|gix| gix.to_thread_local());
+        match now.filter(|gix| trusted(gix.git_dir_trust())).map(|gix| (backend_for(&gix), gix)) {
+            Some((Ok(backend), gix)) => Ok(Self::from_gix(gix, backend, self.git.git().clone(), from)),
+            Some((Err(_), _)) | None => Self::discover(from, git_dir),
         }
     }
 
@@ -314,6 +319,17 @@ impl Repository {
             .unwrap_or_default();
         format!("{}-{}", name.trim_start_matches('.'), &digest[..12.min(digest.len())])
     }
+}
+
+/// How a repository is opened.
+fn options() -> gix::open::Options {
+    let mut permissions = gix::open::Permissions::default();
+    // Without HOME, Git has no configuration of the user's; gix would look up where they live.
+    if std::env::var_os("HOME").is_none() {
+        permissions.env.home = gix::sec::Permission::Deny;
+    }
+    let overrides = ["core.deltaBaseCacheLimit=96m"];
+    gix::open::Options::default().permissions(permissions).config_overrides(overrides)
 }
 
 /// The main working tree, where Git would look for it: `core.worktree` counts. No decision about trust hangs on it.
