@@ -107,12 +107,13 @@ fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
 
 /// What a symbolic ref names: a line in a file, or a link as the oldest Gits made them.
 fn target(path: &Path) -> Option<RefName> {
-    if let Ok(link) = std::fs::read_link(path) {
-        let name = link.as_os_str().as_bytes();
-        return name.starts_with(b"refs/").then(|| RefName::new(name));
+    // Nothing is read through a link.
+    if let Ok(raw) = read_plain(path, LINE_MAX) {
+        return Some(RefName::new(raw.strip_prefix(b"ref:")?.trim_ascii()));
     }
-    let raw = read_plain(path, LINE_MAX).ok()?;
-    Some(RefName::new(raw.strip_prefix(b"ref:")?.trim_ascii()))
+    let link = std::fs::read_link(path).ok()?;
+    let name = link.as_os_str().as_bytes();
+    name.starts_with(b"refs/").then(|| RefName::new(name))
 }
 
 fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {

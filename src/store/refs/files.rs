@@ -205,18 +205,21 @@ impl FilesRefs {
         log: &str,
     ) -> Result<(), StoreError> {
         let path = path_of(&self.common_dir, name)?;
-        let mut lock = RefLock::take(self, name, format!("{new}\n").as_bytes())?;
+        let lock = RefLock::take(self, name, format!("{new}\n").as_bytes())?;
         let (old, _) = self.check(name, expected)?;
         if old.is_none() {
             self.refuse_conflicts(name)?;
         }
         reflog::append(self, name, &reflog::line(old, Some(new), self.hex_len, by, log))?;
-        if path.is_dir() {
+        let moved = lock.rename_over(&path).or_else(|(held, error)| {
+            if !path.is_dir() {
+                return Err((held, error));
+            }
             remove_empty_dirs(&path);
-        }
-        if let Err((held, error)) = lock.rename_over(&path) {
-            lock = held;
-            lock.release();
+            held.rename_over(&path)
+        });
+        if let Err((held, error)) = moved {
+            held.release();
             return Err(match self.ref_below(name) {
                 Some(other) => StoreError::NameConflict { name: name.clone(), other },
                 None => io_error("rename the lock over", &path)(error),
