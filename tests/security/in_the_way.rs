@@ -1,6 +1,7 @@
 //! Names that stand in the way, and names that look like something else. Row S34.
 
 use crate::support::life::Life;
+use crate::support::net::Net;
 
 fn life() -> Life {
     let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'"), ("fail", "exit 1")]);
@@ -40,6 +41,27 @@ fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
         life.tick(&[]).expect(0);
         assert_eq!(life.states("three"), ["done", "working", "build"]);
         assert!(!life.run(&["doctor"]).stdout.contains("in the way"));
+    }
+}
+
+/// K30: somebody's ref has the name of the folder that a remote's branches are heard in.
+#[test]
+fn s34_a_ref_in_the_way_of_what_a_remote_says_is_told_with_what_mends_it() {
+    for name in ["refs/aynig/remote", "refs/aynig/remote/origin"] {
+        let net = Net::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+        net.event("work", "build", "");
+        let a = net.machine("a");
+        let main = a.git(&["rev-parse", "HEAD"]);
+        a.git(&["update-ref", name, &main]);
+        let said = a.tick(&["work"]).expect(128);
+        assert!(said.stderr.contains(&format!("'{name}' is in the way")), "{said:?}");
+        assert_eq!(net.states("work"), ["build"]);
+        let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).expect("a hint");
+        let mut command = net.life.repo.command("sh");
+        assert!(command.current_dir(&a.dir).args(["-c", hint]).status().unwrap().success(), "{hint}");
+        assert_eq!(a.git(&["rev-parse", &name.replacen("refs/", "refs/moved/", 1)]), main);
+        a.tick(&["work"]).expect(0);
+        assert_eq!(net.states("work"), ["done", "working", "build"]);
     }
 }
 

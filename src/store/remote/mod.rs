@@ -153,6 +153,20 @@ impl RemoteStore {
         self.local.read_commit(id).is_ok()
     }
 
+    /// The error of a fetch, or the ref that has the name of a folder that the fetch writes to: no try mends that.
+    fn in_the_way(&self, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::Remote { failure: RemoteFailure::Busy, .. }) {
+            return error;
+        }
+        let tracking = self.remote.tracking();
+        let folders = tracking.match_indices('/').map(|(end, _)| RefName::new(&tracking[..end]));
+        let other = folders.skip(1).find(|name| matches!(self.local.tip(name), Ok(Some(_))));
+        other.map_or(error, |other| {
+            let name = RefName::new(format!("{tracking}*"));
+            StoreError::NameConflict { name, other }
+        })
+    }
+
     /// Back from our names of a remote's branches to its own.
     fn branch_of(&self, tracking: &RefName) -> RefName {
         let prefix = self.remote.tracking();
@@ -248,7 +262,7 @@ impl Store for RemoteStore {
         if self.offline {
             return Ok(());
         }
-        self.remote.fetch_all()?;
+        self.remote.fetch_all().map_err(|error| self.in_the_way(error))?;
         self.known.borrow_mut().clear();
         self.news.forget();
         Ok(())
