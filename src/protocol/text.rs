@@ -32,10 +32,10 @@ pub fn shell_word(raw: &[u8]) -> String {
     shlex::try_quote(&safe).map_or_else(|_| safe.clone(), |quoted| quoted.into_owned())
 }
 
-/// A branch's short name as the argument of a command that is shown to be pasted: one that looks like an option is
-/// named in full.
+/// A branch's short name as the argument of a command that is shown to be pasted: one that looks like an option, or
+/// like another branch's full name, is named in full.
 pub fn branch_word(short: &[u8]) -> String {
-    match short.starts_with(b"-") {
+    match short.starts_with(b"-") || short.starts_with(b"refs/heads/") {
         true => shell_word(&[b"refs/heads/", short].concat()),
         false => shell_word(short),
     }
@@ -160,6 +160,12 @@ mod tests {
     fn a_branch_that_looks_like_an_option_is_named_in_full() {
         assert_eq!(retry_call(b"--help", None), "git aynig retry refs/heads/--help");
         assert_eq!(branch_word(b"-x;y"), "'refs/heads/-x;y'");
+    }
+
+    /// K36: `refs/heads/a` as an argument is the branch `a`.
+    #[test]
+    fn a_branch_that_looks_like_anothers_full_name_is_named_in_full() {
+        assert_eq!(retry_call(b"refs/heads/a", None), "git aynig retry refs/heads/refs/heads/a");
     }
 
     /// K36.
