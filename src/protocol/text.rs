@@ -29,7 +29,36 @@ pub fn escape_block(raw: &[u8]) -> String {
 /// One word of a command that is shown to be pasted: a shell takes it as it is, whatever it holds.
 pub fn shell_word(raw: &[u8]) -> String {
     let safe = escape(raw);
+    // What a command prints loses its last line feeds.
+    if safe.as_bytes() != raw && !raw.ends_with(b"\n") {
+        return format!("\"$(printf '{}')\"", printf_format(raw));
+    }
     shlex::try_quote(&safe).map_or_else(|_| safe.clone(), |quoted| quoted.into_owned())
+}
+
+/// The format that `printf` prints as these bytes; between single quotes it means nothing to a shell.
+fn printf_format(raw: &[u8]) -> String {
+    let mut format = String::with_capacity(raw.len() * 4);
+    for chunk in raw.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '%' => format.push_str("%%"),
+                // An interactive shell looks for its history's mark even there.
+                '\'' | '\\' | '!' => push_octal(&mut format, &[c as u8]),
+                '-' if format.is_empty() => push_octal(&mut format, b"-"),
+                c if steers(c) => push_octal(&mut format, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                c => format.push(c),
+            }
+        }
+        push_octal(&mut format, chunk.invalid());
+    }
+    format
+}
+
+fn push_octal(format: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        let _ = write!(format, "\\{byte:03o}");
+    }
 }
 
 /// A branch's short name as the argument of a command that is shown to be pasted: one that looks like an option, or
@@ -176,6 +205,14 @@ mod tests {
         assert_eq!(retry_call(b"a;b", None), "git aynig retry 'a;b'");
         assert_eq!(retry_call(b"work", Some(".")), "git aynig retry work");
         assert_eq!(retry_call(b"work", Some("my origin")), "git aynig retry --remote 'my origin' work");
+    }
+
+    /// K36.
+    #[test]
+    fn a_name_that_is_not_shown_as_it_is_is_printed_by_its_word() {
+        assert_eq!(shell_word(b"w\xff!k"), r#""$(printf 'w\377\041k')""#);
+        assert_eq!(shell_word(b"-'%\\\x1b"), r#""$(printf '\055\047%%\134\033')""#);
+        assert_eq!(shell_word("\u{f6}\u{202e}".as_bytes()), "\"$(printf '\u{f6}\\342\\200\\256')\"");
     }
 
     /// K36.

@@ -155,3 +155,19 @@ fn a_run_lives_on_on_a_branch_whose_name_is_no_text() {
     world.aynig(&dir, &["gc"]);
     eventually("its end", || (!lives(pid)).then_some(()));
 }
+
+/// K36: what is hinted at for such a branch can be pasted.
+#[test]
+fn a_hint_for_a_branch_whose_name_is_no_text_can_be_pasted() {
+    let world = World::any();
+    let dir = crate::support::flow::repo(&world, &[("quiet", "exit 0")]);
+    let branch = OsStr::from_bytes(b"w\xffr%k").to_owned();
+    let words = |args: &[&str]| args.iter().map(|a| OsStr::new(*a).to_owned()).collect::<Vec<_>>();
+    world.aynig(&dir, &[words(&["set-state", "quiet", "-b"]), vec![branch.clone()]].concat()).expect(0);
+    let said = world.aynig(&dir, &[words(&["tick"]), vec![branch]].concat()).expect(0).err;
+    let hint = said.lines().find_map(|line| line.strip_prefix("hint: git aynig ")).unwrap();
+    let mut shell = world.command("sh", &dir);
+    let pasted =
+        shell.args(["-c", &format!("'{}' {hint}", env!("CARGO_BIN_EXE_git-aynig"))]).output().unwrap();
+    assert!(pasted.status.success(), "{hint}: {pasted:?}");
+}
