@@ -72,7 +72,9 @@ impl Session {
     /// Opens the same repository again, by what its configuration says now.
     pub fn reopened(&self) -> Result<Self, AppError> {
         let (folder, named) = &self.opened;
-        Self::open_at(folder, named.as_deref(), self.listener.clone())
+        // The folder may have been renamed, with this process in it.
+        let here = std::env::current_dir().ok().filter(|_| named.is_none());
+        Self::open_at(here.as_deref().unwrap_or(folder), named.as_deref(), self.listener.clone())
     }
 
     /// Opens another repository, for the same listener.

@@ -61,22 +61,22 @@ impl<'a> Uninstall<'a> {
         mend::all(self.session);
     }
 
-    /// Removes it, `attempts` with the work that is on no branch. What failed is in the answer; then no key goes.
-    pub fn remove(&self, attempts: bool, trust: bool) -> Result<Collected, AppError> {
+    /// Removes all but keys, `attempts` with the work that is on no branch. What failed is in the answer.
+    pub fn remove(&self, attempts: bool) -> Result<Collected, AppError> {
         let interrupt = Interrupt::never()?;
-        let removed = {
-            let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
-            runner.remove_belongings(attempts)?.map_err(AppError::InUse)?
-        };
-        if removed.failed.is_empty() {
-            for key in &self.own {
-                self.session.repo.git.unset_own(&self.session.repo.common_dir, key)?;
-            }
-            for key in self.global.iter().filter(|_| trust) {
-                self.session.repo.git.set_global(key, None)?;
-            }
+        let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
+        runner.remove_belongings(attempts)?.map_err(AppError::InUse)
+    }
+
+    /// Unsets the repository's own keys, and with `trust` the account's about it: last, once all else is gone.
+    pub fn unset_keys(&self, trust: bool) -> Result<(), AppError> {
+        for key in &self.own {
+            self.session.repo.git.unset_own(&self.session.repo.common_dir, key)?;
         }
-        Ok(removed)
+        for key in self.global.iter().filter(|_| trust) {
+            self.session.repo.git.set_global(key, None)?;
+        }
+        Ok(())
     }
 }
 

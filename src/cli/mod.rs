@@ -53,8 +53,11 @@ pub fn command() -> clap::Command {
 pub fn main(argv: Vec<OsString>) -> ExitCode {
     let argv = as_options(argv);
     let inner = inner::run(&argv);
-    let code = inner.unwrap_or_else(|| parse(&argv).map_or_else(|code| code, |cli| code_of(run(cli))));
-    let code = output::unwritten().map_or(code, |error| unwritten(error, code));
+    // What hooks call ends as it does, whatever becomes of what it prints: no commit or push fails for that.
+    let code = inner.unwrap_or_else(|| {
+        let code = parse(&argv).map_or_else(|code| code, |cli| code_of(run(cli)));
+        output::unwritten().map_or(code, |error| unwritten(error, code))
+    });
     ExitCode::from(u8::try_from(code).unwrap_or(128))
 }
 

@@ -33,10 +33,13 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
     let trust = !found.global.is_empty()
         && (args.trust
             || (asks && !args.force && is_yes("Remove the trust from your configuration too? [y/N] ")));
-    let out = found.remove(args.attempts, trust)?;
+    let out = found.remove(args.attempts)?;
     for removal in out.removed.iter().filter(|removal| removal.kept.is_some()) {
         let kept = removal.kept.as_ref().map(|name| escape(name.as_bytes())).unwrap_or_default();
         output::note(&format!("work of a run that was cut short is kept in {kept}"));
+    }
+    if out.failed.is_empty() {
+        found.unset_keys(trust)?;
     }
     let mut ended = Exit::Done;
     for error in out.failed {

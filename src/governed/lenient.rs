@@ -81,6 +81,11 @@ pub(crate) fn maybe_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<V
     })
 }
 
+/// The texts of a list; none where what is there is no list.
+pub(crate) fn present_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
+    maybe_texts(from).map(|texts| Some(texts.unwrap_or_default()))
+}
+
 /// A command: one text, or a list of them.
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(match Value::deserialize(from)? {
@@ -92,7 +97,8 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D
 /// Texts by their names.
 pub(crate) fn text_map<'de, D: Deserializer<'de>>(from: D) -> Result<IndexMap<String, String>, D::Error> {
     let Value::Object(all) = Value::deserialize(from)? else { return Ok(IndexMap::new()) };
-    Ok(all.into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect())
+    // A name whose value is no text stays, without one: it hides what the environment has of that name.
+    Ok(all.into_iter().map(|(name, value)| (name, text(value).unwrap_or_default())).collect())
 }
 
 fn text(value: Value) -> Option<String> {

@@ -69,7 +69,8 @@ pub(super) struct Journal {
     moves: Vec<Move>,
     #[serde(deserialize_with = "lenient::parts")]
     writes: Vec<Whole>,
-    #[serde(deserialize_with = "lenient::maybe_texts")]
+    /// Missing in journals of before, which removed the turn's own folders; what is there and no list removes nothing.
+    #[serde(deserialize_with = "lenient::present_texts")]
     removals: Option<Vec<String>>,
 }
 

@@ -61,6 +61,9 @@ impl Runner<'_> {
             self.unfollow(&run_id, &[tip.id()]);
             let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
             report.recovered.push(Recovered { run_id, state, commit, attempt });
+        } else {
+            // What stands there now is what is judged next; of a remote it has to be heard.
+            self.fresh_tip(branch)?;
         }
         Ok(())
     }

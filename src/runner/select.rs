@@ -67,7 +67,9 @@ impl Runner<'_> {
         let look = Look::new(self);
         let (mut waiting, mut settled) = (Vec::new(), Vec::new());
         self.store.visit_heads("refs/heads/", &mut |name, read| {
-            if unread.contains_key(&name) || !selection.takes(&name) || !self.may_tick(&name) {
+            // A head that can't be read is told wherever it is.
+            let is_ours = read.is_err() || selection.takes(&name) && self.may_tick(&name);
+            if unread.contains_key(&name) || !is_ours {
                 return;
             }
             match look.judge(name, read) {
@@ -124,7 +126,10 @@ impl Runner<'_> {
                     }
                 }
                 Turn::Read => {
-                    self.store.listen();
+                    // No question is begun once the user wants an end.
+                    if self.interrupt.signal().is_none() {
+                        self.store.listen();
+                    }
                     let heads = round.take_unread(&*self.store);
                     let taken = heads.len();
                     match self.read_ahead(heads, told) {

@@ -112,7 +112,8 @@ impl Repository {
         let absolute =
             |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
         // Each component of a path is a call, and most of these are one folder, or right below it.
-        let here = absolute(from);
+        let resolved = std::fs::canonicalize(from).ok();
+        let here = resolved.clone().unwrap_or_else(|| from.to_owned());
         let folder_here = || {
             let name = gix.git_dir().file_name().filter(|_| gix.git_dir().parent() == Some(from));
             let folder = here.join(name?);
@@ -133,7 +134,7 @@ impl Repository {
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
         let (hash, shared) = (gix.object_hash(), Shared::of(&gix));
         let git = RepoGit::new(program, common_dir.clone(), true);
-        let site = Site::find(&here, &git_dir, &common_dir);
+        let site = Site::find(resolved.as_deref(), &git_dir, &common_dir);
         Self {
             git_dir,
             common_dir,
@@ -157,16 +158,21 @@ impl Repository {
     pub(crate) fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
         let gix = self.gix.to_thread_local();
         let trusted = |trust| trust == gix::sec::Trust::Full;
-        let owned = gix::sec::Trust::from_path_ownership(&self.git_dir).is_ok_and(trusted);
-        let plain = trusted(gix.git_dir_trust()) && gix.workdir().is_some() && gix.git_dir().is_absolute();
-        let opened = (plain && owned).then(|| {
+        let full = |path: &Path| gix::sec::Trust::from_path_ownership(path).is_ok_and(trusted);
+        let plain = |gix: &gix::Repository| trusted(gix.git_dir_trust()) && gix.workdir().is_some_and(full);
+        let owned = plain(&gix) && full(&self.git_dir) && full(&self.common_dir);
+        let opened = (owned && gix.git_dir().is_absolute()).then(|| {
             let none = gix::odb::store::init::Slots::Given(0);
             let options = options().object_store_slots(none).open_path_as_is(true);
             gix::ThreadSafeRepository::open_opts(gix.git_dir(), options).ok()
         });
-        let now = opened.flatten().map(|gix| gix.to_thread_local());
-        match now.filter(|gix| trusted(gix.git_dir_trust())).map(|gix| (backend_for(&gix), gix)) {
-            Some((Ok(backend), gix)) => Ok(Self::from_gix(gix, backend, self.git.git().clone(), from)),
+        let now = opened.flatten().map(|gix| gix.to_thread_local()).filter(plain);
+        match now.map(|gix| (backend_for(&gix), gix)) {
+            Some((Ok(backend), gix)) => {
+                let again = Self::from_gix(gix, backend, self.git.git().clone(), from);
+                let moved = again.git_dir != self.git_dir || again.common_dir != self.common_dir;
+                if moved { Self::discover(from, git_dir) } else { Ok(again) }
+            }
             Some((Err(_), _)) | None => Self::discover(from, git_dir),
         }
     }

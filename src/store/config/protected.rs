@@ -46,7 +46,7 @@ pub(crate) struct Narrowed {
 
 impl Site {
     /// Where the repository lies that was found from this folder. No path has a link in it.
-    pub(crate) fn find(from: &Path, git_dir: &Path, common_dir: &Path) -> Self {
+    pub(crate) fn find(from: Option<&Path>, git_dir: &Path, common_dir: &Path) -> Self {
         // Any Git directory may name another as the one that it shares. Worktrees lie inside that.
         let inside = git_dir.parent() == Some(&common_dir.join("worktrees"));
         if git_dir != common_dir && !inside {
@@ -56,7 +56,7 @@ impl Site {
         if common_dir.ends_with(".git") {
             names.extend(common_dir.parent().map(Path::to_owned));
         }
-        names.extend(standing_in(from, common_dir));
+        names.extend(from.and_then(|from| standing_in(from, common_dir)));
         Self { common_dir: common_dir.to_owned(), names }
     }
 
@@ -112,7 +112,7 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
     if !std::fs::canonicalize(git_dir).is_ok_and(|whole| whole == git_dir) {
         return false;
     }
-    let site = Site::find(git_dir, git_dir, git_dir);
+    let site = Site::find(Some(git_dir), git_dir, git_dir);
     let mut said = all.iter().filter(|entry| entry.protected && !entry.conditional).filter(|entry| {
         let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
         match rest.rsplit_once('.') {
@@ -153,11 +153,11 @@ mod tests {
         std::fs::create_dir_all(good.join("worktrees/one")).unwrap();
         std::fs::create_dir_all(evil.join("worktrees/one")).unwrap();
         let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap());
-        let site = Site::find(&root, &good.join("worktrees/one"), &good);
+        let site = Site::find(Some(&root), &good.join("worktrees/one"), &good);
         assert!(named(&site, &good) && named(&site, &root.join("good")) && !named(&site, &evil));
         // A file `commondir` says anything.
         for git_dir in [&evil, &evil.join("worktrees/one"), &good.join("worktrees/one/deeper")] {
-            let site = Site::find(&root, git_dir, &good);
+            let site = Site::find(Some(&root), git_dir, &good);
             assert!(!named(&site, &good) && !named(&site, &root.join("good")), "{git_dir:?}");
             assert!(named(&site, git_dir));
         }

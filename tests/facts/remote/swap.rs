@@ -168,3 +168,39 @@ fn an_outcome_does_not_bring_back_what_was_taken_away() {
         assert_eq!(there, if left { net.rev("main") } else { String::new() }, "{done:?}");
     }
 }
+
+/// K8, K11, K32: another machine recovers the lease between this one's look and its push: the new head is judged.
+#[test]
+fn a_recovery_that_another_machine_was_quicker_with_is_judged_anew() {
+    let net = Net::new(&[]);
+    net.event("work", "build", "");
+    let life = &net.life;
+    life.git(&["fetch", "-q", "origin", "work:work"]);
+    let lease = life.lease("work", "build", "r1", 60, 100);
+    life.git(&["push", "-q", "origin", "work"]);
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    let message = "aynig: build stalled\n\ndwp-state: stalled\ndwp-stalled-run: r1\ndwp-recovery-id: x\n";
+    let recovery = commit(&b, &lease, message);
+    // The other's push comes in when this one's begins.
+    let (script, once) = (a.dir.join("receive"), a.dir.join("once"));
+    let push = format!("git -C '{}' push -q origin {recovery}:{BRANCH}", b.dir.display());
+    let text = format!(
+        "#!/bin/sh\nmkdir '{}' 2>/dev/null && {push} >&2\nexec git-receive-pack \"$@\"\n",
+        once.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    a.git(&["config", "remote.origin.receivepack", &format!("'{}'", script.display())]);
+    let mut tick = a.start_tick(&["work"]);
+    let ended = Instant::now() + Duration::from_secs(60);
+    while !tick.is_over() && Instant::now() < ended {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let over = tick.is_over();
+    if !over {
+        tick.signal(nix::sys::signal::Signal::SIGINT);
+    }
+    let done = tick.done();
+    assert!(over, "it never ended: {}", done.stderr);
+    assert_eq!((done.code, net.rev("work")), (Some(0), recovery), "{} {}", done.stdout, done.stderr);
+}
