@@ -49,8 +49,8 @@ impl Killer {
     /// earlier call said so.
     pub fn ask(&mut self, now: Duration, grace: Duration) {
         let kill_at = match self.phase {
-            Phase::Calm => now + grace,
-            Phase::Asked { kill_at } => kill_at.min(now + grace),
+            Phase::Calm => now.saturating_add(grace),
+            Phase::Asked { kill_at } => kill_at.min(now.saturating_add(grace)),
             Phase::Killing { .. } => return,
         };
         self.phase = Phase::Asked { kill_at };
