@@ -8,7 +8,6 @@ use crate::app::session::Session;
 use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, disk, init_next_run, init_run, load_state,
 };
-
 use crate::protocol::name::StateName;
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::CommandsFrom;
@@ -65,7 +64,7 @@ pub(super) fn begun(root: &Root, config: &Config) -> Result<State, GovernedError
     }
 }
 
-/// The same on a branch, with what is missing in its checkout: rules for merging, and a command for each role.
+/// Begins a run on a branch, with what is missing in its checkout: rules for merging, and a command for each role.
 pub(crate) fn begin_on_branch(
     root: &Root,
     config: &Config,

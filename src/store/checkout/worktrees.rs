@@ -20,7 +20,7 @@ pub(crate) struct Worktree {
     pub(crate) branch: Option<RefName>,
     /// What it is in the middle of, and with which branch.
     pub(crate) busy: Option<(Busy, RefName)>,
-    /// It has a branch, and its folder is away for a while, or where that is can not be known here.
+    /// It has a branch, and its folder is away for a while, or in a place that is not known here.
     pub(crate) away: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Fetched into a bare repository of its own, which goes away with the value: nothing of it is checked out
 //! or run. Taken are regular files, and symbolic links that stay inside `.aynig/`; a pack with anything else
-//! is refused whole, and a pack may not bring `.aynig/logs/`. Placing is refused over work that is not
+//! is refused whole, and what it has below `.aynig/logs/` is left out. Placing is refused over work that is not
 //! committed, and gives each file its old content or its new one, whatever is killed when.
 //!
 //! Calling sequence: [`place::Site::take`], [`Pack::fetch`], [`place::Plan::new`], [`place::Plan::stat`],
