@@ -6,6 +6,7 @@
 use super::error::not_text;
 use super::journal::HISTORY;
 use super::json::{self, Object};
+use super::outcome::plain;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{GovernedError, disk, lines};
@@ -249,6 +250,15 @@ impl Changes {
             there.into_iter().partition(|file| self.untracked.contains(file));
         json!({ "added": added, "modified": modified, "deleted": gone })
     }
+}
+
+/// Those of these files that are there and that no commit of `git add` would have: rules for ignoring hide them.
+pub(crate) fn hidden(root: &Root, files: &[&str]) -> Result<Vec<String>, GovernedError> {
+    let Some(workspace) = workspace(root)? else { return Ok(Vec::new()) };
+    let there =
+        |path: &String| matches!(disk::kind(root, &root.join(path)), Ok(Some(Kind::File | Kind::Link)));
+    let files: Vec<String> = files.iter().filter_map(|path| plain(path)).filter(there).collect();
+    workspace.ignored(root.folder(), &files).map_err(failed)
 }
 
 /// Compares the workspace with a turn's baseline.

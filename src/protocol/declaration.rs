@@ -6,6 +6,7 @@
 
 mod take;
 
+pub(crate) use take::is_inside;
 pub use take::{Rest, Take};
 
 use super::dialect::{Dialect, STATE};

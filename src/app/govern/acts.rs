@@ -5,8 +5,9 @@ use super::{Done, Facts, hooks};
 use crate::governed::{
     self, AcceptOptions, Accepted, Block, BundleOptions, Config, Escalation, GovernedError, HookPhase,
     Reactivation, Rejected, Rejection, Resolution, Root, get_active_turn, get_turn_staging_result_path,
-    load_state, stage_result, write_dispatch_bundle,
+    load_state, observe, stage_result, write_dispatch_bundle,
 };
+use crate::protocol::declaration::is_inside;
 
 /// An act, before what was written of its failure is told apart.
 type Acted = Result<Done, GovernedError>;
@@ -43,15 +44,19 @@ pub(crate) fn accept(
         stage(root, config, turn, result)?;
     }
     let options = AcceptOptions { turn_id: turn.map(str::to_owned), resolution };
-    Ok(accepted_as(governed::accept_turn(root, config, &options)?))
+    accepted_as(root, governed::accept_turn(root, config, &options)?)
 }
 
-/// What an acceptance is in the branch's history.
-pub(super) fn accepted_as(Accepted { accepted, state, .. }: Accepted) -> Done {
+/// That a turn was accepted. What it declares as changed is committed even where rules for ignoring hide it: a gate that
+/// saw the file, and a commit without it, would be a promise that does not hold.
+pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
+    let Accepted { accepted, state, .. } = accepted;
     let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
     done.body = accepted.summary().to_owned();
+    done.paths = observe::hidden(root, &accepted.files_changed())?;
+    done.paths.retain(|path| is_inside(path));
     done.facts = Facts::Accepted { accepted };
-    done
+    Ok(done)
 }
 
 /// Puts a result where its turn's is staged; that of no turn is left to the acceptance to refuse.

@@ -12,6 +12,7 @@ mod result;
 mod schema;
 mod stages;
 
+pub(super) use paths::plain;
 pub(crate) use paths::{RESERVED, is_product};
 pub(crate) use result::TurnResult;
 #[cfg(feature = "conformance")]

@@ -9,7 +9,7 @@ pub(crate) const RESERVED: [&str; 4] = [
 ];
 
 /// The path without `.`, `..` and doubled slashes; `None` for one that leaves the root.
-pub(super) fn plain(path: &str) -> Option<String> {
+pub(in crate::governed) fn plain(path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;
     }

@@ -73,7 +73,8 @@ impl Take {
 }
 
 /// True for a path that Git could have in a tree.
-fn is_inside(path: &str) -> bool {
+/// True for a path that names something in the slot, and nothing of Git's own.
+pub(crate) fn is_inside(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
     !path.contains('\0') && path.split('/').all(is_name)
 }

@@ -114,6 +114,28 @@ impl Workspace {
         let args = args.into_iter().chain(["-z", commit, "--", "."]);
         self.command()?.in_dir(folder).verb("diff").args(args).ok()
     }
+
+    /// Those of these paths below a folder in it that rules for ignoring hide; none that the index knows.
+    ///
+    /// # Errors
+    /// What Git says.
+    pub(crate) fn ignored(&self, folder: &Path, paths: &[String]) -> Result<Vec<String>, StoreError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: Vec<u8> = paths.iter().flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
+        let command = self.command()?.in_dir(folder).verb("check-ignore").args(["--stdin", "-z"]);
+        let output = command.stdin(input).output()?;
+        match output.status.code() {
+            // 1: none is.
+            Some(0 | 1) => {
+                let is_hidden =
+                    |path: &String| output.stdout.split(|b| *b == 0).any(|p| p == path.as_bytes());
+                Ok(paths.iter().filter(|path| is_hidden(path)).cloned().collect())
+            }
+            _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
+        }
+    }
 }
 
 /// True for a folder and a file in it that are the account's own, or whose folder `safe.directory` names.

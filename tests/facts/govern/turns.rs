@@ -163,6 +163,24 @@ fn what_is_ignored_is_committed_where_it_is_the_runs() {
     }
 }
 
+/// G6, G12: what a gate saw of an accepted turn is on the branch, also where rules for ignoring hide it.
+#[test]
+fn a_declared_file_that_is_ignored_is_committed_with_its_turn() {
+    let life = life(|config| one_phase(config, "dev"));
+    life.write(".gitignore", "*.log\n");
+    life.git(&["add", ".gitignore"]);
+    life.git(&["commit", "-qm", "rules"]);
+    let script =
+        "echo x >other.log; echo y >made.log\nresult '\"./made.log\", \".git/config\"' workspace human";
+    worker(&life, &format!("{RESULT}{script}"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1);
+    assert_eq!(life.git(&["show", "work:made.log"]), "y");
+    let files = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+    assert!(!files.contains("other.log") && !files.contains("config\n.git"), "{files}");
+}
+
 /// G6: attributes convert none of it.
 #[test]
 fn what_attributes_convert_is_committed_as_it_is() {
