@@ -76,6 +76,9 @@ _git__aynig() {
             git__aynig,version)
                 cmd="git__aynig__subcmd__version"
                 ;;
+            git__aynig,wait)
+                cmd="git__aynig__subcmd__wait"
+                ;;
             git__aynig__subcmd__govern,accept)
                 cmd="git__aynig__subcmd__govern__subcmd__accept"
                 ;;
@@ -119,7 +122,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo help version"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -781,7 +784,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__help)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1232,6 +1235,40 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        git__aynig__subcmd__wait)
+            opts="-C -q -v -h --for --timeout --remote --json --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
     esac
 }
 
@@ -1288,11 +1325,11 @@ _git_aynig_wants_branch() {
     case "$2" in
         -b|--branch) return 0 ;;
         --ref) return 0 ;;
-        --remote|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--current-branch|-n|-C|--git-dir) return 1 ;;
+        --remote|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--for|--current-branch|-n|-C|--git-dir) return 1 ;;
     esac
     case "$verb,$1" in
         *,-*) return 1 ;;
-        tick,*|run,*|status,*|events,*|logs,*|cancel,*|retry,*) return 0 ;;
+        tick,*|run,*|status,*|events,*|logs,*|wait,*|cancel,*|retry,*) return 0 ;;
         *) return 1 ;;
     esac
 }
@@ -1302,6 +1339,8 @@ _git-aynig_or_branches() {
     local list=""
     if [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --remote ]; then
         list=_git_aynig_remotes
+    elif [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --for ]; then
+        list=_git_aynig_states
     elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_state "$cur"; then
         list=_git_aynig_states
     elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_branch "$cur" "$prev"; then

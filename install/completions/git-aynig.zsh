@@ -204,6 +204,23 @@ _arguments "${_arguments_options[@]}" : \
 '::what -- A branch or a commit \[default\: the current branch\]:_git-aynig_branches' \
 && ret=0
 ;;
+(wait)
+_arguments "${_arguments_options[@]}" : \
+'*--for=[Until it is, or has been meanwhile, in this state; several\: in any of them \[default\: until it rests\]]:STATE:_git-aynig_states' \
+'--timeout=[At most this long \[default\: for ever\]]:DURATION:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':branch -- The branch:_git-aynig_branches' \
+&& ret=0
+;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
@@ -595,7 +612,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs cancel retry trust hooks govern install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -626,6 +643,7 @@ _git-aynig_commands() {
 'status:Show what state branches are in' \
 'events:Show a branch'\''s state events' \
 'logs:Show what a command printed' \
+'wait:Wait until a branch rests, or is in a state' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
@@ -813,6 +831,11 @@ _git-aynig__subcmd__uninstall_commands() {
 _git-aynig__subcmd__version_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig version commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__wait_commands] )) ||
+_git-aynig__subcmd__wait_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig wait commands' commands "$@"
 }
 
 # What clap does not know: names of branches, remotes and states. Git's own completion calls _git-aynig by its name; this file is

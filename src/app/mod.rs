@@ -27,6 +27,7 @@ mod shown;
 pub mod status;
 pub mod trust;
 pub mod uninstall;
+pub mod wait;
 mod warning;
 
 pub use error::{AppError, Misuse};

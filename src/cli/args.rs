@@ -71,6 +71,9 @@ pub enum Verb {
     /// Show what a command printed
     #[command(long_about = manual::LOGS, after_long_help = manual::LOGS_MORE)]
     Logs(Logs),
+    /// Wait until a branch rests, or is in a state
+    #[command(long_about = manual::WAIT, after_long_help = manual::WAIT_MORE)]
+    Wait(Wait),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
     Cancel(OneBranch),
@@ -294,6 +297,25 @@ pub struct Logs {
     /// Print the file's path
     #[arg(long)]
     pub path: bool,
+}
+
+/// `wait`.
+#[derive(Debug, Args)]
+pub struct Wait {
+    /// The branch
+    pub branch: OsString,
+    /// Until it is, or has been meanwhile, in this state; several: in any of them [default: until it rests]
+    #[arg(long = "for", value_name = "STATE")]
+    pub states: Vec<String>,
+    /// At most this long [default: for ever]
+    #[arg(long, value_name = "DURATION")]
+    pub timeout: Option<String>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A verb about one branch.

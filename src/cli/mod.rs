@@ -32,6 +32,7 @@ mod status;
 mod tick;
 mod trust;
 mod uninstall;
+mod wait;
 mod warn;
 mod written;
 
@@ -142,6 +143,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Status(args) => status::run(&global, &args),
         Verb::Events(args) => events::run(&global, &args),
         Verb::Logs(args) => logs::run(&global, &args),
+        Verb::Wait(args) => wait::run(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),

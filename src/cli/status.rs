@@ -106,7 +106,7 @@ fn people(global: &Global, session: &Session, settings: &Settings, all: &[Branch
 }
 
 /// The state as written, escaped; `-` where there is none.
-fn state(status: &BranchStatus) -> String {
+pub(super) fn state(status: &BranchStatus) -> String {
     match status.tip.event.as_ref().map(|e| &e.state) {
         None => "-".to_owned(),
         Some(Ok(state)) => state.to_string(),
@@ -122,7 +122,7 @@ fn short(run: &str) -> String {
     escape(run.as_bytes()).chars().take(8).collect()
 }
 
-fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
+pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
     let event = status.tip.event.as_ref();
     let mut words = match &status.standing {
         Standing::NoState => match missed_state(&status.tip.commit.message) {
@@ -197,7 +197,7 @@ fn unbelieved(malformed: bool) -> &'static str {
 }
 
 /// A number of seconds as people say it, at most two units.
-fn span(seconds: i64) -> String {
+pub(super) fn span(seconds: i64) -> String {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     let text = humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")

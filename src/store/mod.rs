@@ -30,7 +30,7 @@ pub(crate) use commands::{copy as command_copy, start as command_start, tree as 
 pub(crate) use config::protected;
 pub use git::command as git_command;
 pub(crate) use git::{calls as git_calls, children, merge as git_merge, pins as git_pins};
-pub(crate) use refs::glance;
+pub(crate) use refs::{glance, watch};
 pub use refs::{locks, swap};
 
 use disk::{copy_file, copy_index, make_readable, sync, sync_file_system, sync_tables};

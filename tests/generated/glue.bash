@@ -46,11 +46,11 @@ _git_aynig_wants_branch() {
     case "$2" in
         -b|--branch) return 0 ;;
         --ref) return 0 ;;
-        --remote|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--current-branch|-n|-C|--git-dir) return 1 ;;
+        --remote|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--for|--current-branch|-n|-C|--git-dir) return 1 ;;
     esac
     case "$verb,$1" in
         *,-*) return 1 ;;
-        tick,*|run,*|status,*|events,*|logs,*|cancel,*|retry,*) return 0 ;;
+        tick,*|run,*|status,*|events,*|logs,*|wait,*|cancel,*|retry,*) return 0 ;;
         *) return 1 ;;
     esac
 }
@@ -60,6 +60,8 @@ _git-aynig_or_branches() {
     local list=""
     if [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --remote ]; then
         list=_git_aynig_remotes
+    elif [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --for ]; then
+        list=_git_aynig_states
     elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_state "$cur"; then
         list=_git_aynig_states
     elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_branch "$cur" "$prev"; then

@@ -68,6 +68,7 @@ fn zsh(script: &str) -> String {
     };
     let lines = script.lines().map(|line| match line {
         _ if line.contains("'--remote=[") => line.replace(":NAME:_default'", ":NAME:_git-aynig_remotes'"),
+        _ if line.contains("'*--for=[") => line.replace(":STATE:_default'", ":STATE:_git-aynig_states'"),
         _ if line.contains("':state -- ") => line.replace(":_default'", ":_git-aynig_states'"),
         _ if branch(line) => line.replace(":_default'", ":_git-aynig_branches'"),
         _ => line.to_owned(),

@@ -7,3 +7,4 @@ pub(crate) mod reading;
 pub(crate) mod reflog;
 pub mod swap;
 pub(crate) mod unsynced;
+pub(crate) mod watch;

@@ -75,6 +75,15 @@ fn events_print_these_keys() {
 }
 
 #[test]
+fn wait_prints_these_keys() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    rig.aynig(&["tick", "work"]).expect(0);
+    let rest = r#"{"schema":"aynig.wait/1","branch":"work","reached":"rest","commit":"~","state":"done","standing":"waits","seconds":0}"#;
+    rig.prints(&["wait", "--json", "work"], &[rest]);
+}
+
+#[test]
 fn tick_prints_these_keys() {
     let rig = Rig::new();
     rig.set("work", "ok");

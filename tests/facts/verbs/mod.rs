@@ -14,4 +14,5 @@ mod rig;
 mod status;
 mod trust;
 mod uninstall;
+mod wait;
 mod words;
