@@ -872,7 +872,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__logs)
-            opts="-f -C -q -v -h --remote --follow --stderr --path --git-dir --quiet --verbose --help"
+            opts="-f -C -q -v -h --remote --follow --stderr --events --path --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -145,6 +145,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s C -d 'Run a
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s f -l follow -d 'Wait for more while the command runs'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l stderr -d 'What it complained about instead of what it printed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l events -d 'What it appended to the file that AYNIG_EVENTS names, as JSON lines'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l path -d 'Print the file\'s path'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'

@@ -194,6 +194,7 @@ _arguments "${_arguments_options[@]}" : \
 '-f[Wait for more while the command runs]' \
 '--follow[Wait for more while the command runs]' \
 '--stderr[What it complained about instead of what it printed]' \
+'(--stderr)--events[What it appended to the file that AYNIG_EVENTS names, as JSON lines]' \
 '--path[Print the file'\''s path]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \

@@ -1,7 +1,7 @@
 //! `logs`: what the latest run's command printed.
 //!
 //! A branch, or any commit of a run: trigger, lease, outcome or stall. [`Request::open`] finds the run, [`Run::find`]
-//! its log, [`Run::read`] its bytes. Implements section 13 (`logs`), K16.
+//! its log, [`Run::read`] its bytes. Implements section 13 (`logs`), K16, K48a.
 
 use super::config::Flags;
 use super::session::Session;
@@ -74,8 +74,19 @@ pub struct Request<'a> {
     pub what: Option<&'a OsStr>,
     /// Wait for more while the command runs.
     pub follow: bool,
-    /// What the command complained about, not what it printed.
-    pub stderr: bool,
+    /// Which of the run's files.
+    pub which: Which,
+}
+
+/// A file of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// What the command printed.
+    Stdout,
+    /// What it complained about.
+    Stderr,
+    /// What it appended to the file that `AYNIG_EVENTS` names; often there is none.
+    Events,
 }
 
 /// The run whose log is wanted.
@@ -220,7 +231,11 @@ impl Run<'_> {
             // While the very run is under way its own log is waited for, not an earlier one shown.
             let found = if running && wanted.run_id.is_some() { own } else { own.or_else(other) };
             if let Some(found) = found {
-                return Ok(Some(if self.request.stderr { found.stderr } else { found.stdout }));
+                return Ok(Some(match self.request.which {
+                    Which::Stdout => found.stdout,
+                    Which::Stderr => found.stderr,
+                    Which::Events => found.events(),
+                }));
             }
             if !running {
                 break;
@@ -244,12 +259,19 @@ impl Run<'_> {
         is_gone: impl Fn() -> bool,
     ) -> Result<Exit, AppError> {
         let failed = |cause| LogsError::Unreadable { path: path.to_owned(), cause };
-        let mut file = logs::open(path).map_err(LogsError::NotOpened)?;
+        let mut file = match logs::open(path) {
+            // It is there once its command has written to it.
+            Err(error) if self.request.which == Which::Events && error.is_missing() => None,
+            opened => Some(opened.map_err(LogsError::NotOpened)?),
+        };
         let mut buffer = vec![0; 64 * 1024];
         loop {
             // Asked first: what was written before the run ended is read after.
             let running = self.is_running()?;
-            loop {
+            if file.is_none() {
+                file = logs::open(path).ok();
+            }
+            while let Some(file) = &mut file {
                 let n = file.read(&mut buffer).map_err(failed)?;
                 if n == 0 {
                     break;

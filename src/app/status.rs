@@ -126,6 +126,13 @@ pub fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
     }
 }
 
+/// How far a command says that it is.
+#[derive(Serialize)]
+struct ProgressLine<'a> {
+    text: &'a str,
+    ratio: Option<f64>,
+}
+
 /// A branch's status as programs read it.
 #[derive(Serialize)]
 pub struct StatusLine<'a> {
@@ -152,6 +159,7 @@ pub struct StatusLine<'a> {
     trusted: bool,
     pending_seconds: Option<i64>,
     busy: Option<Shown<Busy>>,
+    progress: Option<ProgressLine<'a>>,
 }
 
 impl<'a> StatusLine<'a> {
@@ -207,6 +215,7 @@ impl<'a> StatusLine<'a> {
             trusted: settings.commands_from != CommandsFrom::Nowhere,
             pending_seconds: waits(status),
             busy: status.busy.as_ref().map(|(busy, _)| Shown(*busy)),
+            progress: status.progress.as_ref().map(|p| ProgressLine { text: &p.text, ratio: p.ratio }),
         }
     }
 }

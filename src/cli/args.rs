@@ -294,6 +294,9 @@ pub struct Logs {
     /// What it complained about instead of what it printed
     #[arg(long)]
     pub stderr: bool,
+    /// What it appended to the file that AYNIG_EVENTS names, as JSON lines
+    #[arg(long, conflicts_with = "stderr")]
+    pub events: bool,
     /// Print the file's path
     #[arg(long)]
     pub path: bool,

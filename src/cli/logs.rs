@@ -9,7 +9,7 @@ use super::fail::Failure;
 use super::hints::{self, Addressed};
 use super::output::{self, StreamEscaper};
 use super::session::Global;
-use crate::app::logs::{self, LogsError, Request};
+use crate::app::logs::{self, LogsError, Request, Which};
 use crate::protocol::text::{escape, shell_word};
 use crate::supervisor::interrupt::Interrupt;
 use std::io::IsTerminal;
@@ -20,7 +20,12 @@ pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     let session = global.open()?;
     let settings = logs::settings(&session, args.remote.clone())?;
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
-    let request = Request { what: args.what.as_deref(), follow: args.follow, stderr: args.stderr };
+    let which = match (args.stderr, args.events) {
+        (_, true) => Which::Events,
+        (true, false) => Which::Stderr,
+        (false, false) => Which::Stdout,
+    };
+    let request = Request { what: args.what.as_deref(), follow: args.follow, which };
     let wanted = request.open(&session, &settings, &interrupt)?;
     let Some(path) = wanted.find()? else { return Ok(exit::of_signal(interrupt.signal())) };
     if args.path {

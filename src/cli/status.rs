@@ -15,6 +15,7 @@ use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::missed_state;
+use crate::protocol::run_events::Progress;
 use crate::protocol::text::{escape, with_causes};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing};
@@ -164,7 +165,8 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             let running = began.map(|at| format!("running {}", span(now.saturating_sub(at))));
             // A lease that is renewed ends when its command does: only where no runner renews it is its end news.
             let ends = (verbose || running.is_none() || *malformed).then_some(lease);
-            let told: Vec<String> = std::iter::once(holder(event)).chain(running).chain(ends).collect();
+            let told = std::iter::once(holder(event)).chain(running).chain(ends);
+            let told: Vec<String> = told.chain(status.progress.as_ref().map(progress)).collect();
             let gone = abandoned.map(|why| format!("; {why}: {cancel} ends it now")).unwrap_or_default();
             format!("{}{}{gone}", told.join(", "), unbelieved(*malformed))
         }
@@ -183,6 +185,17 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
         words += &format!("; being {busy} in '{}'", escape(dir.as_os_str().as_encoded_bytes()));
     }
     words
+}
+
+/// How far a command says that it is: its words, escaped, and what of the work is done.
+fn progress(told: &Progress) -> String {
+    let text = escape(told.text.as_bytes());
+    let percent = told.ratio.map(|ratio| format!("{:.0}%", ratio * 100.0));
+    match (percent, text.is_empty()) {
+        (Some(percent), true) => percent,
+        (Some(percent), false) => format!("{percent}: {text}"),
+        (None, _) => format!("it says: {text}"),
+    }
 }
 
 fn holder(event: Option<&Event>) -> String {

@@ -21,6 +21,7 @@ pub mod obstacle;
 pub mod order;
 pub mod queue;
 pub mod resemble;
+pub mod run_events;
 pub mod secrets;
 pub mod swap;
 pub mod text;

@@ -422,6 +422,7 @@ impl ActiveRun<'_> {
         runner.unfollow(&claim.run.id, &[claim.lease.id, claim.first]);
         // What can't be cleaned now is met, and reported, where the slot is filled again.
         let _ = self.slot.leave(runner.repo, claim.first);
+        self.bound_events();
         self.slot.occupy(None)?;
         Ok(())
     }

@@ -371,7 +371,7 @@ enum LogOf<'a> {
 }
 
 fn log_of(name: &str) -> LogOf<'_> {
-    let stem = name.strip_suffix(".stdout.log").or_else(|| name.strip_suffix(".stderr.log"));
+    let stem = [".stdout.log", ".stderr.log", logs::EVENTS].iter().find_map(|end| name.strip_suffix(end));
     let trigger = stem.map(|stem| stem.split_once('.').map_or(stem, |(trigger, _)| trigger));
     match trigger.filter(|trigger| ObjectId::from_hex(trigger.as_bytes()).is_ok()) {
         Some(trigger) => LogOf::Run(trigger),

@@ -3,7 +3,7 @@
 //! `.aynig/logs/` in the main working tree, a folder that ignores itself; in a bare repository, and where the
 //! working tree has no place for it, `aynig/logs/` in the Git directory. There too where a branch brings a
 //! `.gitignore` of its own into that folder, which would put logs into commits: what lies there already is then
-//! brought away. Files are made new, never through a symbolic link. Implements K16.
+//! brought away. Files are made new, never through a symbolic link. Implements K16, K48a (where its file is).
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// Where logs are, from the main working tree on.
 const LOGS: &str = ".aynig/logs";
+/// How the name of a run's events ends.
+pub(super) const EVENTS: &str = ".events.jsonl";
 
 /// The two logs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +26,15 @@ pub(crate) struct Logs {
     pub stdout: PathBuf,
     /// What it complained about.
     pub stderr: PathBuf,
+}
+
+impl Logs {
+    /// Where its command may say how far it is; there is no such file before something is written to it.
+    pub(crate) fn events(&self) -> PathBuf {
+        let name = self.stdout.file_name().unwrap_or_default().to_string_lossy();
+        let stem = name.strip_suffix(".stdout.log").unwrap_or(&name);
+        self.stdout.with_file_name(format!("{stem}{EVENTS}"))
+    }
 }
 
 /// The folder for logs, and whether it is not where it is usually found because a link is in the way, or Git would
@@ -72,8 +83,8 @@ fn ignores_all(rules: &[u8]) -> bool {
 
 /// Brings logs of ours out of a folder that Git looks into: what is committed there stays.
 fn bring_away(repo: &Repository, from: &Path, to: &Path) {
-    let ours =
-        |name: &str| name == "hook.log" || name.ends_with(".stdout.log") || name.ends_with(".stderr.log");
+    let endings = [".stdout.log", ".stderr.log", EVENTS];
+    let ours = |name: &str| name == "hook.log" || endings.iter().any(|end| name.ends_with(end));
     let Ok(entries) = std::fs::read_dir(from) else { return };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let names: Vec<String> = names.filter(|name| ours(name)).collect();
@@ -211,9 +222,10 @@ pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Opti
 }
 
 impl Runner<'_> {
-    /// Makes the two empty logs of a run.
+    /// Makes the two empty logs of a run. Its events are made where the command may not be able to.
     pub(super) fn create_logs(&self, trigger: ObjectId) -> Result<(Logs, bool), RunnerError> {
         let (folder, elsewhere) = create_folder(self.repo)?;
+        let confined = !self.settings.exec.is_empty();
         let make = |path: &Path| {
             let mut options = File::options();
             options.write(true).create_new(true).mode(0o600);
@@ -224,7 +236,15 @@ impl Runner<'_> {
             let logs = paths(&folder, trigger, n);
             match make(&logs.stdout) {
                 Ok(_) => match make(&logs.stderr) {
-                    Ok(_) => return Ok((logs, elsewhere)),
+                    Ok(_) => {
+                        let events = logs.events();
+                        // What bears that name is of a run whose logs are gone, or nobody's.
+                        let _ = std::fs::remove_file(&events);
+                        if confined {
+                            make(&events).map_err(io("create", &events))?;
+                        }
+                        return Ok((logs, elsewhere));
+                    }
                     // Something is in the way of this pair: the next number has room for both.
                     Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
                         std::fs::remove_file(&logs.stdout).map_err(io("remove", &logs.stdout))?;

@@ -31,6 +31,7 @@ pub(crate) mod queue;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod resolve;
+mod run_events;
 pub(crate) mod select;
 pub(crate) mod settings;
 mod signed;

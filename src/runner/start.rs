@@ -3,7 +3,7 @@
 //! What the runner says itself is for both. What comes of the commit (its trailers, its body, the log level that
 //! a trailer asks for) is for the command alone: with a prefix program it is written to a file in the run's
 //! folder, which becomes standard input, and a launcher behind the prefix reads it (`protocol/launch.rs`).
-//! Implements K15, K35.
+//! Implements K15, K35, K48a (`AYNIG_EVENTS`).
 
 use super::active_run::ActiveRun;
 use super::report::Note;
@@ -92,6 +92,7 @@ impl ActiveRun<'_> {
         set(&["WORKTREE_PATH", "PWD"], self.slot.dir().into());
         set(&["STDOUT_LOG_PATH"], self.logs.stdout.clone().into());
         set(&["STDERR_LOG_PATH"], self.logs.stderr.clone().into());
+        set(&["AYNIG_EVENTS"], self.logs.events().into());
         set(&["AYNIG_BRANCH"], OsStr::from_bytes(self.branch.short()).into());
         set(&["AYNIG_RUN_ID"], text(&run.id));
         set(&["AYNIG_RUNNER_ID"], text(&run.runner_id));

@@ -2,7 +2,7 @@
 //!
 //! One scan reads all heads; commands are looked up once for each tree and state, so that ten thousand
 //! branches cost little more than their commits. Works where nothing is trusted: then the branch's own
-//! tree says whether there would be a command. Implements K6, K7, K9, K13, K26 (as seen).
+//! tree says whether there would be a command. Implements K6, K7, K9, K13, K26, K48a (as seen).
 
 use super::attempt::attempt_ref;
 use super::lookups::Lookups;
@@ -14,6 +14,7 @@ use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::name::{BadName, STALLED};
+use crate::protocol::run_events::Progress;
 use crate::store::command_start::Unfit;
 use crate::store::command_tree::Lookup;
 use crate::store::worktrees::{self, Busy};
@@ -46,6 +47,8 @@ pub(crate) struct BranchStatus {
     pub pending: Option<SystemTime>,
     /// When the run that holds it began, in seconds since 1970, by its first lease's date.
     pub began: Option<i64>,
+    /// How far the command of that run says that it is, where that is known here.
+    pub progress: Option<Progress>,
 }
 
 /// What a tick would make of a branch.
@@ -203,8 +206,8 @@ impl<'a> Survey<'a> {
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
         // A branch that runs is taken care of, and one without a command waits for nothing.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
-        let began = match &standing {
-            Standing::Leased { .. } => self.began(&tip),
+        let (began, progress) = match &standing {
+            Standing::Leased { .. } => (self.began(&tip), self.progress(&tip)),
             Standing::NoState
             | Standing::InvalidState(..)
             | Standing::Waits
@@ -213,7 +216,7 @@ impl<'a> Survey<'a> {
             | Standing::LeftOut
             | Standing::Unusable(..)
             | Standing::HopLimit { .. }
-            | Standing::Expired { .. } => None,
+            | Standing::Expired { .. } => (None, None),
         };
         Ok(BranchStatus {
             branch: branch.clone(),
@@ -225,7 +228,14 @@ impl<'a> Survey<'a> {
             busy,
             pending,
             began,
+            progress,
         })
+    }
+
+    /// What the command of a lease's run told last (K48a).
+    fn progress(&self, lease: &Tip) -> Option<Progress> {
+        let event = lease.event.as_ref()?;
+        self.runner.progress_of(event.run_id()?, event.trigger()?)
     }
 
     fn standing(

@@ -176,6 +176,47 @@ fn s26_a_result_is_not_read_through_a_link() {
     }
 }
 
+/// K48a, S26: the file for events may be anything once its command had it: nobody waits for it, nothing is read
+/// through it, and what it leads to is neither shown nor changed
+#[test]
+fn s26_a_file_of_events_is_opened_as_an_enemys() {
+    let world = World::any();
+    let secret = world.root().join("secret");
+    let told = "{\"type\":\"progress\",\"text\":\"do-not-show-this\"}\n";
+    std::fs::write(&secret, told.repeat(5000)).unwrap();
+    let shown = secret.display();
+    let traps = [
+        ("link", format!("ln -s {shown} \"$AYNIG_EVENTS\"")),
+        ("fifo", "mkfifo \"$AYNIG_EVENTS\"".to_owned()),
+        ("device", "ln -s /dev/zero \"$AYNIG_EVENTS\"".to_owned()),
+        ("folder", "mkdir \"$AYNIG_EVENTS\"".to_owned()),
+        ("long", "truncate -s 100G \"$AYNIG_EVENTS\"".to_owned()),
+        ("line", "head -c 5M /dev/zero | tr '\\0' x >\"$AYNIG_EVENTS\"".to_owned()),
+        ("hardlink", format!("ln {shown} \"$AYNIG_EVENTS\"")),
+        ("hidden", "chmod 0 . 2>/dev/null; echo x >\"$AYNIG_EVENTS\"; chmod 0 \"$AYNIG_EVENTS\"".to_owned()),
+    ];
+    let look = "git aynig status --json \"$AYNIG_BRANCH\" >\"$AYNIG_RUN_DIR/status\"";
+    let scripts: Vec<(&str, String)> =
+        traps.iter().map(|(name, script)| (*name, format!("{script}\n{look}\n{DONE}"))).collect();
+    let commands: Vec<(&str, &str)> = scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
+    let dir = repo(&world, &commands);
+    world.git(&dir, &["config", "--global", "aynig.logMaxBytes", "64k"]);
+    let bin = world.root().join("bin/git-aynig");
+    for (name, _) in &traps {
+        let said = world.aynig(&dir, &["set-state", name, "-b", name]).expect(0);
+        let ticked = world.run("timeout", &dir, &["60", bin.to_str().unwrap(), "tick", name]);
+        assert_eq!(ticked.code, 0, "{name}: {}{}{}", said.err, ticked.out, ticked.err);
+        let logs = world.run("timeout", &dir, &["60", bin.to_str().unwrap(), "logs", "--events", name]);
+        assert!(logs.code != 124 && (*name == "hardlink" || !logs.out.contains("do-not-show")), "{name}");
+        let run = world.git(&dir, &["log", "-1", "--format=%(trailers:key=dwp-run-id,valueonly)", name]);
+        let status = std::fs::read_to_string(dir.join(".git/aynig/runs").join(run.trim()).join("status"));
+        let status = status.unwrap();
+        assert!(status.contains("\"progress\":"), "{name}: {status}");
+        assert!(*name == "hardlink" || status.contains("\"progress\":null"), "{name}: {status}");
+        assert_eq!(std::fs::read_to_string(&secret).unwrap().len(), told.len() * 5000, "{name}");
+    }
+}
+
 /// K16, K19, S26: nobody waits for what lies in a run's folder or among the logs, and nothing is read through it
 #[test]
 fn s26_what_reads_runs_and_logs_later_waits_for_nothing_and_follows_nothing() {

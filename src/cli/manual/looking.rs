@@ -78,7 +78,10 @@ See also:
 /// `logs`.
 pub const LOGS: &str = "\
 Shows what the command of a run printed. A branch means its latest run; a commit means the run that answered it, \
-or that wrote it. Logs stay on the machine that ran the command: elsewhere its name is said. Control characters are shown as they are only where the output is no terminal.";
+or that wrote it. Logs stay on the machine that ran the command: elsewhere its name is said. Control characters are shown as they are only where the output is no terminal.
+
+With --events it is what the command appended to the file that AYNIG_EVENTS names: JSON lines such as \
+{\"type\":\"progress\",\"text\":\"tests\",\"ratio\":0.4}. Many commands write none, and then nothing is shown.";
 
 /// `logs`, sections.
 pub const LOGS_MORE: &str = "\
@@ -94,6 +97,7 @@ Configuration:
 Examples:
   git aynig logs -f job
   git aynig logs --stderr job
+  git aynig logs -f --events job
 
 See also:
   git-aynig(1), git-aynig-status(1)";

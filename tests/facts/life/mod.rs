@@ -19,4 +19,5 @@ mod silent;
 mod slots;
 mod submodules;
 mod table;
+mod told;
 mod work;

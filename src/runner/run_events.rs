@@ -1,0 +1,69 @@
+//! The file of a run to which its command may append what happens: progress, usage, events of its own.
+//!
+//! It lies beside the run's logs, and a command, or anybody whom it started, may have put anything in its place: it is
+//! opened as a log is, through no link, as a plain file, and no more of it is read than a log may have. It is made
+//! by whoever writes to it first; where `aynig.exec` confines the command, which may have no right to the folder, it
+//! is there before. Once a run has ended a file that is longer keeps its head and its tail. Implements K48a.
+
+use super::active_run::ActiveRun;
+use super::{Runner, logs};
+use crate::protocol::id::ObjectId;
+use crate::protocol::run_events::Progress;
+use crate::store::beneath::{BeneathError, apart};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// How much of the file's end is looked through for the last progress.
+const LOOKED_AT: u64 = 128 << 10;
+
+impl Runner<'_> {
+    /// How far the command of a run says that it is, where its events are here.
+    pub(crate) fn progress_of(&self, run_id: &str, trigger: ObjectId) -> Option<Progress> {
+        let events = logs::of_run(self.repo, run_id, trigger)?.events();
+        let (folder, name) = apart(&events).ok()?;
+        let tail = folder.read_tail(name, LOOKED_AT).ok()?;
+        Progress::last(&tail, (tail.len() as u64) < LOOKED_AT)
+    }
+}
+
+impl ActiveRun<'_> {
+    /// Bounds the file as logs are bounded, now that no process of the run writes to it.
+    pub(super) fn bound_events(&self) {
+        // What can't be made shorter is as long as it is: no reader reads more of it than this.
+        let _ = bound(&self.logs.events(), self.runner.settings.log_max);
+    }
+}
+
+/// Leaves head and tail of a file that is longer than `most` bytes, whole lines, with one between that says so.
+fn bound(path: &Path, most: u64) -> Result<(), BeneathError> {
+    let (folder, name) = apart(path)?;
+    let failed = |source| BeneathError::Io { what: "shorten", path: path.to_owned(), source };
+    let mut file = folder.file(name)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length <= most {
+        return Ok(());
+    }
+    // By this name it is a log of the run, which `gc` knows.
+    let stem = name.to_string_lossy();
+    let stem = stem.strip_suffix(logs::EVENTS).unwrap_or(&stem);
+    let aside = PathBuf::from(format!("{stem}.{}{}", uuid::Uuid::new_v4(), logs::EVENTS));
+    let mut short = folder.create_new(&aside, 0o600)?;
+    let done = shorten(&mut file, length, most, &mut short).map_err(failed);
+    match done.and_then(|()| folder.rename(&aside, name)) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let _ = folder.remove(&aside);
+            Err(error)
+        }
+    }
+}
+
+fn shorten(file: &mut File, length: u64, most: u64, to: &mut File) -> io::Result<()> {
+    let half = most / 2;
+    let head = io::copy(&mut file.take(half), to)?;
+    writeln!(to, "\n{{\"type\":\"aynig.left-out\",\"bytes\":{}}}", length.saturating_sub(2 * half))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(half).max(head)))?;
+    // It may grow meanwhile, where somebody lives who was handed it.
+    io::copy(&mut file.take(half), to).map(drop)
+}
