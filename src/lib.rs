@@ -1,7 +1,7 @@
 //! git-aynig: a crash-safe, auditable workflow engine in any Git repository.
 //!
 //! The rooms, lowest first; each may use those above it in this list and nothing below:
-//! `protocol` (pure values and decisions), `supervisor` (child processes), `store` (everything
+//! `protocol` (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes), `store` (everything
 //! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
 //! one), `conformance` (the public corpus; the feature of that name), `app` (what verbs do), `cli` (arguments,
 //! output, exit codes).
@@ -10,6 +10,7 @@ mod app;
 pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod contract;
 pub mod governed;
 pub mod protocol;
 pub mod run_loop;

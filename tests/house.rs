@@ -1,6 +1,6 @@
 //! The rooms of the house, checked from the sources: who may use whom, and who owns each dangerous thing.
 //!
-//! Rooms, lowest first: protocol, supervisor, store, runner, governed, run_loop, conformance (for tests alone), app, cli. CONTRIBUTING.md says what each holds.
+//! Rooms, lowest first: protocol, contract, supervisor, store, runner, governed, run_loop, conformance (for tests alone), app, cli. CONTRIBUTING.md says what each holds.
 //! Also: files stay small, and every rule of CONTRACT.md is cited where it is kept and where it is tried.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// A room, and the rooms that it may use besides itself.
 const ROOMS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
+    ("contract", &["protocol"]),
     ("supervisor", &[]),
     ("store", &["protocol", "supervisor"]),
     ("runner", &["protocol", "store", "supervisor"]),
@@ -210,9 +211,12 @@ fn every_file_opens_with_what_it_promises() {
     }
 }
 
+/// The families of rules: the kernel's, governed runs', flows'.
+const FAMILIES: [&str; 3] = ["K", "G", "N"];
+
 /// `K7` and `G7`, and every number between the ends of `K10-K12`.
 fn cited(text: &str) -> BTreeSet<String> {
-    ["K", "G"].into_iter().flat_map(|family| cited_of(family, text)).collect()
+    FAMILIES.into_iter().flat_map(|family| cited_of(family, text)).collect()
 }
 
 fn cited_of(family: &str, text: &str) -> BTreeSet<String> {
@@ -246,13 +250,14 @@ fn cited_of(family: &str, text: &str) -> BTreeSet<String> {
     rules
 }
 
-/// The rules of CONTRACT.md that hold now: headings or items that begin with `**K7` or `**G7`.
+/// The rules of CONTRACT.md that hold now: headings or items that begin with `**K7` or another family's.
 fn rules() -> BTreeSet<String> {
     let text = std::fs::read_to_string(root().join("CONTRACT.md")).unwrap();
     let mut rules = BTreeSet::new();
-    for (at, _) in text.match_indices("**K").chain(text.match_indices("**G")) {
+    for (at, _) in text.match_indices("**") {
         let name: String = text[at + 2..].chars().take_while(|c| c.is_alphanumeric()).collect();
-        if name[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        let number = FAMILIES.iter().find_map(|family| name.strip_prefix(family));
+        if number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit())) {
             rules.insert(name);
         }
     }
@@ -310,8 +315,8 @@ fn code_is_looked_at_behind_tests_too() {
 
 #[test]
 fn citations_are_read_with_their_ranges() {
-    let read = cited("Implements K10-K12, K4a (and K7). OK9 K100 K2x G2-G3 GS7");
+    let read = cited("Implements K10-K12, K4a (and K7). OK9 K100 K2x G2-G3 GS7 N9a UN1");
     let read: Vec<&str> = read.iter().map(String::as_str).collect();
-    assert_eq!(read, ["G2", "G3", "K10", "K11", "K12", "K4a", "K7"]);
+    assert_eq!(read, ["G2", "G3", "K10", "K11", "K12", "K4a", "K7", "N9a"]);
     assert_eq!(crate_words("use crate::{a, b::{c, d}, e}; crate::f::g"), ["a", "b", "e", "f"]);
 }

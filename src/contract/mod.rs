@@ -1,0 +1,13 @@
+//! The shared contract of runs, nodes and edges: its types on the wire, as pure values.
+//!
+//! Nothing here does I/O, reads a clock or knows a socket. Names, order of keys and words are the contract's, version
+//! "1"; what another version says is refused where it is read. Times are written with milliseconds, ids in lower case.
+//! Implements N13.
+
+pub mod edge;
+pub mod event;
+pub mod id;
+pub mod node;
+pub mod run;
+pub mod time;
+pub mod words;

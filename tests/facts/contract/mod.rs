@@ -1,0 +1,5 @@
+//! The shared contract: its types against its schema and its own samples, and what is made of it by pure functions.
+
+mod samples;
+mod schema;
+mod types;
