@@ -22,6 +22,9 @@ _git__aynig() {
             git__aynig,demo)
                 cmd="git__aynig__subcmd__demo"
                 ;;
+            git__aynig,diff)
+                cmd="git__aynig__subcmd__diff"
+                ;;
             git__aynig,doctor)
                 cmd="git__aynig__subcmd__doctor"
                 ;;
@@ -122,7 +125,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo help version"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,6 +180,32 @@ _git__aynig() {
             fi
             case "${prev}" in
                 --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__diff)
+            opts="-C -q -v -h --remote --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -784,7 +813,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__help)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1329,7 +1358,7 @@ _git_aynig_wants_branch() {
     esac
     case "$verb,$1" in
         *,-*) return 1 ;;
-        tick,*|run,*|status,*|events,*|logs,*|wait,*|cancel,*|retry,*) return 0 ;;
+        tick,*|run,*|status,*|events,*|logs,*|diff,*|wait,*|cancel,*|retry,*) return 0 ;;
         *) return 1 ;;
     esac
 }

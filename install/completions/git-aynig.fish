@@ -38,6 +38,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "set-working" -d
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "status" -d 'Show what state branches are in'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "events" -d 'Show a branch\'s state events'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show what a command printed'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "diff" -d 'Show what a run changed'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "wait" -d 'Wait until a branch rests, or is in a state'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
@@ -150,6 +151,12 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l path -d 'Pr
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l for -d 'Until it is, or has been meanwhile, in this state; several: in any of them [default: until it rests]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l timeout -d 'At most this long [default: for ever]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -364,7 +371,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches
@@ -377,12 +384,12 @@ end
 function __fish_git_aynig_states
     git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null
 end
-for verb in tick run status events logs wait cancel retry set-state set-working
+for verb in tick run status events logs diff wait cancel retry set-state set-working
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -l remote -x -a '(__fish_git_aynig_remotes)'
 end
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -f -a '(__fish_git_aynig_states)'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l for -x -a '(__fish_git_aynig_states)'
-for verb in tick run status events logs wait cancel retry
+for verb in tick run status events logs diff wait cancel retry
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
 end
 for verb in set-state set-working

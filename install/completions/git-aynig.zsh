@@ -205,6 +205,21 @@ _arguments "${_arguments_options[@]}" : \
 '::what -- A branch or a commit \[default\: the current branch\]:_git-aynig_branches' \
 && ret=0
 ;;
+(diff)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::what -- A branch, a run'\''s id or a commit of one \[default\: the current branch\]:_git-aynig_branches' \
+'*::options -- Options and paths for git diff:_default' \
+&& ret=0
+;;
 (wait)
 _arguments "${_arguments_options[@]}" : \
 '*--for=[Until it is, or has been meanwhile, in this state; several\: in any of them \[default\: until it rests\]]:STATE:_git-aynig_states' \
@@ -613,7 +628,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs wait cancel retry trust hooks govern install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -644,6 +659,7 @@ _git-aynig_commands() {
 'status:Show what state branches are in' \
 'events:Show a branch'\''s state events' \
 'logs:Show what a command printed' \
+'diff:Show what a run changed' \
 'wait:Wait until a branch rests, or is in a state' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
@@ -669,6 +685,11 @@ _git-aynig__subcmd__cancel_commands() {
 _git-aynig__subcmd__demo_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig demo commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__diff_commands] )) ||
+_git-aynig__subcmd__diff_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig diff commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__doctor_commands] )) ||
 _git-aynig__subcmd__doctor_commands() {

@@ -1,6 +1,7 @@
 //! Why a verb could not do what it was asked, as one type. Which shell command mends it is `cli`'s to say.
 
 use super::change::NotPushed;
+use super::diff::PastError;
 use super::logs::LogsError;
 use super::trust::TrustError;
 use crate::protocol::id::ObjectId;
@@ -62,6 +63,9 @@ pub enum AppError {
     /// There is no log to show.
     #[error(transparent)]
     Logs(#[from] LogsError),
+    /// There is no run to show.
+    #[error(transparent)]
+    Past(#[from] PastError),
     /// Nothing can be removed while this is in use.
     #[error("{0}")]
     InUse(InUse),

@@ -3,6 +3,7 @@
 //! The numbers that a process exits with are `cli`'s. Implements section 13 (exit codes).
 
 use super::change::NotPushed;
+use super::diff::PastError;
 use super::logs::LogsError;
 use super::{AppError, Misuse};
 use crate::runner::RunnerError;
@@ -141,6 +142,8 @@ impl From<&AppError> for Exit {
             AppError::Trust(error) => error.into(),
             AppError::InUse(InUse::Run) => Exit::Held,
             AppError::InUse(InUse::Checkout(_)) => Exit::Unfinished,
+            AppError::Past(PastError::Running { .. }) => Exit::Held,
+            AppError::Past(PastError::Submodules(_)) => Exit::Refused,
             AppError::NotTrusted { .. } | AppError::Unasked(_) => Exit::Refused,
             AppError::NotPushed { why, .. } => match why {
                 NotPushed::NoRemote => Exit::Failed,
@@ -172,6 +175,7 @@ impl From<&AppError> for Exit {
                 | LogsError::NotOpened(_)
                 | LogsError::Unreadable { .. },
             )
+            | AppError::Past(PastError::NoRun { .. } | PastError::NoSuch { .. })
             | AppError::NoFolder(_)
             | AppError::BadValue { .. }
             | AppError::NoBranch { .. }

@@ -11,6 +11,7 @@ pub mod chain;
 pub mod change;
 pub mod config;
 pub mod demo;
+pub mod diff;
 pub mod dispatch;
 pub mod doctor;
 mod error;

@@ -71,6 +71,9 @@ pub enum Verb {
     /// Show what a command printed
     #[command(long_about = manual::LOGS, after_long_help = manual::LOGS_MORE)]
     Logs(Logs),
+    /// Show what a run changed
+    #[command(long_about = manual::DIFF, after_long_help = manual::DIFF_MORE)]
+    Diff(Diff),
     /// Wait until a branch rests, or is in a state
     #[command(long_about = manual::WAIT, after_long_help = manual::WAIT_MORE)]
     Wait(Wait),
@@ -300,6 +303,20 @@ pub struct Logs {
     /// Print the file's path
     #[arg(long)]
     pub path: bool,
+}
+
+/// `diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// A branch, a run's id or a commit of one [default: the current branch]
+    #[arg(value_name = "BRANCH|RUN")]
+    pub what: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// Options and paths for git diff
+    #[arg(last = true, value_name = "OPTION OR PATH")]
+    pub options: Vec<OsString>,
 }
 
 /// `wait`.

@@ -4,7 +4,7 @@
 //! messages and exit codes.
 
 use super::hints::{self, Addressed};
-use super::{exit, logs, trust};
+use super::{diff, exit, logs, trust};
 use crate::app::change::NotPushed;
 use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::obstacle::Obstacle;
@@ -142,6 +142,7 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
         AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
         AppError::Logs(error) => logs::mended(error),
+        AppError::Past(error) => diff::mended(error),
         AppError::Trust(error) => trust::mended(error),
         AppError::Misuse(Misuse::NoSource) => Some("git aynig trust --ref <branch>".to_owned()),
         AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),

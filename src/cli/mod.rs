@@ -7,6 +7,7 @@ mod chain;
 mod change;
 mod choices;
 mod demo;
+mod diff;
 mod doctor;
 mod events;
 mod exit;
@@ -143,6 +144,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Status(args) => status::run(&global, &args),
         Verb::Events(args) => events::run(&global, &args),
         Verb::Logs(args) => logs::run(&global, &args),
+        Verb::Diff(args) => diff::run(&global, &args),
         Verb::Wait(args) => wait::run(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),

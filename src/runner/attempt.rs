@@ -186,7 +186,7 @@ impl ActiveRun<'_> {
 }
 
 /// The run whose work an attempt is.
-pub(super) fn run_of(name: &RefName) -> String {
+pub(crate) fn run_of(name: &RefName) -> String {
     let id = name.as_bytes().strip_prefix(b"refs/aynig/attempts/").unwrap_or_default();
     String::from_utf8_lossy(id.strip_suffix(LEFT_OUT.as_bytes()).unwrap_or(id)).into_owned()
 }

@@ -25,6 +25,7 @@ mod lease;
 pub(crate) mod logs;
 mod lookups;
 mod named;
+pub(crate) mod past;
 pub(crate) mod pending;
 mod preflight;
 pub(crate) mod queue;

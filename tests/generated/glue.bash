@@ -50,7 +50,7 @@ _git_aynig_wants_branch() {
     esac
     case "$verb,$1" in
         *,-*) return 1 ;;
-        tick,*|run,*|status,*|events,*|logs,*|wait,*|cancel,*|retry,*) return 0 ;;
+        tick,*|run,*|status,*|events,*|logs,*|diff,*|wait,*|cancel,*|retry,*) return 0 ;;
         *) return 1 ;;
     esac
 }

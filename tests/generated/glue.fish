@@ -10,12 +10,12 @@ end
 function __fish_git_aynig_states
     git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null
 end
-for verb in tick run status events logs wait cancel retry set-state set-working
+for verb in tick run status events logs diff wait cancel retry set-state set-working
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -l remote -x -a '(__fish_git_aynig_remotes)'
 end
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -f -a '(__fish_git_aynig_states)'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l for -x -a '(__fish_git_aynig_states)'
-for verb in tick run status events logs wait cancel retry
+for verb in tick run status events logs diff wait cancel retry
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
 end
 for verb in set-state set-working

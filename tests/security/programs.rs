@@ -119,6 +119,18 @@ const VERBS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     ("events", &[&["work"], &["work", "--history"], &["work", "--remote", "&"]]),
+    ("wait", &[&["work", "--timeout", "0"], &["work", "--remote", "&", "--timeout", "0"]]),
+    (
+        "diff",
+        &[
+            &["main"],
+            &["main", "--", "--stat"],
+            &["main", "--", "--ext-diff"],
+            &["main", "--", "--textconv", "-p"],
+            &["main", "--", "--submodule=diff"],
+            &["main", "--remote", "&"],
+        ],
+    ),
     ("logs", &[&["work"], &["work", "--path"]]),
     ("cancel", &[&["leased"], &["leased", "--remote", "&"]]),
     ("retry", &[&["stalled"], &["main"], &["stalled", "--remote", "&"]]),

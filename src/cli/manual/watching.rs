@@ -1,5 +1,31 @@
 //! Manual pages of the verbs by which a person or a script stays with a branch.
 
+/// `diff`.
+pub const DIFF: &str = "\
+Shows what a run changed: the commit that it answered against its outcome or, where it stalled or was canceled, against \
+the work that was kept of it. A branch means its latest run. Else the run's id or the beginning of it, or a commit: the \
+one that it answered, its lease, its outcome.
+
+The rest is 'git diff', with your pager and your configuration; its options and paths stand behind '--'. In a repository \
+that is not trusted nothing is started that its own configuration names: no pager, no external diff, no textconv.";
+
+/// `diff`, sections.
+pub const DIFF_MORE: &str = "\
+Exit status:
+  0    shown; else what git diff exits with
+  2    refused in a repository that is not trusted: --submodule
+  3    the run has not ended
+  75   the remote cannot be reached
+  128  no such branch or run, or something cannot be read
+
+Examples:
+  git aynig diff job
+  git aynig diff job -- --stat
+  git aynig diff 0b9e2c4f -- --word-diff -- '*.md'
+
+See also:
+  git-aynig(1), git-aynig-logs(1), git-aynig-events(1), git-diff(1)";
+
 /// `wait`.
 pub const WAIT: &str = "\
 Returns when the branch rests: when no run holds it, and no command answers its state. With --for, when it is in that \

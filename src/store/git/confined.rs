@@ -36,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) pushes_to_paths: bool,
     /// It has filter drivers of its own: without them its files are not what they should be.
     pub(crate) filters: bool,
+    /// It has drivers for differences of its own.
+    pub(crate) diffs: bool,
 }
 
 impl Confined {
@@ -47,6 +49,8 @@ impl Confined {
         }
         let all = list(git, git_dir)?;
         let filters = all.iter().any(|value| !value.protected && value.key.section == b"filter");
+        let is_diff = |value: &&Value| value.key.section == b"diff" && is_program(&value.key);
+        let diffs = all.iter().filter(is_diff).any(|value| !value.protected);
         let said = |sub: Option<&[u8]>, value: &Value| {
             value.protected && value.key.section == b"protocol" && value.key.sub.as_deref() == sub
         };
@@ -65,6 +69,7 @@ impl Confined {
             env: env.into_iter().collect(),
             pushes_to_paths,
             filters,
+            diffs,
         });
         known.insert(git_dir.to_owned(), found.clone());
         Ok(found)

@@ -6,3 +6,4 @@ pub mod command;
 pub(crate) mod confined;
 pub(crate) mod merge;
 pub(crate) mod pins;
+mod shown;

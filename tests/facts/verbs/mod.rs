@@ -2,6 +2,7 @@
 
 mod bytes;
 mod demo;
+mod diff;
 mod doctor;
 mod events;
 mod gc;

@@ -1,0 +1,158 @@
+//! Runs that are over, and what became of their work: found in the history of branches, for people.
+//!
+//! A run is known by what ended it (an outcome or `stalled` names its trigger and, but for a cancellation, the run), or by
+//! its lease where what ended it says nothing: in the `aynig` dialect, after `cancel`, and where somebody wrote over the
+//! lease. Nothing is decided by this. Implements K55 (`diff`, `shell`: which run, and which work).
+
+use super::attempt::left_out_ref;
+use super::{Runner, Tip};
+use crate::protocol::dialect::Writer;
+use crate::protocol::event::{Event, RECOVERY_ID, STALLED_RUN};
+use crate::protocol::id::ObjectId;
+use crate::store::{RefName, StoreError};
+use std::collections::HashSet;
+
+/// A run, and what became of its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// The run, if anything says its id.
+    pub run_id: Option<String>,
+    /// What it answered.
+    pub trigger: ObjectId,
+    /// What became of its work.
+    pub work: Work,
+    /// What its outcome left out, where that was kept.
+    pub left_out: Option<RefName>,
+}
+
+/// What became of a run's work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// It is on the branch: this commit.
+    Outcome(ObjectId),
+    /// It is kept beside the branch.
+    Attempt(RefName, ObjectId),
+    /// It left none.
+    Nothing,
+    /// The run holds its branch.
+    Running,
+}
+
+/// Which run is meant.
+#[derive(Debug, Clone)]
+pub(crate) enum Meant {
+    /// The latest.
+    Latest,
+    /// One whose id begins so.
+    Id(String),
+    /// The one that answered this commit, or that wrote it.
+    Commit(ObjectId),
+}
+
+impl Meant {
+    fn is(&self, past: &Past, seen: ObjectId) -> bool {
+        match self {
+            Meant::Latest => true,
+            Meant::Id(id) => past.run_id.as_ref().is_some_and(|run| run.starts_with(id)),
+            Meant::Commit(id) => {
+                *id == past.trigger || *id == seen || matches!(past.work, Work::Outcome(at) if at == *id)
+            }
+        }
+    }
+}
+
+impl Runner<'_> {
+    /// The run that is meant, in the history of this head down to a commit that is `known`. What was seen becomes known.
+    pub(crate) fn past(
+        &self,
+        head: ObjectId,
+        meant: &Meant,
+        known: &mut HashSet<ObjectId>,
+    ) -> Result<Option<Past>, StoreError> {
+        let mut reading = Reading { runner: self, head, above: None, told: None };
+        let (mut found, mut failed, mut seen) = (None, None, Vec::new());
+        self.walk(head, known, &mut |tip| {
+            let id = tip.id();
+            seen.push(id);
+            match reading.take(tip) {
+                Ok(Some(past)) if meant.is(&past, id) => found = Some(past),
+                // A renewal of that run, which was told by what ended it.
+                Ok(_) => {}
+                Err(error) => failed = Some(error),
+            }
+            found.is_none() && failed.is_none()
+        })?;
+        known.extend(seen);
+        failed.map_or(Ok(found), Err)
+    }
+}
+
+/// A history as it is read, newest first.
+struct Reading<'a> {
+    runner: &'a Runner<'a>,
+    head: ObjectId,
+    /// The event above, where it does not say which run it ended.
+    above: Option<Tip>,
+    /// The trigger of the run that was told last.
+    told: Option<ObjectId>,
+}
+
+impl Reading<'_> {
+    /// The run that this event is the last known of.
+    fn take(&mut self, tip: Tip) -> Result<Option<Past>, StoreError> {
+        let Some(event) = &tip.event else { return Ok(None) };
+        let trigger = event.trigger();
+        if event.is_working() {
+            let Some(trigger) = trigger.filter(|trigger| self.told != Some(*trigger)) else {
+                return Ok(None);
+            };
+            self.told = Some(trigger);
+            let run_id = event.run_id().map(str::to_owned);
+            let work = match self.above.take() {
+                Some(above) if is_own(&above, event) => Work::Outcome(above.id()),
+                None if tip.id() == self.head || event.dialect.writer() == Writer::Command => Work::Running,
+                Some(_) | None => self.kept(run_id.as_deref(), &tip)?,
+            };
+            return self.past(run_id, trigger, work).map(Some);
+        }
+        let is_said = event.text(RECOVERY_ID).is_none() || event.text(STALLED_RUN).is_some();
+        let Some(trigger) = trigger.filter(|_| is_said) else {
+            self.above = Some(tip);
+            return Ok(None);
+        };
+        self.above = None;
+        if self.told.replace(trigger) == Some(trigger) {
+            return Ok(None);
+        }
+        let stalled = event.text(STALLED_RUN).map(str::to_owned);
+        let work = match &stalled {
+            Some(run) => self.kept(Some(run), &tip)?,
+            None => Work::Outcome(tip.id()),
+        };
+        let run_id = stalled.or_else(|| event.run_id().map(str::to_owned));
+        self.past(run_id, trigger, work).map(Some)
+    }
+
+    fn kept(&self, run_id: Option<&str>, at: &Tip) -> Result<Work, StoreError> {
+        let kept = run_id.map(|run| self.runner.attempt_obtained(run, at)).transpose()?.flatten();
+        Ok(kept.map_or(Work::Nothing, |(name, id)| Work::Attempt(name, id)))
+    }
+
+    fn past(&self, run_id: Option<String>, trigger: ObjectId, work: Work) -> Result<Past, StoreError> {
+        let name = run_id.as_deref().and_then(left_out_ref);
+        let left_out = match name {
+            Some(name) => self.runner.scratch.tip(&name)?.map(|_| name),
+            None => None,
+        };
+        Ok(Past { run_id, trigger, work, left_out })
+    }
+}
+
+/// True for an outcome that the command of this lease wrote itself.
+fn is_own(above: &Tip, lease: &Event) -> bool {
+    above.event.as_ref().is_some_and(|event| {
+        let by_command = lease.dialect.writer() == Writer::Command && event.dialect == lease.dialect;
+        let own = event.run_id().is_none_or(|run| Some(run) == lease.run_id());
+        by_command && own && event.text(RECOVERY_ID).is_none()
+    })
+}
