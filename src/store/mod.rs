@@ -84,12 +84,28 @@ impl RefName {
         let is_below = |a: &[u8], b: &[u8]| a.strip_prefix(b).is_some_and(|rest| rest.starts_with(b"/"));
         is_below(&self.0, &other.0) || is_below(&other.0, &self.0)
     }
-    /// True for the flat names that are the runner's own, such as `refs/aynig/run/<id>`: only these
-    /// are ever deleted.
+    /// The names that are folders of this one, below `refs/<kind>`; the shortest first.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = RefName> {
+        let slashes = self.0.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        slashes.skip(2).map(|at| RefName::new(&self.0[..at]))
+    }
+    /// True for the names that are the runner's own: flat ones, such as `refs/aynig/run/<id>`, and messages in an
+    /// inbox, `refs/aynig/inbox/<branch>/<kind>/<id>`, whose branch may have several segments. Only these are ever
+    /// deleted.
     pub fn is_own(&self) -> bool {
-        self.is_valid() && self.0.starts_with(b"refs/aynig/") && self.0.split(|b| *b == b'/').count() == 4
+        if !self.is_valid() || !self.0.starts_with(b"refs/aynig/") {
+            return false;
+        }
+        let below = self.0.strip_prefix(INBOX).and_then(|rest| rest.strip_prefix(b"/"));
+        match below {
+            Some(below) => below.split(|b| *b == b'/').count() >= 3 || !below.contains(&b'/'),
+            None => self.0.split(|b| *b == b'/').count() == 4,
+        }
     }
 }
+
+/// The folder of all inboxes.
+pub(crate) const INBOX: &[u8] = b"refs/aynig/inbox";
 
 impl fmt::Display for RefName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,6 +126,56 @@ pub enum Expected {
     At(ObjectId),
     /// Nothing: the ref must not exist.
     Missing,
+}
+
+/// One ref of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefChange {
+    /// The ref.
+    pub name: RefName,
+    /// What it must hold.
+    pub expected: Expected,
+    /// What it holds afterwards; `None`: nothing, and only where [`RefName::is_own`].
+    pub new: Option<ObjectId>,
+}
+
+impl RefChange {
+    /// A ref that must not exist is made.
+    pub fn create(name: RefName, new: ObjectId) -> Self {
+        Self { name, expected: Expected::Missing, new: Some(new) }
+    }
+
+    /// A ref that must hold `old` goes.
+    pub fn delete(name: RefName, old: ObjectId) -> Self {
+        Self { name, expected: Expected::At(old), new: None }
+    }
+}
+
+/// The changes in the order of their names, where they can be made together: no name twice, none that is a folder of a
+/// new one, nothing deleted that is not ours.
+///
+/// # Errors
+/// [`StoreError::RefusedName`], [`StoreError::NameConflict`].
+pub(crate) fn in_name_order(changes: &[RefChange]) -> Result<Vec<&RefChange>, StoreError> {
+    let mut sorted: Vec<&RefChange> = changes.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    let refused = |name: &RefName, cause| Err(StoreError::RefusedName { name: name.clone(), cause });
+    let mut names = std::collections::HashSet::new();
+    for change in &sorted {
+        if !names.insert(&change.name) {
+            return refused(&change.name, "it is to be moved twice at once");
+        }
+        if change.new.is_none() && !change.name.is_own() {
+            return refused(&change.name, "it is not ours to delete");
+        }
+    }
+    // One alone has no other beside it.
+    for change in sorted.iter().filter(|change| changes.len() > 1 && change.new.is_some()) {
+        if let Some(other) = change.name.folders().find(|other| names.contains(other)) {
+            return Err(StoreError::NameConflict { name: change.name.clone(), other });
+        }
+    }
+    Ok(sorted)
 }
 
 /// A name, an address and a moment, as a commit carries them.
@@ -288,9 +354,18 @@ pub trait Store: Send {
     /// True for a commit whose parents a shallow clone does not have.
     fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError>;
 
-    /// One attempt to move a ref, with no reading again: `Ok` only where the swap is certain (the
-    /// rename under the lock was made, or `git` said so). `new: None` deletes, and only where
-    /// [`RefName::is_own`]. Use [`swap::compare_and_swap`], which finds the verdict.
+    /// One attempt to move refs together, with no reading again: `Ok` only where all of it is certain (the
+    /// renames under the locks were made, or `git` said so). `new: None` deletes, and only where
+    /// [`RefName::is_own`]. Use [`swap::compare_and_swap`] and [`swap::compare_and_swap_with`], which find the verdict.
+    ///
+    /// Where one ref does not hold what it should, is locked or can't be read, none is moved. Stores with transactions
+    /// of their own (reftable, a remote, memory) move all or none. In files all locks are held and all old values are
+    /// judged before the first ref moves; then **branches move first**, then refs are put, then refs are deleted. Who
+    /// is killed between two of these leaves a branch that names what it took in, and refs that whoever reads the
+    /// branch next takes away: the other order would lose a message that no branch knows of.
+    fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError>;
+
+    /// [`Store::try_swaps`] of one ref.
     fn try_swap(
         &self,
         name: &RefName,
@@ -298,7 +373,9 @@ pub trait Store: Send {
         new: Option<ObjectId>,
         by: &Signature,
         log: &str,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        self.try_swaps(&[RefChange { name: name.clone(), expected, new }], by, log)
+    }
 
     /// The commit of this id.
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError>;

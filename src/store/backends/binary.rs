@@ -15,8 +15,8 @@ use crate::store::git::children::{self, MayLock};
 use crate::store::git::command::Git;
 use crate::store::refs::files::{FilesRefs, Policy};
 use crate::store::{
-    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Unread, commit,
-    io_error, locks, sync, sync_tables,
+    Commit, Expected, Heads, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Unread,
+    commit, in_name_order, io_error, locks, sync, sync_tables,
 };
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -173,50 +173,63 @@ impl GitStore {
         Ok(Listing { lines, said: output.message })
     }
 
-    fn attempt(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
+    /// One transaction, branches first.
+    fn attempt(&self, changes: &[&RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
         let null = "0".repeat(self.hex_len);
-        let old = match expected {
-            Expected::At(id) => id.to_string(),
-            Expected::Missing => null.clone(),
-        };
-        let new = new.map_or(null, |id| id.to_string());
+        let mut lines = b"start\0".to_vec();
+        let mut changes = changes.to_vec();
+        changes.sort_by_key(|change| {
+            change.new.is_none() || !change.name.as_bytes().starts_with(b"refs/heads/")
+        });
+        for RefChange { name, expected, new } in &changes {
+            let old = match expected {
+                Expected::At(id) => id.to_string(),
+                Expected::Missing => null.clone(),
+            };
+            let new = new.map_or(null.clone(), |id| id.to_string());
+            lines.extend([b"option no-deref\0update ", name.as_bytes(), b"\0"].concat());
+            lines.extend(format!("{new}\0{old}\0").into_bytes());
+        }
+        lines.extend(b"prepare\0commit\0");
         let log: String = log.split_whitespace().collect::<Vec<_>>().join(" ").replace('\0', " ");
+        let names = changes.iter().map(|change| change.name.as_bytes());
         let mut command = self
             .git
             .command(&self.common_dir)
             .durable(self.durable)
-            .may_lock(MayLock::one_ref(&self.common_dir, OsStr::from_bytes(name.as_bytes())))
+            .may_lock(MayLock::these_refs(&self.common_dir, names))
             .identity(by)
-            .verb("update-ref")
-            .args(["--no-deref"]);
+            .verb("update-ref");
         if !log.is_empty() {
             command = command.args(["-m", &log]);
         }
-        let name = OsStr::from_bytes(name.as_bytes());
-        command.args([name, OsStr::new(&new), OsStr::new(&old)]).ok().map(drop)
+        command.args(["-z", "--stdin"]).stdin(lines).ok().map(drop)
     }
 
-    /// A ref that is a folder of this name, or has it as a folder.
-    fn conflict_of(&self, name: &RefName) -> Result<Option<RefName>, StoreError> {
-        let listing = self.list(OsStr::new("refs/"))?;
-        let mut names = listing.lines.into_iter().map(|(other, _, _)| other);
-        Ok(names.find(|other| name.conflicts_with(other)))
-    }
-
-    fn sync_refs(&self, name: &RefName) -> Result<(), StoreError> {
-        if !self.durable {
+    /// A new ref must be no folder of another, and have no other as a folder.
+    fn refuse_conflicts(&self, changes: &[&RefChange]) -> Result<(), StoreError> {
+        let created = changes.iter().filter(|c| c.expected == Expected::Missing && c.new.is_some());
+        let created: Vec<&RefName> = created.map(|change| &change.name).collect();
+        if created.is_empty() {
             return Ok(());
         }
-        if self.reftable {
-            return sync_tables(&self.common_dir);
+        for (other, _, _) in self.list(OsStr::new("refs/"))?.lines {
+            if let Some(name) = created.iter().find(|name| name.conflicts_with(&other)) {
+                return Err(StoreError::NameConflict { name: (*name).clone(), other });
+            }
         }
+        Ok(())
+    }
+
+    fn sync_refs(&self, changes: &[&RefChange]) -> Result<(), StoreError> {
+        match (self.durable, self.reftable) {
+            (false, _) => Ok(()),
+            (true, true) => sync_tables(&self.common_dir),
+            (true, false) => changes.iter().try_for_each(|change| self.sync_ref(&change.name)),
+        }
+    }
+
+    fn sync_ref(&self, name: &RefName) -> Result<(), StoreError> {
         let path = self.common_dir.join(OsStr::from_bytes(name.as_bytes()));
         // New folders of a nested name are entries of those above them.
         for folder in path.ancestors().skip(1).take_while(|f| f.starts_with(self.common_dir.join("refs"))) {
@@ -310,45 +323,37 @@ impl Store for GitStore {
         }
     }
 
-    fn try_swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
-        if new.is_none() && !name.is_own() {
-            return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours to delete" });
-        }
+    fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
+        let sorted = in_name_order(changes)?;
         // As Git refuses a branch that would point at nothing; asked first, so that it is not retried.
-        if let Some(new) = new {
+        for new in changes.iter().filter_map(|change| change.new) {
             self.read_commit(new)?;
         }
         if let Some(refs) = &self.files {
-            return refs.try_swap(name, expected, new, by, log);
+            return refs.try_swaps(changes, by, log);
         }
-        let wanted = match expected {
-            Expected::At(id) => Some(id),
-            Expected::Missing => None,
-        };
+        let Some(first_name) = changes.first().map(|change| &change.name) else { return Ok(()) };
         let tables = self.common_dir.join("reftable/tables.list");
         let (begun, first) = (Instant::now(), state_of(&tables));
         let (mut started, mut seen) = (begun, first);
         let mut pause = FIRST_PAUSE;
         loop {
             // This also refuses a symbolic ref: `update-ref` would follow or overwrite it.
-            let found = self.read(name)?;
-            if found != wanted {
-                return Err(StoreError::Moved { name: name.clone(), expected, found });
+            for RefChange { name, expected, new: _ } in &sorted {
+                let found = self.read(name)?;
+                let wanted = match expected {
+                    Expected::At(id) => Some(*id),
+                    Expected::Missing => None,
+                };
+                if found != wanted {
+                    return Err(StoreError::Moved { name: name.clone(), expected: *expected, found });
+                }
             }
-            let error = match self.attempt(name, expected, new, by, log) {
-                Ok(()) => return self.sync_refs(name),
+            let error = match self.attempt(&sorted, by, log) {
+                Ok(()) => return self.sync_refs(&sorted),
                 Err(error) => error,
             };
-            if let (None, Some(other)) = (found, self.conflict_of(name)?) {
-                return Err(StoreError::NameConflict { name: name.clone(), other });
-            }
+            self.refuse_conflicts(&sorted)?;
             let passed_on = state_of(&tables);
             if passed_on != seen && begun.elapsed() < LONGEST {
                 // While others move their refs, ours has its turn yet.
@@ -369,7 +374,8 @@ impl Store for GitStore {
                     continue;
                 }
                 let contended = self.reftable && (seen != first || path.exists());
-                let held = || StoreError::LockHeld { name: name.clone(), age: locks::age_of(&path), path };
+                let name = first_name.clone();
+                let held = || StoreError::LockHeld { name, age: locks::age_of(&path), path };
                 return Err(if contended { held() } else { error });
             }
             std::thread::sleep(locks::jittered(pause));

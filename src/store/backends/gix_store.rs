@@ -17,7 +17,7 @@ use crate::store::git::command::Git;
 use crate::store::refs::files::{FilesRefs, Policy, Shared};
 use crate::store::refs::reflog::LogRefs;
 use crate::store::{
-    Commit, Expected, Heads, NewCommit, RefName, Scan, Signature, Store, StoreError, Visit, commit, io_error,
+    Commit, Heads, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Visit, commit, io_error,
 };
 use gix::objs::{Kind, Write as _};
 use std::cell::RefCell;
@@ -279,19 +279,12 @@ impl Store for GixStore {
         Ok(ends.is_some_and(|ends| ends.iter().any(|end| end.as_slice() == id.as_bytes())))
     }
 
-    fn try_swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
+    fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
         // As Git refuses a branch that would point at nothing, or at something that is no commit.
-        if let Some(new) = new {
+        for new in changes.iter().filter_map(|change| change.new) {
             self.read_raw(new, Kind::Commit)?;
         }
-        self.refs.try_swap(name, expected, new, by, log)
+        self.refs.try_swaps(changes, by, log)
     }
 
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {

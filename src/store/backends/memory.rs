@@ -6,7 +6,8 @@
 
 use crate::protocol::id::ObjectId;
 use crate::store::{
-    Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Unread, commit,
+    Commit, Expected, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Unread, commit,
+    in_name_order,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -81,45 +82,45 @@ impl MemoryStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        log: &str,
-    ) -> Result<(), StoreError> {
+    fn swap(&self, changes: &[RefChange], log: &str) -> Result<(), StoreError> {
         let mut inner = self.lock();
-        if let Some(target) = inner.symbolic.get(name) {
-            return Err(StoreError::SymbolicRef { name: name.clone(), target: target.clone() });
+        for change in changes {
+            inner.judge(change)?;
         }
-        let found = inner.refs.get(name).copied();
-        let fits = match expected {
-            Expected::At(id) => found == Some(id),
-            Expected::Missing => found.is_none(),
-        };
-        if !fits {
-            return Err(StoreError::Moved { name: name.clone(), expected, found });
+        for RefChange { name, expected: _, new } in changes {
+            match new {
+                Some(id) => inner.refs.insert(name.clone(), *id),
+                None => inner.refs.remove(name),
+            };
+            inner.log.push((name.clone(), *new, log.to_owned()));
         }
-        match new {
-            Some(id) if !inner.commits.contains_key(&id) => {
-                return Err(StoreError::Object { id, cause: "it is missing".to_owned() });
-            }
-            Some(id) => {
-                if found.is_none() {
-                    inner.refuse_conflicts(name)?;
-                }
-                inner.refs.insert(name.clone(), id);
-            }
-            None => {
-                inner.refs.remove(name);
-            }
-        }
-        inner.log.push((name.clone(), new, log.to_owned()));
         Ok(())
     }
 }
 
 impl Inner {
+    fn judge(&self, change: &RefChange) -> Result<(), StoreError> {
+        let RefChange { name, expected, new } = change;
+        if let Some(target) = self.symbolic.get(name) {
+            return Err(StoreError::SymbolicRef { name: name.clone(), target: target.clone() });
+        }
+        let found = self.refs.get(name).copied();
+        let fits = match expected {
+            Expected::At(id) => found == Some(*id),
+            Expected::Missing => found.is_none(),
+        };
+        if !fits {
+            return Err(StoreError::Moved { name: name.clone(), expected: *expected, found });
+        }
+        match new {
+            Some(id) if !self.commits.contains_key(id) => {
+                Err(StoreError::Object { id: *id, cause: "it is missing".to_owned() })
+            }
+            Some(_) if found.is_none() => self.refuse_conflicts(name),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn refuse_conflicts(&self, name: &RefName) -> Result<(), StoreError> {
         match self.refs.keys().find(|other| name.conflicts_with(other)) {
             Some(other) => Err(StoreError::NameConflict { name: name.clone(), other: other.clone() }),
@@ -173,26 +174,22 @@ impl Store for MemoryStore {
         Ok(false)
     }
 
-    fn try_swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        _by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
-        if !name.is_valid() || new.is_none() && !name.is_own() {
-            return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours" });
+    fn try_swaps(&self, changes: &[RefChange], _by: &Signature, log: &str) -> Result<(), StoreError> {
+        for change in in_name_order(changes)? {
+            if !change.name.is_valid() {
+                let (name, cause) = (change.name.clone(), "Git accepts no such name");
+                return Err(StoreError::RefusedName { name, cause });
+            }
         }
         let failure = self.lock().failure.take();
         match failure {
-            None => self.swap(name, expected, new, log),
+            None => self.swap(changes, log),
             Some(Failure::LostAnswer) => {
-                self.swap(name, expected, new, log)?;
+                self.swap(changes, log)?;
                 Err(lost_answer())
             }
             Some(Failure::LostAnswerThen(then)) => {
-                self.swap(name, expected, new, log)?;
+                self.swap(changes, log)?;
                 then(self);
                 Err(lost_answer())
             }
@@ -201,6 +198,7 @@ impl Store for MemoryStore {
                 Err(lost_answer())
             }
             Some(Failure::LockHeld) => {
+                let Some(RefChange { name, .. }) = changes.first() else { return Ok(()) };
                 let path = PathBuf::from(format!("{name}.lock"));
                 Err(StoreError::LockHeld { name: name.clone(), path, age: Duration::from_secs(60) })
             }

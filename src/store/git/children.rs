@@ -45,11 +45,14 @@ impl MayLock {
         Self { common_dir: common_dir.to_owned(), places }
     }
 
-    /// The lock of one ref, and those that moving it may take.
-    pub(crate) fn one_ref(common_dir: &Path, name: &OsStr) -> Self {
-        let mut lock = common_dir.join(name).into_os_string();
-        lock.push(".lock");
-        Self::refs(common_dir, [PathBuf::from(lock)])
+    /// The locks of these refs, and those that moving them may take.
+    pub(crate) fn these_refs<'a>(common_dir: &Path, names: impl Iterator<Item = &'a [u8]>) -> Self {
+        let lock = |name| {
+            let mut lock = common_dir.join(OsStr::from_bytes(name)).into_os_string();
+            lock.push(".lock");
+            PathBuf::from(lock)
+        };
+        Self::refs(common_dir, names.map(lock).collect::<Vec<_>>())
     }
 }
 

@@ -158,20 +158,22 @@ impl Git {
         }
     }
 
-    /// Deletes a ref that may be packed too, if it holds `old`.
-    pub fn delete_ref(
+    /// Deletes refs that may be packed too, if they hold what they held: all or none.
+    pub(crate) fn delete_refs(
         &self,
         git_dir: &Path,
-        name: &RefName,
-        old: ObjectId,
+        refs: &[(&RefName, ObjectId)],
         durable: bool,
     ) -> Result<(), StoreError> {
-        let (name, old) = (OsStr::from_bytes(name.as_bytes()), old.to_string());
+        let lines = refs.iter().map(|(name, old)| {
+            [b"option no-deref\0delete ", name.as_bytes(), b"\0", old.to_string().as_bytes(), b"\0"].concat()
+        });
         self.command(git_dir)
             .durable(durable)
-            .may_lock(MayLock::one_ref(git_dir, name))
+            .may_lock(MayLock::these_refs(git_dir, refs.iter().map(|(name, _)| name.as_bytes())))
             .verb("update-ref")
-            .args([OsStr::new("--no-deref"), OsStr::new("-d"), name, OsStr::new(&old)])
+            .args(["-z", "--stdin"])
+            .stdin(lines.collect::<Vec<_>>().concat())
             .ok()
             .map(drop)
     }

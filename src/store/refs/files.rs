@@ -2,22 +2,22 @@
 //! last rename.
 //!
 //! Order: the new value is written and synced together with the objects it names, linked to `<ref>.lock`
-//! ([`RefLock::take`]), the old value checked under the lock (loose, then packed), the reflog appended, the
-//! lock renamed over the ref, the ref's folder synced. A process killed anywhere leaves the old value or the
-//! new one, and a lock that the next runner recognises. `packed-refs.lock` is never taken: a packed ref gets a
-//! loose file that overrides it. Symbolic refs are refused, never followed and never overwritten. `durable:
-//! false` switches all syncing off.
+//! ([`super::locks::RefLock`]), the old value checked under the lock (loose, then packed), the reflog appended, the
+//! lock renamed over the ref, the ref's folder synced; [`super::transaction`] does that for one ref or for several.
+//! A process killed anywhere leaves the old value or the new one, and a lock that the next runner recognises.
+//! `packed-refs.lock` is never taken: a packed ref gets a loose file that overrides it. Symbolic refs are refused,
+//! never followed and never overwritten. `durable: false` switches all syncing off.
 //!
-//! Only the runner's own flat refs are deleted here; one that is packed too is deleted by `git`.
+//! Only the runner's own refs are deleted here; one that is packed too is deleted by `git`.
 //! Implements K42, K11 (the attempt), K44.
 
-use super::locks::{self, RefLock};
+use super::locks;
 use super::reading::{self, Packed, RefValue, is_absent, path_of};
-use super::reflog::{self, LogRefs};
+use super::reflog::LogRefs;
 use super::unsynced::Unsynced;
 use crate::protocol::id::ObjectId;
 use crate::store::git::command::Git;
-use crate::store::{Expected, RefName, Scan, Signature, StoreError, io_error, sync};
+use crate::store::{RefName, Scan, StoreError, io_error, sync};
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -129,6 +129,10 @@ impl FilesRefs {
         &self.common_dir
     }
 
+    pub(super) fn hex_len(&self) -> usize {
+        self.hex_len
+    }
+
     pub(crate) fn durable(&self) -> bool {
         self.policy.durable
     }
@@ -141,122 +145,37 @@ impl FilesRefs {
         self.policy.log_refs
     }
 
-    /// What the ref holds now; `None` where it does not exist.
-    pub(crate) fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
-        self.read(name).map(|(value, _)| value)
-    }
-
     /// All refs below a prefix.
     pub(crate) fn scan(&self, prefix: &str) -> Result<Scan, StoreError> {
         reading::scan(&self.common_dir, prefix.as_bytes(), self.hex_len)
     }
 
-    /// The value, and whether a loose file holds it.
-    fn read(&self, name: &RefName) -> Result<(Option<ObjectId>, bool), StoreError> {
+    /// What the ref holds now; `None` where it does not exist.
+    pub(crate) fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         let path = path_of(&self.common_dir, name)?;
         let loose = reading::read_loose(&path, self.hex_len).map_err(io_error("read", &path))?;
-        let (value, is_loose) = match loose {
-            RefValue::Missing => (Packed::open(&self.common_dir, self.hex_len)?.find(name), false),
-            RefValue::Object(_) | RefValue::Symbolic(_) | RefValue::Unreadable(_) => (loose, true),
+        let value = match loose {
+            RefValue::Missing => Packed::open(&self.common_dir, self.hex_len)?.find(name),
+            RefValue::Object(_) | RefValue::Symbolic(_) | RefValue::Unreadable(_) => loose,
         };
         match value {
-            RefValue::Missing => Ok((None, false)),
-            RefValue::Object(id) => Ok((Some(id), is_loose)),
+            RefValue::Missing => Ok(None),
+            RefValue::Object(id) => Ok(Some(id)),
             RefValue::Symbolic(target) => Err(StoreError::SymbolicRef { name: name.clone(), target }),
             RefValue::Unreadable(cause) => Err(StoreError::UnreadableRef { name: name.clone(), cause }),
         }
     }
 
-    /// One attempt to move, create or delete a ref; see [`crate::store::Store::try_swap`].
-    pub(crate) fn try_swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
-        // A look without the lock first: a lost race then costs no lock and leaves no empty folders.
-        self.check(name, expected)?;
-        match new {
-            Some(new) => self.update(name, expected, new, by, log),
-            None => self.delete(name, expected),
+    /// Deletes refs that are packed, if they hold what they held.
+    pub(super) fn delete_packed(&self, refs: &[(&RefName, ObjectId)]) -> Result<(), StoreError> {
+        match refs.is_empty() {
+            true => Ok(()),
+            false => self.git.delete_refs(&self.common_dir, refs, self.policy.durable),
         }
-    }
-
-    fn check(&self, name: &RefName, expected: Expected) -> Result<(Option<ObjectId>, bool), StoreError> {
-        let (found, is_loose) = self.read(name)?;
-        let fits = match expected {
-            Expected::At(id) => found == Some(id),
-            Expected::Missing => found.is_none(),
-        };
-        if fits {
-            return Ok((found, is_loose));
-        }
-        Err(StoreError::Moved { name: name.clone(), expected, found })
-    }
-
-    fn update(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: ObjectId,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
-        let path = path_of(&self.common_dir, name)?;
-        let lock = RefLock::take(self, name, format!("{new}\n").as_bytes())?;
-        let (old, _) = self.check(name, expected)?;
-        if old.is_none() {
-            self.refuse_conflicts(name)?;
-        }
-        reflog::append(self, name, &reflog::line(old, Some(new), self.hex_len, by, log))?;
-        let moved = lock.rename_over(&path).or_else(|(held, error)| {
-            if !path.is_dir() {
-                return Err((held, error));
-            }
-            remove_empty_dirs(&path);
-            held.rename_over(&path)
-        });
-        if let Err((held, error)) = moved {
-            held.release();
-            return Err(match self.ref_below(name) {
-                Some(other) => StoreError::NameConflict { name: name.clone(), other },
-                None => io_error("rename the lock over", &path)(error),
-            });
-        }
-        self.sync_folder_of(&path)
-    }
-
-    fn delete(&self, name: &RefName, expected: Expected) -> Result<(), StoreError> {
-        if !name.is_own() {
-            return Err(StoreError::RefusedName { name: name.clone(), cause: "it is not ours to delete" });
-        }
-        let path = path_of(&self.common_dir, name)?;
-        let packed = |refs: &Self| -> Result<bool, StoreError> {
-            Ok(Packed::open(&refs.common_dir, refs.hex_len)?.find(name) != RefValue::Missing)
-        };
-        {
-            let lock = RefLock::take(self, name, b"")?;
-            let (_, is_loose) = self.check(name, expected)?;
-            if is_loose && !packed(self)? {
-                fs::remove_file(&path).map_err(io_error("remove", &path))?;
-                reflog::remove(&self.common_dir, name)?;
-                self.sync_folder_of(&path)?;
-                drop(lock);
-                self.wait_for_packer(name)?;
-                // A `git pack-refs` that had read the file before it went has brought it back.
-                if !packed(self)? {
-                    return Ok(());
-                }
-            }
-        }
-        let Expected::At(old) = expected else { return Ok(()) };
-        self.git.delete_ref(&self.common_dir, name, old, self.policy.durable)
     }
 
     /// Waits until the present holder of `packed-refs.lock` has let go of it.
-    fn wait_for_packer(&self, name: &RefName) -> Result<(), StoreError> {
+    pub(super) fn wait_for_packer(&self, name: &RefName) -> Result<(), StoreError> {
         let path = self.common_dir.join("packed-refs.lock");
         let Some(holder) = locks::identity(&path) else { return Ok(()) };
         let started = Instant::now();
@@ -269,31 +188,12 @@ impl FilesRefs {
         Ok(())
     }
 
-    /// A new ref must be no folder of another and have no other as a folder.
-    fn refuse_conflicts(&self, name: &RefName) -> Result<(), StoreError> {
-        let packed = Packed::open(&self.common_dir, self.hex_len)?;
-        let below = [name.as_bytes(), b"/"].concat();
-        let other = match packed.entries_from(&below).next() {
-            Some((other, _)) => Some(RefName::new(other)),
-            None => self.ref_above(name).or_else(|| self.ref_below(name)),
-        };
-        match other {
-            Some(other) => Err(StoreError::NameConflict { name: name.clone(), other }),
-            None => Ok(()),
-        }
-    }
-
     /// The ref that is a folder of this name, if there is one.
     pub(crate) fn ref_above(&self, name: &RefName) -> Option<RefName> {
-        let bytes = name.as_bytes();
-        let slashes = bytes.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-        slashes.map(|at| RefName::new(&bytes[..at])).find(|above| {
-            above.as_bytes().iter().filter(|b| **b == b'/').count() > 1
-                && !matches!(self.read(above), Ok((None, _)))
-        })
+        name.folders().find(|above| !matches!(self.tip(above), Ok(None)))
     }
 
-    fn ref_below(&self, name: &RefName) -> Option<RefName> {
+    pub(super) fn ref_below(&self, name: &RefName) -> Option<RefName> {
         let prefix = [name.as_bytes(), b"/"].concat();
         let scan = reading::scan(&self.common_dir, &prefix, self.hex_len).ok()?;
         scan.refs.into_iter().map(|(name, _)| name).chain(scan.unreadable.into_iter().map(|(n, _)| n)).next()
@@ -345,10 +245,15 @@ impl FilesRefs {
 
     /// Syncs the folder that holds this path, where durable.
     pub(crate) fn sync_folder_of(&self, path: &Path) -> Result<(), StoreError> {
+        path.parent().map_or(Ok(()), |folder| self.sync_folder(folder))
+    }
+
+    /// Syncs a folder, where durable.
+    pub(super) fn sync_folder(&self, folder: &Path) -> Result<(), StoreError> {
         if !self.policy.durable {
             return Ok(());
         }
-        for folder in path.ancestors().skip(1) {
+        for folder in folder.ancestors() {
             match sync(folder) {
                 // `git pack-refs` took the ref over and removed the folder: its parent tells so.
                 Err(StoreError::Io { source, .. }) if is_absent(&source) => {}

@@ -82,10 +82,22 @@ impl RefLock {
     /// [`StoreError::LockHeld`] with the age of the lock where it stays held;
     /// [`StoreError::NameConflict`] where a folder of the name is a ref.
     pub fn take(refs: &FilesRefs, name: &RefName, content: &[u8]) -> Result<Self, StoreError> {
+        let twin = Twin::create(refs, content)?;
+        twin.sync_with_what_waits(refs)?;
+        Self::link(refs, name, twin, content)
+    }
+
+    /// Takes `<ref>.lock` by linking this file, whose content is synced, to it; as [`RefLock::take`] does.
+    pub(crate) fn link(
+        refs: &FilesRefs,
+        name: &RefName,
+        twin: Twin,
+        content: &[u8],
+    ) -> Result<Self, StoreError> {
         let mut lock = path_of(refs.common_dir(), name)?.into_os_string();
         lock.push(".lock");
         let lock = PathBuf::from(lock);
-        let mut twin = Some(Twin::create(refs, content)?);
+        let mut twin = Some(twin);
         let started = Instant::now();
         let (mut pause, mut patience) = (Duration::from_millis(1), refs.lock_wait());
         loop {
@@ -165,16 +177,22 @@ impl Twin {
         self.stays = true;
     }
 
-    fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
+    /// One with this content, which is not synced yet.
+    pub(crate) fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;
         let mut twin = Self::within(&folder)?;
         refs.adjust_mode(&twin.path)?;
         twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
-        if refs.durable() {
-            refs.unsynced.sync_with(&twin.file).map_err(io_error("sync", &twin.path))?;
-        }
         Ok(twin)
+    }
+
+    /// Syncs it, and what was written before it, where durable.
+    pub(crate) fn sync_with_what_waits(&self, refs: &FilesRefs) -> Result<(), StoreError> {
+        if !refs.durable() {
+            return Ok(());
+        }
+        refs.unsynced.sync_with(&self.file).map_err(io_error("sync", &self.path))
     }
 
     fn within(folder: &Path) -> Result<Self, StoreError> {

@@ -6,5 +6,6 @@ pub mod locks;
 pub(crate) mod reading;
 pub(crate) mod reflog;
 pub mod swap;
+mod transaction;
 pub(crate) mod unsynced;
 pub(crate) mod watch;

@@ -11,7 +11,7 @@
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::swap::{Reread, reread};
-use crate::store::{Expected, RefName, Signature, Store, StoreError, Swap};
+use crate::store::{Expected, RefChange, RefName, Signature, Store, StoreError, Swap};
 use std::collections::HashSet;
 
 /// How often an attempt is made again that saw another value which was gone when it looked again.
@@ -29,7 +29,26 @@ pub fn compare_and_swap(
     by: &Signature,
     log: &str,
 ) -> Result<Swap, StoreError> {
-    settle(store, name, expected, Some(new), by, log)
+    settle(store, RefChange { name: name.clone(), expected, new: Some(new) }, &[], by, log)
+}
+
+/// [`compare_and_swap`] together with changes of other refs, by one transaction ([`Store::try_swaps`]). The verdict is
+/// judged by `name` alone: where it is won, and this process was stopped between two moves, the others may yet be
+/// made; whoever reads the branch next makes them.
+///
+/// # Errors
+/// Those of [`compare_and_swap`]; [`StoreError::Moved`] with the other's name where one of the others does not hold what
+/// was expected. Then nothing moved.
+pub fn compare_and_swap_with(
+    store: &dyn Store,
+    name: &RefName,
+    expected: Expected,
+    new: ObjectId,
+    others: &[RefChange],
+    by: &Signature,
+    log: &str,
+) -> Result<Swap, StoreError> {
+    settle(store, RefChange { name: name.clone(), expected, new: Some(new) }, others, by, log)
 }
 
 /// Creates one of the runner's own refs. One that holds `new` already is fine.
@@ -40,7 +59,7 @@ pub fn create_ref(
     by: &Signature,
     log: &str,
 ) -> Result<Swap, StoreError> {
-    settle(store, own(name)?, Expected::Missing, Some(new), by, log)
+    settle(store, RefChange::create(own(name)?.clone(), new), &[], by, log)
 }
 
 /// Moves one of the runner's own refs, whatever it holds now; creates it where it is missing.
@@ -56,7 +75,7 @@ pub fn put_ref(
         Some(id) => Expected::At(id),
         None => Expected::Missing,
     };
-    settle(store, name, expected, Some(new), by, log)
+    settle(store, RefChange { name: name.clone(), expected, new: Some(new) }, &[], by, log)
 }
 
 /// Deletes one of the runner's own refs if it holds `old`. One that is gone already is fine.
@@ -69,7 +88,7 @@ pub fn delete_ref(
     if store.tip(own(name)?)?.is_none() {
         return Ok(Swap::Won);
     }
-    settle(store, name, Expected::At(old), None, by, "")
+    settle(store, RefChange::delete(name.clone(), old), &[], by, "")
 }
 
 fn own(name: &RefName) -> Result<&RefName, StoreError> {
@@ -81,17 +100,19 @@ fn own(name: &RefName) -> Result<&RefName, StoreError> {
 
 fn settle(
     store: &dyn Store,
-    name: &RefName,
-    expected: Expected,
-    new: Option<ObjectId>,
+    change: RefChange,
+    others: &[RefChange],
     by: &Signature,
     log: &str,
 ) -> Result<Swap, StoreError> {
+    let all = [std::slice::from_ref(&change), others].concat();
+    let RefChange { name, expected, new } = &change;
+    let (expected, new) = (*expected, *new);
     let expected_value = match expected {
         Expected::At(id) => Some(id),
         Expected::Missing => None,
     };
-    let mut error = match store.try_swap(name, expected, new, by, log) {
+    let mut error = match store.try_swaps(&all, by, log) {
         Ok(()) => return Ok(Swap::Won),
         Err(error) => error,
     };
@@ -113,11 +134,11 @@ fn settle(
             Err(unread) => return Ok(Swap::Unknown { cause: unread.to_string() }),
             Ok(Reread::Untouched) => {}
         }
-        if !matches!(error, StoreError::Moved { .. }) {
+        if !matches!(&error, StoreError::Moved { name: moved, .. } if moved == name) {
             return Err(error);
         }
         // It held something else for a moment and now holds the expected value again: try again.
-        error = match store.try_swap(name, expected, new, by, log) {
+        error = match store.try_swaps(&all, by, log) {
             Ok(()) => return Ok(Swap::Won),
             Err(error) => error,
         };

@@ -17,8 +17,8 @@ use crate::store::refs::locks;
 use crate::store::refs::swap::compare_and_swap;
 use crate::store::repository::Repository;
 use crate::store::{
-    Commit, Expected, Heads, NewCommit, RefName, RemoteFailure, Scan, Signature, Store, StoreError, Swap,
-    TreeEntry, Visit,
+    Commit, Expected, Heads, NewCommit, RefChange, RefName, RemoteFailure, Scan, Signature, Store,
+    StoreError, Swap, TreeEntry, Visit,
 };
 use network::{Pushed, Remote};
 use news::News;
@@ -376,17 +376,18 @@ impl Store for RemoteStore {
         self.local.history_ends_at(id)
     }
 
-    fn try_swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
-        if !is_branch(name) {
-            return self.local.try_swap(name, expected, new, by, log);
-        }
+    fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
+        let RefChange { name, expected, new } = match changes {
+            here if !here.iter().any(|change| is_branch(&change.name)) => {
+                return self.local.try_swaps(here, by, log);
+            }
+            [one] => one,
+            _ => {
+                let cause = "refs there and here can't be moved as one".to_owned();
+                return Err(StoreError::Unsupported { path: self.remote.home.clone(), cause });
+            }
+        };
+        let (expected, new) = (*expected, *new);
         let refused = |cause| Err(StoreError::RefusedName { name: name.clone(), cause });
         let Some(new) = new else { return refused("a remote's branch is never deleted") };
         // The remote compares the old value; that the new one stands on it is ours to see to.

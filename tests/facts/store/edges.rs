@@ -11,7 +11,7 @@ use aynig::store::memory::MemoryStore;
 use aynig::store::repository::Repository;
 use aynig::store::swap::{compare_and_swap, create_ref, delete_ref, put_ref};
 use aynig::store::{
-    Commit, Expected, NewCommit, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
+    Commit, Expected, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,20 +42,14 @@ struct Flickering {
 }
 
 impl Store for Flickering {
-    fn try_swap(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: Option<ObjectId>,
-        by: &Signature,
-        log: &str,
-    ) -> Result<(), StoreError> {
+    fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
         self.attempts.set(self.attempts.get() + 1);
         if self.away.get() > 0 {
             self.away.set(self.away.get() - 1);
-            return Err(StoreError::Moved { name: name.clone(), expected, found: None });
+            let RefChange { name, expected, .. } = changes[0].clone();
+            return Err(StoreError::Moved { name, expected, found: None });
         }
-        self.memory.try_swap(name, expected, new, by, log)
+        self.memory.try_swaps(changes, by, log)
     }
 
     fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {

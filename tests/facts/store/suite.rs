@@ -18,10 +18,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-const LOG: &str = "aynig: claim work";
+pub(super) const LOG: &str = "aynig: claim work";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+pub(super) enum How {
     Gix,
     GixSha256,
     GixBare,
@@ -31,40 +31,40 @@ enum How {
     Memory,
 }
 
-const ALL: [How; 7] =
+pub(super) const ALL: [How; 7] =
     [How::Gix, How::GixSha256, How::GixBare, How::Git, How::GitReftable, How::GitSha256Reftable, How::Memory];
 
 /// A store with what is behind it.
-struct World {
-    how: How,
-    repo: Option<Repo>,
-    memory: MemoryStore,
-    store: Box<dyn Store>,
-    tree: ObjectId,
+pub(super) struct World {
+    pub(super) how: How,
+    pub(super) repo: Option<Repo>,
+    pub(super) memory: MemoryStore,
+    pub(super) store: Box<dyn Store>,
+    pub(super) tree: ObjectId,
 }
 
-fn by() -> Signature {
+pub(super) fn by() -> Signature {
     Signature { name: "rünner <x>".into(), email: "runner@host".into(), seconds: 1_700_000_000 }
 }
 
-fn options(durable: bool) -> Options {
+pub(super) fn options(durable: bool) -> Options {
     Options { durable, lock_wait: Duration::from_secs(5), isolated: true }
 }
 
-fn id(hex: &str) -> ObjectId {
+pub(super) fn id(hex: &str) -> ObjectId {
     hex.parse().unwrap()
 }
 
-fn work() -> RefName {
+pub(super) fn work() -> RefName {
     RefName::branch("work")
 }
 
-fn gix_store(repo: &Repo, durable: bool) -> GixStore {
+pub(super) fn gix_store(repo: &Repo, durable: bool) -> GixStore {
     GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &options(durable)).unwrap()
 }
 
 impl World {
-    fn new(how: How) -> Option<Self> {
+    pub(super) fn new(how: How) -> Option<Self> {
         let kind = match how {
             How::Gix | How::Git => Repo::build(),
             How::GixSha256 => Repo::build().sha256(),
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Every kind that this machine can make.
-    fn each(kinds: &[How], fact: impl Fn(&World)) {
+    pub(super) fn each(kinds: &[How], fact: impl Fn(&World)) {
         for how in kinds {
             if let Some(world) = World::new(*how) {
                 fact(&world);
@@ -96,20 +96,20 @@ impl World {
         }
     }
 
-    fn repo(&self) -> &Repo {
+    pub(super) fn repo(&self) -> &Repo {
         self.repo.as_ref().unwrap()
     }
 
-    fn another(&self) -> Box<dyn Store> {
+    pub(super) fn another(&self) -> Box<dyn Store> {
         open(self.how, self.repo.as_ref(), &self.memory)
     }
 
     /// Writes a commit on top of these; no two are the same.
-    fn commit(&self, parents: &[ObjectId]) -> ObjectId {
+    pub(super) fn commit(&self, parents: &[ObjectId]) -> ObjectId {
         self.commit_with(parents, b"chore: x\n")
     }
 
-    fn commit_with(&self, parents: &[ObjectId], message: &[u8]) -> ObjectId {
+    pub(super) fn commit_with(&self, parents: &[ObjectId], message: &[u8]) -> ObjectId {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let unique = format!("\ndwp-run-id: {}\n", COUNT.fetch_add(1, Ordering::Relaxed));
         let message = [message, unique.as_bytes()].concat();
@@ -117,20 +117,20 @@ impl World {
         self.store.write_commit(&new).unwrap()
     }
 
-    fn swap(&self, name: &RefName, expected: Expected, new: ObjectId) -> Result<Swap, StoreError> {
+    pub(super) fn swap(&self, name: &RefName, expected: Expected, new: ObjectId) -> Result<Swap, StoreError> {
         compare_and_swap(&*self.store, name, expected, new, &by(), LOG)
     }
 
     /// A branch with one commit.
     #[track_caller]
-    fn start(&self, name: &RefName) -> ObjectId {
+    pub(super) fn start(&self, name: &RefName) -> ObjectId {
         let first = self.commit(&[]);
         assert_eq!(self.swap(name, Expected::Missing, first).unwrap(), Swap::Won, "{:?}", self.how);
         first
     }
 
     #[track_caller]
-    fn assert_tip(&self, name: &RefName, tip: Option<ObjectId>) {
+    pub(super) fn assert_tip(&self, name: &RefName, tip: Option<ObjectId>) {
         assert_eq!(self.store.tip(name).unwrap(), tip, "{:?}", self.how);
         if let Some(repo) = &self.repo {
             let full = String::from_utf8_lossy(name.as_bytes()).into_owned();
@@ -152,7 +152,7 @@ fn open(how: How, repo: Option<&Repo>, memory: &MemoryStore) -> Box<dyn Store> {
     }
 }
 
-const FILES: [How; 4] = [How::Gix, How::GixSha256, How::GixBare, How::Git];
+pub(super) const FILES: [How; 4] = [How::Gix, How::GixSha256, How::GixBare, How::Git];
 
 #[test]
 fn a_swap_wins_once_and_the_second_loses_with_the_others_tip() {
@@ -925,8 +925,8 @@ fn a_child_gets_nothing_of_the_callers_git_environment() {
 
 /// Kills a child that makes one swap just before the `when`-th of these system calls. `None` without
 /// strace; `Some(false)` where it came to its end.
-fn killed_before(repo: &Repo, calls: &str, when: usize) -> Option<bool> {
-    let inner = child_test("store::suite::child_process", &[]);
+pub(super) fn killed_before(repo: &Repo, child: &str, calls: &str, when: usize) -> Option<bool> {
+    let inner = child_test(child, &[]);
     let done = repo
         .command("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={calls}:signal=KILL:when={when}")])
@@ -955,7 +955,7 @@ fn a_runner_killed_anywhere_in_a_swap_blocks_nobody() {
     for calls in ["link,linkat", "rename,renameat,renameat2", "unlink,unlinkat", "fsync", "flock"] {
         for when in 1..100 {
             let before = store.tip(&work()).unwrap().unwrap();
-            match killed_before(&repo, calls, when) {
+            match killed_before(&repo, "store::suite::child_process", calls, when) {
                 None => return,
                 Some(false) => break,
                 Some(true) => kills += 1,

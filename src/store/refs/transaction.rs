@@ -1,0 +1,261 @@
+//! One or several refs of the files backend that are moved as one.
+//!
+//! Order: the new values are written and synced in one go with the objects that they name; the locks are linked in the
+//! order of their names, so that two transactions never wait for one another; all old values are judged under all
+//! locks. Up to here a failure, or a kill, leaves every ref as it was. Then branches are moved and synced, then other
+//! refs are put and synced, then refs are deleted and synced. So a kill, or a disk that is full, between two moves
+//! leaves a branch that says what was taken, and refs that somebody who reads it takes away later; never a ref that is
+//! gone and nothing on a branch that knows of it. Whoever is killed leaves locks that the next runner recognises.
+//!
+//! A ref that is packed too is deleted by `git`. The folders of an inbox go with its last ref, so that no name stands
+//! in the way of another. Implements K42, K43, K44, K11 (the attempt).
+
+use super::files::{FilesRefs, remove_empty_dirs};
+use super::locks::{RefLock, Twin};
+use super::reading::{Packed, RefValue, path_of, read_loose};
+use super::reflog;
+use crate::protocol::id::ObjectId;
+use crate::store::{Expected, INBOX, RefChange, RefName, Signature, StoreError, io_error};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// When a change is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// A branch is moved: what it says is what happened.
+    Branch,
+    /// Another ref is put.
+    Put,
+    /// A ref goes.
+    Deletion,
+}
+
+impl Turn {
+    fn of(change: &RefChange) -> Self {
+        match change.new {
+            None => Self::Deletion,
+            Some(_) if change.name.as_bytes().starts_with(b"refs/heads/") => Self::Branch,
+            Some(_) => Self::Put,
+        }
+    }
+}
+
+/// A change whose ref is locked.
+struct Held<'a> {
+    change: &'a RefChange,
+    path: PathBuf,
+    lock: RefLock,
+    old: Option<ObjectId>,
+    is_loose: bool,
+}
+
+/// What a ref was found to hold.
+struct Found {
+    value: Option<ObjectId>,
+    is_loose: bool,
+}
+
+impl FilesRefs {
+    /// One attempt to move, create or delete refs; see [`crate::store::Store::try_swaps`].
+    pub(crate) fn try_swaps(
+        &self,
+        changes: &[RefChange],
+        by: &Signature,
+        log: &str,
+    ) -> Result<(), StoreError> {
+        let changes = crate::store::in_name_order(changes)?;
+        // A look without the locks first: a lost race then costs no lock and leaves no empty folders.
+        self.judge(&changes)?;
+        let held = match self.hold(&changes) {
+            Ok(held) => held,
+            Err(error) => {
+                changes.iter().for_each(|change| self.tidy(&change.name));
+                return Err(error);
+            }
+        };
+        self.make(held, by, log)
+    }
+
+    /// Locks all refs, and judges what they hold.
+    fn hold<'a>(&self, changes: &[&'a RefChange]) -> Result<Vec<Held<'a>>, StoreError> {
+        let content = |change: &RefChange| change.new.map(|new| format!("{new}\n")).unwrap_or_default();
+        let twins = changes.iter().map(|change| Twin::create(self, content(change).as_bytes()));
+        let twins = twins.collect::<Result<Vec<_>, _>>()?;
+        let named = changes.iter().zip(&twins).filter(|(change, _)| change.new.is_some());
+        let mut named: Vec<&Twin> = named.map(|(_, twin)| twin).collect();
+        if let Some(last) = named.pop() {
+            self.unsynced.add(named.iter().map(|twin| twin.path().to_owned()).filter(|_| self.durable()));
+            last.sync_with_what_waits(self)?;
+        }
+        let mut locks = Vec::with_capacity(changes.len());
+        for (change, twin) in changes.iter().zip(twins) {
+            locks.push(RefLock::link(self, &change.name, twin, content(change).as_bytes())?);
+        }
+        let found = self.judge(changes)?;
+        let created = changes.iter().zip(&found).filter(|(c, f)| f.value.is_none() && c.new.is_some());
+        let created: Vec<&RefName> = created.map(|(change, _)| &change.name).collect();
+        self.refuse_conflicts(&created)?;
+        let held = changes.iter().zip(locks).zip(found).map(|((change, lock), found)| {
+            let path = path_of(self.common_dir(), &change.name)?;
+            Ok(Held { change, path, lock, old: found.value, is_loose: found.is_loose })
+        });
+        held.collect()
+    }
+
+    /// Moves refs that are locked and hold what they should.
+    fn make(&self, mut held: Vec<Held<'_>>, by: &Signature, log: &str) -> Result<(), StoreError> {
+        held.sort_by_key(|held| Turn::of(held.change));
+        let mut puts = held.split_off(held.partition_point(|held| Turn::of(held.change) <= Turn::Branch));
+        let deletions = puts.split_off(puts.partition_point(|held| Turn::of(held.change) <= Turn::Put));
+        for turn in [held, puts] {
+            let mut folders = Folders::default();
+            for held in turn {
+                folders.add(&held.path);
+                self.put(held, by, log)?;
+            }
+            folders.sync(self)?;
+        }
+        self.delete(deletions)
+    }
+
+    fn put(&self, held: Held<'_>, by: &Signature, log: &str) -> Result<(), StoreError> {
+        let Held { change, path, lock, old, is_loose: _ } = held;
+        let name = &change.name;
+        reflog::append(self, name, &reflog::line(old, change.new, self.hex_len(), by, log))?;
+        let moved = lock.rename_over(&path).or_else(|(held, error)| {
+            if !path.is_dir() {
+                return Err((held, error));
+            }
+            remove_empty_dirs(&path);
+            held.rename_over(&path)
+        });
+        moved.map_err(|(held, error)| {
+            held.release();
+            match self.ref_below(name) {
+                Some(other) => StoreError::NameConflict { name: name.clone(), other },
+                None => io_error("rename the lock over", &path)(error),
+            }
+        })
+    }
+
+    fn delete(&self, deletions: Vec<Held<'_>>) -> Result<(), StoreError> {
+        if deletions.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<&RefChange> = deletions.iter().map(|held| held.change).collect();
+        let packed = Packed::open(self.common_dir(), self.hex_len())?;
+        let mut folders = Folders::default();
+        for held in deletions.iter().filter(|held| held.is_loose) {
+            if packed.find(&held.change.name) == RefValue::Missing {
+                fs::remove_file(&held.path).map_err(io_error("remove", &held.path))?;
+                reflog::remove(self.common_dir(), &held.change.name)?;
+                folders.add(&held.path);
+            }
+        }
+        folders.sync(self)?;
+        let name = &changes[0].name;
+        drop(deletions);
+        changes.iter().for_each(|change| self.tidy(&change.name));
+        self.wait_for_packer(name)?;
+        // What was packed before; or what a `git pack-refs` that had read the file before it went has brought back.
+        let packed = Packed::open(self.common_dir(), self.hex_len())?;
+        let left = changes.into_iter().filter(|change| packed.find(&change.name) != RefValue::Missing);
+        let left: Vec<(&RefName, ObjectId)> = left
+            .filter_map(|change| match change.expected {
+                Expected::At(old) => Some((&change.name, old)),
+                Expected::Missing => None,
+            })
+            .collect();
+        self.delete_packed(&left)
+    }
+
+    /// What these refs hold, where that is what was expected. Loose ones are read before `packed-refs` is.
+    fn judge(&self, changes: &[&RefChange]) -> Result<Vec<Found>, StoreError> {
+        let mut values = Vec::with_capacity(changes.len());
+        for change in changes {
+            let path = path_of(self.common_dir(), &change.name)?;
+            values.push(read_loose(&path, self.hex_len()).map_err(io_error("read", &path))?);
+        }
+        let needed = values.contains(&RefValue::Missing);
+        let packed = needed.then(|| Packed::open(self.common_dir(), self.hex_len())).transpose()?;
+        let found = changes.iter().zip(values).map(|(change, loose)| {
+            let name = change.name.clone();
+            let is_loose = loose != RefValue::Missing;
+            let value = match (loose, &packed) {
+                (RefValue::Missing, Some(packed)) => packed.find(&name),
+                (loose, _) => loose,
+            };
+            let value = match value {
+                RefValue::Missing => None,
+                RefValue::Object(id) => Some(id),
+                RefValue::Symbolic(target) => return Err(StoreError::SymbolicRef { name, target }),
+                RefValue::Unreadable(cause) => return Err(StoreError::UnreadableRef { name, cause }),
+            };
+            match change.expected {
+                Expected::At(id) if value == Some(id) => {}
+                Expected::Missing if value.is_none() => {}
+                expected => return Err(StoreError::Moved { name, expected, found: value }),
+            }
+            Ok(Found { value, is_loose })
+        });
+        found.collect()
+    }
+
+    /// A new ref must be no folder of another and have no other as a folder.
+    fn refuse_conflicts(&self, created: &[&RefName]) -> Result<(), StoreError> {
+        if created.is_empty() {
+            return Ok(());
+        }
+        let loose = |name: &RefName| self.loose_above(name).or_else(|| self.ref_below(name));
+        let loose: Vec<Option<RefName>> = created.iter().map(|name| loose(name)).collect();
+        let packed = Packed::open(self.common_dir(), self.hex_len())?;
+        for (name, loose) in created.iter().zip(loose) {
+            let below = [name.as_bytes(), b"/"].concat();
+            let packed_below = packed.entries_from(&below).next().map(|(other, _)| RefName::new(other));
+            let packed_above = || name.folders().find(|above| packed.find(above) != RefValue::Missing);
+            if let Some(other) = packed_below.or(loose).or_else(packed_above) {
+                return Err(StoreError::NameConflict { name: (*name).clone(), other });
+            }
+        }
+        Ok(())
+    }
+
+    /// The ref in a file that is a folder of this name.
+    fn loose_above(&self, name: &RefName) -> Option<RefName> {
+        name.folders().find(|above| {
+            path_of(self.common_dir(), above)
+                .is_ok_and(|path| !matches!(read_loose(&path, self.hex_len()), Ok(RefValue::Missing)))
+        })
+    }
+
+    /// Removes the folders that an inbox's last ref leaves empty, as far as they are.
+    fn tidy(&self, name: &RefName) {
+        if !name.as_bytes().starts_with(INBOX) {
+            return;
+        }
+        let inbox = Path::new(OsStr::from_bytes(INBOX));
+        for top in [self.common_dir().to_owned(), self.common_dir().join("logs")] {
+            let path = top.join(OsStr::from_bytes(name.as_bytes()));
+            let folders = path.ancestors().skip(1).take_while(|folder| **folder != top.join(inbox));
+            // What holds something stays, and so does all that it is in.
+            let _ = folders.map(fs::remove_dir).find(Result::is_err);
+        }
+    }
+}
+
+/// Folders whose entries were changed.
+#[derive(Default)]
+struct Folders(BTreeSet<PathBuf>);
+
+impl Folders {
+    fn add(&mut self, path: &Path) {
+        self.0.extend(path.parent().map(Path::to_owned));
+    }
+
+    fn sync(self, refs: &FilesRefs) -> Result<(), StoreError> {
+        self.0.iter().try_for_each(|folder| refs.sync_folder(folder))
+    }
+}
