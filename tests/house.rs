@@ -233,8 +233,8 @@ fn cited_of(family: &str, text: &str) -> BTreeSet<String> {
             continue;
         }
         let number: u32 = rest[..digits].parse().unwrap();
-        let letter = rest[digits..].starts_with('a');
-        let end = at + 1 + digits + usize::from(letter);
+        let letter = rest[digits..].chars().next().filter(|c| matches!(c, 'a' | 'b'));
+        let end = at + 1 + digits + usize::from(letter.is_some());
         if text[end..].starts_with(|c: char| c.is_alphanumeric()) {
             continue;
         }
@@ -244,7 +244,7 @@ fn cited_of(family: &str, text: &str) -> BTreeSet<String> {
         {
             rules.extend((first..number).map(|n| format!("{family}{n}")));
         }
-        rules.insert(format!("{family}{number}{}", if letter { "a" } else { "" }));
+        rules.insert(format!("{family}{number}{}", letter.map(String::from).unwrap_or_default()));
         last = Some((number, end));
     }
     rules

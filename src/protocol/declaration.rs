@@ -9,9 +9,12 @@ mod take;
 pub(crate) use take::is_inside;
 pub use take::{Rest, Take};
 
+use super::accepts::ACCEPTS;
 use super::dialect::{Dialect, STATE};
+use super::inbox::QUESTION;
 use super::message::{Message, RenderError, Trailer, is_managed_key};
 use super::name::{BadName, StateName};
+use super::waits::{AFTER, NOT_BEFORE};
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -222,15 +225,16 @@ fn trailer(key: &str, value: &str) -> Result<Trailer, Invalid> {
     Ok(Trailer { key: key.to_owned(), value: value.trim_matches([' ', '\t']).as_bytes().to_vec() })
 }
 
-/// The workflow trailers that travel on: those with a dialect's prefix that the runner does not manage, and
-/// that can be written again. One that can't (an inner CR, no UTF-8) must not keep a branch from being claimed.
+/// What is said of one head alone: what it takes, what it waits for and what it asks.
+const OF_ONE_HEAD: [&str; 4] = [ACCEPTS, NOT_BEFORE, AFTER, QUESTION];
+
+/// The workflow trailers that travel on: those with a dialect's prefix that the runner does not manage, that do not
+/// concern their own head alone, and that can be written again. One that can't (an inner CR, no UTF-8) must not keep a
+/// branch from being claimed.
 pub fn travelling(message: &Message, dialect: Dialect) -> Vec<Trailer> {
-    message
-        .trailers
-        .iter()
-        .filter(|t| t.key.starts_with(dialect.prefix()) && !is_managed_key(&t.key) && t.is_writable())
-        .cloned()
-        .collect()
+    let travels =
+        |key: &str| key.starts_with(dialect.prefix()) && !is_managed_key(key) && !OF_ONE_HEAD.contains(&key);
+    message.trailers.iter().filter(|t| travels(&t.key) && t.is_writable()).cloned().collect()
 }
 
 fn shorten(s: &str) -> String {

@@ -74,6 +74,20 @@ keys! {
     RECOVERY_ID = "recovery-id";
     /// The branch that a signed commit is meant for.
     BRANCH = "branch";
+    /// Makes a commit a message, and is its id.
+    MESSAGE = "message";
+    /// A message's kind.
+    KIND = "kind";
+    /// Who sent a message.
+    FROM = "from";
+    /// The head that a message's sender saw.
+    SEEN = "seen";
+    /// A message that a trigger brings: its id and its commit.
+    HEARD = "heard";
+    /// Attached work that a trigger could not take in.
+    CONFLICT = "conflict";
+    /// What a run used and cost.
+    USAGE = "usage";
 }
 
 impl Dialect {
@@ -143,7 +157,7 @@ mod tests {
     /// K4a, K29: the keys of both dialects are managed in both.
     #[test]
     fn every_key_has_the_prefix_of_its_dialect_and_is_managed() {
-        assert_eq!(MANAGED.len(), 11);
+        assert_eq!(MANAGED.len(), 18);
         for dialect in Dialect::ALL {
             assert_eq!(Dialect::named(dialect.name()), Some(dialect));
             for key in MANAGED {

@@ -4,6 +4,7 @@
 //! is total: bad input becomes a value that says what was wrong. The runner, the model checker and
 //! the property tests all call these same functions.
 
+pub mod accepts;
 pub mod body_line;
 pub mod complete;
 pub mod decide;
@@ -11,14 +12,18 @@ pub mod declaration;
 pub mod dialect;
 pub mod environment;
 pub mod event;
+pub mod heard;
 pub mod holding;
 pub mod id;
+pub mod inbox;
 pub mod invariants;
 pub mod launch;
 pub mod message;
 pub mod name;
 pub mod obstacle;
 pub mod order;
+pub mod pause;
+pub mod question;
 pub mod queue;
 pub mod resemble;
 pub mod run_events;
@@ -26,3 +31,5 @@ pub mod secrets;
 pub mod swap;
 pub mod text;
 pub mod transition;
+pub mod usage;
+pub mod waits;

@@ -2,7 +2,7 @@
 //!
 //! Each is built from values alone, so that the runner and a model of it share them. Every message
 //! carries something unique (the run's or the recovery's id) and tells its whole story (trigger, hop),
-//! so that nothing has to read history. Implements K8-K10, K20, K23, K27, K29 (its trailers).
+//! so that nothing has to read history. Implements K8-K10, K20, K23, K27, K29 (its trailers), K47 (what is heard again).
 
 use super::body_line::body_said;
 use super::complete::Stall;
@@ -12,9 +12,12 @@ use super::event::{
     Event, HOP, LEASE_SECONDS, ORIGIN_STATE, RECOVERY_ID, RUN_ID, RUNNER_ID, SOURCE, STALLED_RUN, STATE,
     TRIGGER,
 };
+use super::heard::{heard_again, heard_trailers};
 use super::id::ObjectId;
+use super::inbox::QUESTION;
 use super::message::{Message, Trailer};
 use super::name::{CANCELED, STALLED, StateName, WORKING};
+use super::waits::{AFTER, NOT_BEFORE};
 
 /// What stays the same for the whole of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,7 @@ impl Run {
             trailer(HOP, &self.hop),
         ];
         trailers.extend(self.source());
+        trailers.extend(heard_trailers(trigger, self.dialect));
         trailers.extend(travelling(trigger, self.dialect));
         Message::new(format!("aynig: working on {}", self.state), "", trailers)
     }
@@ -88,11 +92,13 @@ impl Run {
         declared.message(self.dialect, &own)
     }
 
-    /// The message of a run that failed (K23). `details` is text that was made safe already.
-    pub fn stalled(&self, why: &Stall, details: &str) -> Message {
+    /// The message of a run that failed (K23). `lease` is the message of the lease that it ends, `details` text that was
+    /// made safe already.
+    pub fn stalled(&self, why: &Stall, details: &str, lease: &Message) -> Message {
         let dialect = self.dialect;
         let mut trailers = vec![dialect.trailer(STATE, STALLED), dialect.trailer(STALLED_RUN, &self.id)];
         trailers.extend(self.trailers());
+        trailers.extend(heard_trailers(lease, dialect));
         Message::new(
             format!("aynig: {} stalled: {}", self.state, first_line(&why.short())),
             details,
@@ -109,6 +115,7 @@ pub fn recovered(lease: &Event, recovery_id: &str, details: &str) -> Message {
     trailers.push(dialect.trailer(STALLED_RUN, run));
     copy(lease, &[RUN_ID, ORIGIN_STATE, TRIGGER, HOP, SOURCE], &mut trailers);
     trailers.push(dialect.trailer(RECOVERY_ID, recovery_id));
+    trailers.extend(heard_trailers(&lease.message, dialect));
     let state = lease.text(ORIGIN_STATE).unwrap_or("run");
     Message::new(format!("aynig: {} stalled: lease expired", first_line(state)), details, trailers)
 }
@@ -120,17 +127,22 @@ pub fn canceled(lease: &Event, recovery_id: &str, details: &str) -> Message {
     let mut trailers = vec![dialect.trailer(STATE, CANCELED)];
     copy(lease, &[ORIGIN_STATE, TRIGGER, HOP, SOURCE], &mut trailers);
     trailers.push(dialect.trailer(RECOVERY_ID, recovery_id));
+    trailers.extend(heard_trailers(&lease.message, dialect));
     let state = lease.text(ORIGIN_STATE).unwrap_or("run");
     Message::new(format!("aynig: {} canceled", first_line(state)), details, trailers)
 }
 
-/// A trigger's event once more, as written by a person: nothing that the runner manages is kept.
+/// A trigger's event once more, as written by a person: nothing that the runner manages is kept but what it heard.
+/// What it waited for came, and what it asked was answered.
 pub fn retried(state: &StateName, trigger: &Event, hop: Option<u32>) -> Message {
     let dialect = trigger.dialect;
     let mut trailers = vec![dialect.trailer(STATE, state)];
     trailers.extend(hop.map(|hop| dialect.trailer(HOP, hop)));
     let trigger = &trigger.message;
-    let others = trigger.trailers.iter().filter(|t| !super::message::is_managed_key(&t.key));
+    trailers.extend(heard_again(trigger, dialect));
+    let is_over = |key: &str| [QUESTION, NOT_BEFORE, AFTER].contains(&key);
+    let others = trigger.trailers.iter();
+    let others = others.filter(|t| !super::message::is_managed_key(&t.key) && !is_over(&t.key));
     trailers.extend(others.filter(|t| t.is_writable()).cloned());
     let subject = format!("aynig: retry {state}");
     Message::new(subject, body_said(trigger), trailers)
@@ -242,9 +254,10 @@ mod tests {
             ("aynig-hop", "3"),
         ];
         let run = run(Dialect::Aynig, None);
-        let failed = run.stalled(&Stall::Exit(Exit::Code(1)), "dwp-state: x");
+        let lease = message(&[]);
+        let failed = run.stalled(&Stall::Exit(Exit::Code(1)), "dwp-state: x", &lease);
         says(&failed, "aynig: build stalled: exit 1", "dwp-state: x", &trailers);
-        let unfilled = run.stalled(&Stall::Slot("disk full\nhint: x".into()), "");
+        let unfilled = run.stalled(&Stall::Slot("disk full\nhint: x".into()), "", &lease);
         says(&unfilled, "aynig: build stalled: worktree: disk full", "", &trailers);
     }
 
@@ -286,6 +299,34 @@ mod tests {
         says(&canceled(&event(&lease), "x1", "d"), "aynig: build canceled", "d", &trailers);
         let bare = canceled(&event(&[("aynig-state", "working")]), "x1", "");
         assert_eq!(read(&bare).0, "aynig: run canceled");
+    }
+
+    /// K47: a run that is asked for again hears the same, and its outcome is nobody's message.
+    #[test]
+    fn what_a_trigger_brings_is_copied_by_all_that_may_lead_to_it_again() {
+        let id = "0192f0a0-1234-7abc-8def-0123456789ab";
+        let heard = Trailer::new("dwp-heard", format!("{id} {COMMIT}"));
+        let mut trigger = message(&[("dwp-state", "rework"), ("dwp-conflict", COMMIT), ("dwp-question", id)]);
+        trigger.trailers.extend([heard.clone(), heard.clone()]);
+        trigger.trailers.extend(
+            [("dwp-accepts", "answer=go"), ("dwp-not-before", "5"), ("dwp-after", "a=b")]
+                .map(|(key, value)| Trailer::new(key, value)),
+        );
+        let of = |message: &Message, key: &str| message.all(key).count();
+        let run = run(Dialect::Dwp, None);
+        let lease = run.lease(&trigger);
+        let event = Event::of(lease.clone()).unwrap();
+        let stalled = run.stalled(&Stall::Exit(Exit::Code(1)), "", &lease);
+        for copy in [&lease, &stalled, &recovered(&event, "x", ""), &canceled(&event, "x", "")] {
+            assert_eq!((of(copy, "dwp-heard"), of(copy, "dwp-conflict")), (2, 0), "{copy:?}");
+        }
+        let again = retried(&run.state, &Event::of(trigger).unwrap(), None);
+        let kept =
+            ["dwp-heard", "dwp-conflict", "dwp-accepts", "dwp-question", "dwp-not-before", "dwp-after"];
+        assert_eq!(kept.map(|key| of(&again, key)), [2, 1, 1, 0, 0, 0]);
+        let declared = Declaration::parse(br#"{"state":"review","keep_trailers":true}"#).unwrap();
+        let outcome = run.outcome(&declared, &lease);
+        assert_eq!(kept.map(|key| of(&outcome, key)), [0; 6]);
     }
 
     /// K9, K4a: as a person would write it again, with nothing of the run that answered it.

@@ -401,7 +401,7 @@ impl ActiveRun<'_> {
         });
         let details = self.details(exit, &why, attempt.as_ref());
         let claim = &self.claim;
-        let message = claim.run.stalled(&why, &details);
+        let message = claim.run.stalled(&why, &details, &claim.lease.message);
         let commit = runner.write(self.branch, claim.tree, vec![claim.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claim.run.state);
         if let Some(name) = &attempt {

@@ -142,7 +142,7 @@ fn message(text: Text) -> Message {
         Text::Lease(of) => run(of).lease(asked(of)),
         Text::Outcome(of) => run(of).outcome(declaration(false), &run(of).lease(asked(of))),
         Text::Own(of) => run(of).outcome(declaration(true), &run(of).lease(asked(of))),
-        Text::Stall(of) => run(of).stalled(&Stall::Exit(Exit::Code(1)), ""),
+        Text::Stall(of) => run(of).stalled(&Stall::Exit(Exit::Code(1)), "", &run(of).lease(asked(of))),
         Text::Recovery(of, salt) => {
             let lease = Event::of(run(of).lease(asked(of))).unwrap();
             recovered(&lease, &format!("recovery-{salt}"), "")

@@ -147,7 +147,8 @@ fn what_is_printed_as_json_is_read_back() {
     assert_eq!(review().to_json(), r#"{"state":"review","subject":"chore: set review"}"#);
 }
 
-/// K10, K19: those of the dialect that the runner does not manage, and that can be written again.
+/// K10, K19, K47: those of the dialect that the runner does not manage, that are not said of one head alone, and that
+/// can be written again.
 #[test]
 fn only_a_workflows_own_trailers_travel() {
     let all = [
@@ -157,6 +158,13 @@ fn only_a_workflows_own_trailers_travel() {
         ("dwp-state", "build"),
         ("aynig-hop", "1"),
         ("dwp-odd", "a\rb"),
+        ("dwp-accepts", "message=rework"),
+        ("dwp-not-before", "5"),
+        ("dwp-after", "a=done"),
+        ("dwp-question", "x"),
+        ("dwp-usage", "input=1"),
+        ("dwp-conflict", "x"),
+        ("dwp-heard", "x"),
     ];
     let message = Message::new("s", "", all.map(|(key, value)| Trailer::new(key, value)).to_vec());
     assert_eq!(travelling(&message, Dialect::Dwp), [Trailer::new("dwp-ticket", "7")]);

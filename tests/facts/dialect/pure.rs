@@ -166,7 +166,7 @@ proptest! {
             let lease = run.lease(&trigger);
             let (event, asked) = (Event::of(lease.clone()).unwrap(), Event::of(trigger).unwrap());
             let next = Declaration::parse(br#"{"state":"review","keep_trailers":true}"#).unwrap();
-            let stalled = run.stalled(&Stall::Exit(Exit::Code(1)), "d");
+            let stalled = run.stalled(&Stall::Exit(Exit::Code(1)), "d", &lease);
             let messages = vec![
                 run.outcome(&next, &lease), lease, stalled, recovered(&event, "id", "d"), canceled(&event, "id", "d"),
                 retried(&run.state, &asked, Some(hop)),

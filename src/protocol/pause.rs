@@ -1,0 +1,162 @@
+//! Pauses: refs `refs/aynig/paused/<id>` whose commits say which branches, who holds them, and why.
+//!
+//! A pause that can't be read holds everything, and says so: whoever may push it may stop a branch anyway, and a
+//! pause that was not understood must not let one run. Implements K50 (the commit).
+
+use super::message::{Message, RenderError, Trailer};
+use std::fmt;
+
+/// The trailer of a pattern of branches; none: every branch.
+pub const PATTERN: &str = "dwp-paused";
+/// The trailer of who holds the pause.
+pub const HOLDER: &str = "dwp-holder";
+/// Most patterns of a pause.
+pub const PATTERNS_MAX: usize = 256;
+
+/// Who holds a pause.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// A person, by the address.
+    Person(String),
+    /// A run, by its id.
+    Run(String),
+    /// A stall, by what stalled.
+    Stall(String),
+    /// A flow, by its name.
+    Flow(String),
+    /// Another, as written.
+    Other(String),
+}
+
+impl Holder {
+    /// The holder that is written so.
+    pub fn parse(text: &str) -> Self {
+        let (what, who) = text.split_once(' ').unwrap_or((text, ""));
+        let who = who.to_owned();
+        match what {
+            "person" => Holder::Person(who),
+            "run" => Holder::Run(who),
+            "stall" => Holder::Stall(who),
+            "flow" => Holder::Flow(who),
+            _ => Holder::Other(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holder::Person(who) => write!(f, "person {who}"),
+            Holder::Run(who) => write!(f, "run {who}"),
+            Holder::Stall(who) => write!(f, "stall {who}"),
+            Holder::Flow(who) => write!(f, "flow {who}"),
+            Holder::Other(who) => f.write_str(who),
+        }
+    }
+}
+
+/// A pause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// Which branches, as `aynig.branches` names them; none: every branch.
+    pub patterns: Vec<String>,
+    /// Who holds it.
+    pub holder: Holder,
+    /// Why.
+    pub reason: String,
+}
+
+impl Pause {
+    /// The message of its commit.
+    ///
+    /// # Errors
+    /// Where it can't be written so that it reads the same.
+    pub fn message(&self) -> Result<Message, RenderError> {
+        let mut trailers = vec![Trailer::new(HOLDER, self.holder.to_string())];
+        trailers.extend(self.patterns.iter().map(|pattern| Trailer::new(PATTERN, pattern)));
+        let message = Message::new("aynig: pause", self.reason.as_bytes(), trailers);
+        message.render().map(|_| message)
+    }
+
+    /// Reads a pause; one that can't be read holds every branch.
+    pub fn read(message: &Message) -> Self {
+        let text =
+            |raw: &[u8]| std::str::from_utf8(raw).ok().map(str::to_owned).filter(|text| !text.is_empty());
+        let reason: String = String::from_utf8_lossy(&message.body).chars().take(10_000).collect();
+        let holder = message.last(HOLDER).and_then(text);
+        let patterns: Option<Vec<String>> = message.all(PATTERN).take(PATTERNS_MAX + 1).map(text).collect();
+        match (holder, patterns.filter(|patterns| patterns.len() <= PATTERNS_MAX)) {
+            (Some(holder), Some(patterns)) => Self { patterns, holder: Holder::parse(&holder), reason },
+            (holder, _) => Self {
+                patterns: Vec::new(),
+                holder: Holder::parse(holder.as_deref().unwrap_or("unknown")),
+                reason: format!("this pause can't be read, so it holds every branch: {reason}"),
+            },
+        }
+    }
+
+    /// True where it holds a branch; `any` says whether one of the patterns matches that.
+    pub fn holds(&self, any: impl FnOnce(&[String]) -> bool) -> bool {
+        self.patterns.is_empty() || any(&self.patterns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// K50.
+    #[test]
+    fn a_pause_reads_as_it_was_written() {
+        for patterns in [&[][..], &["feature/*", "main"]] {
+            for holder in ["person ada@example.com", "run r1", "stall x", "flow deploy", "somebody"] {
+                let pause = Pause {
+                    patterns: patterns.iter().map(|p| (*p).to_owned()).collect(),
+                    holder: Holder::parse(holder),
+                    reason: "The quota is used up.".into(),
+                };
+                assert_eq!(pause.holder.to_string(), holder);
+                let message = Message::parse(&pause.message().unwrap().render().unwrap());
+                assert_eq!(Pause::read(&message), pause);
+            }
+        }
+    }
+
+    /// K50.
+    #[test]
+    fn a_pause_holds_what_its_patterns_match_and_without_one_everything() {
+        let pause = |patterns: &[&str]| Pause {
+            patterns: patterns.iter().map(|p| (*p).to_owned()).collect(),
+            holder: Holder::Person("a".into()),
+            reason: String::new(),
+        };
+        assert!(pause(&[]).holds(|_| false));
+        assert!(pause(&["main"]).holds(|patterns| patterns == ["main"]));
+        assert!(!pause(&["main"]).holds(|_| false));
+    }
+
+    /// K50: rather one pause too many than a run that somebody wanted stopped.
+    #[test]
+    fn a_pause_that_cannot_be_read_holds_everything_and_says_so() {
+        let of = |trailers: Vec<Trailer>| Pause::read(&Message::new("s", "why", trailers));
+        let bad = [
+            of(Vec::new()),
+            of(vec![Trailer::new(PATTERN, "main")]),
+            of(vec![Trailer::new(HOLDER, "run r"), Trailer::new(PATTERN, b"\xff")]),
+            of(vec![Trailer::new(HOLDER, "run r"), Trailer::new(PATTERN, "")]),
+            of([vec![Trailer::new(HOLDER, "run r")], vec![Trailer::new(PATTERN, "a"); PATTERNS_MAX + 1]]
+                .concat()),
+        ];
+        for pause in bad {
+            assert!(pause.holds(|_| false) && pause.reason.contains("can't be read"), "{pause:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_pause(raw in any::<Vec<u8>>()) {
+            let _ = Pause::read(&Message::parse(&raw));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Questions: somebody waits for an answer, under `refs/aynig/asked/<id>`.
+//!
+//! The commit's parent is the work that is asked about; its trailers name the branch, the run and the choices that
+//! are offered. A question without choices takes any answer. Read as anything that came by a push: bounded, and with
+//! a reason where it is none. Implements K49 (the commit), K49a (the answer).
+
+use super::dialect::{BRANCH, Dialect, RUN_ID};
+use super::inbox::{CHOICE, Kind, Letter, MessageId, QUESTION, TEXT_MAX, answer_id};
+use super::message::{Message, RenderError, Trailer};
+use std::fmt;
+
+/// Most choices of a question.
+pub const CHOICES_MAX: usize = 64;
+/// Longest choice, in bytes.
+pub const CHOICE_MAX: usize = 1000;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its id.
+    pub id: MessageId,
+    /// The branch that waits, without `refs/heads/`.
+    pub branch: Vec<u8>,
+    /// The run that asked.
+    pub run_id: Option<String>,
+    /// The choices that are offered; none: any answer will do.
+    pub choices: Vec<String>,
+    /// What is asked.
+    pub text: String,
+}
+
+/// Why a commit is no question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadQuestion {
+    /// It names no id, or not the one of its ref.
+    Id,
+    /// It names no branch.
+    Branch,
+    /// More than [`CHOICES_MAX`] choices, or one that is empty or too long.
+    Choices,
+    /// Its text is longer than a message's may be.
+    TooLong,
+}
+
+impl fmt::Display for BadQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadQuestion::Id => write!(f, "its '{QUESTION}' is not the id of its ref"),
+            BadQuestion::Branch => write!(f, "it has no '{}'", BRANCH.of(Dialect::Dwp)),
+            BadQuestion::Choices => {
+                f.write_str("a question offers at most 64 choices, each of 1 to 1000 bytes on one line")
+            }
+            BadQuestion::TooLong => f.write_str("its text is longer than 1 MiB"),
+        }
+    }
+}
+
+impl std::error::Error for BadQuestion {}
+
+/// What an answer says to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offered {
+    /// The choice may be made.
+    Yes,
+    /// It was not offered.
+    No,
+}
+
+impl Question {
+    /// The message of its commit.
+    ///
+    /// # Errors
+    /// Where it can't be written so that it reads the same.
+    pub fn message(&self) -> Result<Message, RenderError> {
+        let own = |key: super::dialect::Key, value: &[u8]| Trailer::new(key.of(Dialect::Dwp), value);
+        let mut trailers = vec![Trailer::new(QUESTION, self.id.to_string()), own(BRANCH, &self.branch)];
+        trailers.extend(self.run_id.as_ref().map(|run| own(RUN_ID, run.as_bytes())));
+        trailers.extend(self.choices.iter().map(|choice| Trailer::new(CHOICE, choice)));
+        let message = Message::new("aynig: question", self.text.as_bytes(), trailers);
+        message.render().map(|_| message)
+    }
+
+    /// Reads the question of this id.
+    ///
+    /// # Errors
+    /// Where the commit is none.
+    pub fn read(id: MessageId, message: &Message) -> Result<Self, BadQuestion> {
+        let said = message.last(QUESTION).and_then(|said| MessageId::parse(said).ok());
+        if said != Some(id) {
+            return Err(BadQuestion::Id);
+        }
+        let branch = message.last(BRANCH.of(Dialect::Dwp)).filter(|branch| !branch.is_empty());
+        let branch = branch.ok_or(BadQuestion::Branch)?.to_vec();
+        if message.body.len() > TEXT_MAX {
+            return Err(BadQuestion::TooLong);
+        }
+        let text = |raw: &[u8]| std::str::from_utf8(raw).ok().map(str::to_owned);
+        let choices: Option<Vec<String>> = message.all(CHOICE).take(CHOICES_MAX + 1).map(text).collect();
+        let choices = choices.filter(|choices| is_offer(choices)).ok_or(BadQuestion::Choices)?;
+        let run_id = message.last(RUN_ID.of(Dialect::Dwp)).and_then(text);
+        Ok(Self { id, branch, run_id, choices, text: String::from_utf8_lossy(&message.body).into_owned() })
+    }
+
+    /// Whether that choice may be made.
+    pub fn offers(&self, choice: &str) -> Offered {
+        match self.choices.is_empty() || self.choices.iter().any(|offered| offered == choice) {
+            true => Offered::Yes,
+            false => Offered::No,
+        }
+    }
+
+    /// The one answer to it, which nobody can give twice: its id is the question's.
+    pub fn answer(&self, choice: String, text: String, from: String, hop: u32) -> Letter {
+        Letter {
+            id: answer_id(self.id),
+            kind: Kind::answer(),
+            from,
+            hop,
+            seen: None,
+            attached: None,
+            question: Some(self.id),
+            choice: Some(choice),
+            trailers: Vec::new(),
+            text,
+        }
+    }
+}
+
+/// True for choices that a question may offer.
+pub fn is_offer(choices: &[String]) -> bool {
+    let fits = |choice: &String| {
+        (1..=CHOICE_MAX).contains(&choice.len()) && choice.trim_matches([' ', '\t']).len() == choice.len()
+    };
+    choices.len() <= CHOICES_MAX
+        && choices.iter().all(|choice| fits(choice) && !choice.contains(['\n', '\r']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::inbox::derived_id;
+    use proptest::prelude::*;
+
+    fn question(choices: &[&str]) -> Question {
+        Question {
+            id: derived_id(7, &[b"q"]),
+            branch: b"feature/x".to_vec(),
+            run_id: Some("r1".into()),
+            choices: choices.iter().map(|c| (*c).to_owned()).collect(),
+            text: "Deploy to production?".into(),
+        }
+    }
+
+    /// K49.
+    #[test]
+    fn a_question_reads_as_it_was_asked() {
+        for choices in [&["yes", "no", "not today"][..], &[]] {
+            let asked = question(choices);
+            let message = Message::parse(&asked.message().unwrap().render().unwrap());
+            assert_eq!(Question::read(asked.id, &message), Ok(asked));
+        }
+    }
+
+    /// K49a.
+    #[test]
+    fn a_choice_that_was_not_offered_is_told_apart() {
+        let asked = question(&["yes", "no"]);
+        assert_eq!(
+            (asked.offers("yes"), asked.offers("Yes"), asked.offers("")),
+            (Offered::Yes, Offered::No, Offered::No)
+        );
+        assert_eq!(question(&[]).offers("anything"), Offered::Yes);
+    }
+
+    /// K49a: two answers have one id, so that one ref can be made once.
+    #[test]
+    fn an_answers_id_is_its_questions() {
+        let asked = question(&["yes", "no"]);
+        let yes = asked.answer("yes".into(), String::new(), "Ada".into(), 0);
+        let no = asked.answer("no".into(), "later".into(), "Eve".into(), 0);
+        assert_eq!((yes.id, yes.question), (no.id, Some(asked.id)));
+        let written = Message::parse(&no.message().unwrap().render().unwrap());
+        assert_eq!(Letter::read(&written, &[]), Ok(no));
+    }
+
+    /// K49: what was pushed as a question is bounded.
+    #[test]
+    fn what_is_no_question_is_told_why() {
+        let asked = question(&["yes"]);
+        let good = asked.message().unwrap();
+        assert_eq!(Question::read(derived_id(8, &[]), &good), Err(BadQuestion::Id));
+        let without = |key: &str| Message {
+            trailers: good.trailers.iter().filter(|t| t.key != key).cloned().collect(),
+            ..good.clone()
+        };
+        assert_eq!(Question::read(asked.id, &without("dwp-branch")), Err(BadQuestion::Branch));
+        assert_eq!(Question::read(asked.id, &without("dwp-question")), Err(BadQuestion::Id));
+        let mut many = good.clone();
+        many.trailers.extend((0..CHOICES_MAX).map(|n| Trailer::new(CHOICE, n.to_string())));
+        assert_eq!(Question::read(asked.id, &many), Err(BadQuestion::Choices));
+        let mut empty = good.clone();
+        empty.trailers.push(Trailer::new(CHOICE, ""));
+        assert_eq!(Question::read(asked.id, &empty), Err(BadQuestion::Choices));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_question_or_none(raw in any::<Vec<u8>>()) {
+            let _ = Question::read(derived_id(1, &[]), &Message::parse(&raw));
+        }
+    }
+}
