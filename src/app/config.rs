@@ -11,6 +11,7 @@ use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
 use crate::store::protected::is_protected;
 use crate::store::repository::Repository;
+use crate::store::slots::affinity;
 use crate::store::slots::harvest::Stage;
 use crate::store::{RefName, pattern};
 use std::ffi::OsString;
@@ -206,6 +207,7 @@ impl Config {
             require_signature: self.bool("requireSignature", false)?,
             exec: words(&self.all("exec"))?,
             trailer_env: self.all("trailerEnv"),
+            port_base: self.port_base()?,
             worktree_dir: self.worktree_dir(repo),
             identity: self.identity(),
             log_level_flag: flags.log_level.clone(),
@@ -234,6 +236,16 @@ impl Config {
                 Err(bad_value("leaseDuration", value, "whole seconds, from 1s to 30 days"))
             }
         }
+    }
+
+    /// The first port of the first slot (K57): it has a block of its own from there on.
+    fn port_base(&self) -> Result<u16, AppError> {
+        let base = self.number("portBase", 20_000)?;
+        let fits =
+            u16::try_from(base).ok().filter(|base| *base > 0 && affinity::port_base(*base, 0).is_some());
+        fits.ok_or_else(|| {
+            bad_value("portBase", self.get("portBase").unwrap_or_default(), "a port from 1 to 65436")
+        })
     }
 
     fn role(&self, flag: Option<&str>) -> Result<Option<RoleName>, AppError> {

@@ -82,6 +82,8 @@ pub struct Settings {
     pub exec: Vec<String>,
     /// Names and patterns of trailers that become variables, no matter who pushed them.
     pub trailer_env: Vec<String>,
+    /// The first port of the first slot.
+    pub port_base: u16,
     /// Where slots live.
     pub worktree_dir: PathBuf,
     /// Name and mail address of what the runner writes.

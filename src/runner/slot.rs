@@ -2,7 +2,7 @@
 //!
 //! A slot whose run is over but was never completed here (its runner was killed) holds work: that is
 //! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's.
-//! Implements K14, K21, K26.
+//! Implements K14, K21, K26, K57.
 
 use super::report::{Note, Report};
 use super::{Progress, Runner, RunnerError, Tip};
@@ -12,6 +12,7 @@ use crate::protocol::event::{Event, RECOVERY_ID, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::with_causes;
 use crate::store::hooks::Hooks;
+use crate::store::slots::affinity::Work;
 use crate::store::slots::{Occupant, Pool, Slot, modules};
 use crate::store::{RefName, StoreError};
 use crate::supervisor::holders;
@@ -112,12 +113,15 @@ impl Runner<'_> {
         report: &mut Report,
     ) -> Result<Option<Slot>, RunnerError> {
         let pool = self.pool()?;
+        let tree = tip.commit.tree.to_string();
+        let remote = self.settings.remote.as_deref();
+        let work = Work { branch: branch.as_bytes(), remote, tree: &tree };
         let mut ticket = None;
         let mut asked = self.clock.instant();
         loop {
             let mut unsettled = None;
             let first = pool.first_of_turn(ticket.as_ref());
-            for number in pool.order(tip.commit.tree).into_iter().filter(|number| *number >= first) {
+            for number in pool.order(&work).into_iter().filter(|number| *number >= first) {
                 let slot = pool.lock(number).map_err(|error| match error {
                     // The folder of locks was there a moment ago.
                     StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {

@@ -3,7 +3,7 @@
 //! What the runner says itself is for both. What comes of the commit (its trailers, its body, the log level that
 //! a trailer asks for) is for the command alone: with a prefix program it is written to a file in the run's
 //! folder, which becomes standard input, and a launcher behind the prefix reads it (`protocol/launch.rs`).
-//! Implements K15, K35, K48a (`AYNIG_EVENTS`).
+//! Implements K15, K35, K48a (`AYNIG_EVENTS`), K57.
 
 use super::active_run::ActiveRun;
 use super::report::Note;
@@ -12,6 +12,7 @@ use super::{RunnerError, io};
 use crate::protocol::message::Message;
 use crate::protocol::{environment, launch};
 use crate::store::pattern;
+use crate::store::slots::affinity::port_base;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -103,6 +104,10 @@ impl ActiveRun<'_> {
         set(&["AYNIG_HOP"], text(&run.hop.to_string()));
         set(&["AYNIG_DIR"], self.program.place.clone().into());
         set(&["AYNIG_RUN_DIR"], self.dir.clone().into());
+        set(&["AYNIG_SLOT"], text(&self.slot.number().to_string()));
+        if let Some(port) = port_base(settings.port_base, self.slot.number()) {
+            set(&["AYNIG_PORT_BASE"], text(&port.to_string()));
+        }
         set(&["AYNIG_BODY_FILE"], self.dir.join("body").into());
         set(&["AYNIG_RESULT"], self.dir.join("result").into());
         all.remove(OsStr::new("OLDPWD"));

@@ -62,6 +62,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   timeout            ends a command that runs longer (none)
   killGrace          from SIGTERM to SIGKILL (10s)
   jobs               commands at a time, and slots (number of CPUs; in hooks 1)
+  portBase           the first of the 100 ports of slot 0, told as AYNIG_PORT_BASE (20000)
   roleOnly           take only the states that the role has commands for (false)
   role               prefer commands of this role (none)
   stage              all or index: what of a worktree becomes part of the outcome (all)

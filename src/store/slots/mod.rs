@@ -5,9 +5,10 @@
 //! that fills it, which may be slower than the death of its runner. A record beside the
 //! locks says which run the slot was last filled for, so that no work in it is ever overwritten unseen.
 //! Calling sequence: [`Pool::lock`], look at [`Slot::record`], [`Slot::fill`], run, [`Slot::harvest`].
-//! Implements K14.
+//! Implements K14, K57.
 
 pub(crate) mod admin;
+pub(crate) mod affinity;
 pub(crate) mod attributes;
 mod bomb;
 pub(crate) mod closing;
@@ -26,6 +27,7 @@ use crate::store::refs::files::Shared;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
 use crate::supervisor::hold;
+use affinity::{LastRun, Work};
 use nix::fcntl::{Flock, FlockArg};
 pub(crate) use place::is_slot;
 use place::{Place, is_foreign, number_of};
@@ -55,6 +57,9 @@ pub(crate) struct Record {
     pub(crate) place: Option<Place>,
     /// The run whose work may still be in the slot.
     pub(crate) run: Option<Occupant>,
+    /// The run that it was taken for last; records of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<LastRun>,
 }
 
 /// A run in a slot.
@@ -170,9 +175,9 @@ impl<'r> Pool<'r> {
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
 
-    /// The numbers of the slots, those already filled with `tree` first, those that are the user's left out.
-    pub(crate) fn order(&self, tree: ObjectId) -> Vec<usize> {
-        ordered(self.numbers(), &tree.to_string(), |n| read_record(&self.notes, n))
+    /// The numbers of the slots, the best for this work first, those that are the user's left out.
+    pub(crate) fn order(&self, work: &Work<'_>) -> Vec<usize> {
+        affinity::ordered(self.numbers(), work, |n| read_record(&self.notes, n))
     }
 
     /// The numbers of the slots, ascending.
@@ -264,18 +269,6 @@ impl<'r> Pool<'r> {
     }
 }
 
-/// Slots with this tree first, then used ones, then new ones. Each is read once: other processes write what is
-/// read, and a sort that sees two answers to one question panics.
-fn ordered(mut numbers: Vec<usize>, tree: &str, read: impl Fn(usize) -> Record) -> Vec<usize> {
-    if numbers.len() > 1 {
-        numbers.sort_by_cached_key(|n| {
-            let record = read(*n);
-            (record.tree.as_deref() != Some(tree), record.tree.is_none(), *n)
-        });
-    }
-    numbers
-}
-
 fn read_record(notes: &Path, number: usize) -> Record {
     let path = notes.join(format!("{number}.json"));
     crate::store::read_plain(&path, 1 << 20)
@@ -285,6 +278,10 @@ fn read_record(notes: &Path, number: usize) -> Record {
 }
 
 impl Slot {
+    /// Its number.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
     /// Its worktree: where the command runs.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
@@ -364,6 +361,12 @@ impl Slot {
     /// Notes which run's work is in the slot from now on; `None`: no run's.
     pub(crate) fn occupy(&mut self, run: Option<Occupant>) -> Result<(), StoreError> {
         if self.record.run != run {
+            let begins = run
+                .as_ref()
+                .filter(|run| self.record.last.as_ref().is_none_or(|last| last.run_id != run.run_id));
+            if let Some(run) = begins {
+                self.record.last = Some(LastRun::of(run));
+            }
             self.record.run = run;
             self.save()?;
         }
@@ -410,36 +413,5 @@ impl Slot {
             let _ = crate::store::remove_tree(&self.admin);
         }
         self.save()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    /// K14: many processes take and fill slots while one looks for the best.
-    #[test]
-    fn slots_that_change_while_they_are_sorted_are_looked_at_once() {
-        let (looks, mut noise) = (Cell::new(0), 7_u64);
-        for _ in 0..200 {
-            looks.set(0);
-            let seed = Cell::new(noise);
-            let order = ordered((0..50).collect(), "t", |_| {
-                looks.set(looks.get() + 1);
-                seed.set(seed.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
-                let tree = [Some("t".to_owned()), Some("other".to_owned()), None]
-                    [(seed.get() >> 33) as usize % 3]
-                    .clone();
-                Record { tree, ..Record::default() }
-            });
-            noise = seed.get();
-            assert_eq!((looks.get(), order.len()), (50, 50));
-        }
-        let filled = |n: usize| Record {
-            tree: (n > 2).then(|| if n == 4 { "t" } else { "x" }.into()),
-            ..Record::default()
-        };
-        assert_eq!(ordered((0..6).collect(), "t", filled), [4, 3, 5, 0, 1, 2]);
     }
 }

@@ -1,5 +1,6 @@
 //! One tick from trigger to outcome: what it does, leaves alone, survives.
 
+mod affinity;
 mod arrival;
 mod basic;
 mod checkout;
