@@ -147,21 +147,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__cancel)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -173,21 +173,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__demo)
-            opts="-C -q -v -h --keep --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --keep --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --keep)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -199,21 +199,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__diff)
-            opts="-C -q -v -h --remote --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -225,21 +225,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__doctor)
-            opts="-C -q -v -h --network --history --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --network --history --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --history)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -251,25 +251,25 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__events)
-            opts="-n -f -C -q -v -h --remote --history --follow --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -n -f -h --git-dir --quiet --verbose --remote --history --follow --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -n)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -281,7 +281,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__gc)
-            opts="-n -C -q -v -h --dry-run --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -n -h --git-dir --quiet --verbose --dry-run --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -857,7 +857,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__init)
-            opts="-C -q -v -h --trust --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --trust --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -879,7 +879,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__install)
-            opts="-n -C -q -v -h --dry-run --git-dir --quiet --verbose --help"
+            opts="-C -q -v -n -h --git-dir --quiet --verbose --dry-run --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -901,21 +901,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__logs)
-            opts="-f -C -q -v -h --remote --follow --stderr --events --path --git-dir --quiet --verbose --help"
+            opts="-C -q -v -f -h --git-dir --quiet --verbose --remote --follow --stderr --events --path --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -927,21 +927,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__retry)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -953,12 +953,20 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__run)
-            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --git-dir --quiet --verbose --help"
+            opts="-C -q -v -j -n -h --git-dir --quiet --verbose --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --every --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -999,14 +1007,6 @@ _git__aynig() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1015,12 +1015,20 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__state)
-            opts="-b -m -F -C -q -v -h --branch --remote --message --file --trailer --keep-trailers --push --dialect --emit --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -b -m -F -h --git-dir --quiet --verbose --branch --remote --message --file --trailer --keep-trailers --push --dialect --emit --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --branch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1057,14 +1065,6 @@ _git__aynig() {
                     COMPREPLY=($(compgen -W "dwp aynig" -- "${cur}"))
                     return 0
                     ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1073,12 +1073,20 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__working)
-            opts="-b -C -q -v -h --branch --remote --lease --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -b -h --git-dir --quiet --verbose --branch --remote --lease --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --branch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1095,14 +1103,6 @@ _git__aynig() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1111,21 +1111,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__status)
-            opts="-C -q -v -h --remote --json --porcelain --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --porcelain --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1137,12 +1137,20 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__tick)
-            opts="-j -n -C -q -v -h --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --detached --git-dir --quiet --verbose --help"
+            opts="-C -q -v -j -n -h --git-dir --quiet --verbose --remote --role --current-branch --lease --grace --timeout --jobs --dry-run --tee --log-level --json --chain --detach --detached --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1179,14 +1187,6 @@ _git__aynig() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1195,21 +1195,21 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__trust)
-            opts="-C -q -v -h --ref --branches --revoke --list --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --ref --branches --revoke --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --ref)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ref)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1221,7 +1221,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__uninstall)
-            opts="-n -f -C -q -v -h --dry-run --force --attempts --trust --git-dir --quiet --verbose --help"
+            opts="-C -q -v -n -f -h --git-dir --quiet --verbose --dry-run --force --attempts --trust --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1265,12 +1265,20 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__wait)
-            opts="-C -q -v -h --for --timeout --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --for --timeout --remote --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --for)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1280,14 +1288,6 @@ _git__aynig() {
                     return 0
                     ;;
                 --remote)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --git-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -54,10 +54,12 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "help" -d 'Show 
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "version" -d 'Say which version this is'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l trust -d 'Also trust the commands of the current branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -l trust -d 'Also trust the commands of the current branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l role -d 'Prefer commands of this role' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l current-branch -d 'What to do about the branch that is checked out here' -r -f -a "skip\t'Leave it out'
@@ -68,17 +70,17 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l grace -d 'H
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l timeout -d 'End a command that runs longer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l log-level -d 'The LOG_LEVEL that commands are given' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s n -l dry-run -d 'Show what would be done, and do nothing'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l tee -d 'Show the command\'s output as it comes, with its branch before each line where several may run at once'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l chain -d 'Go on with a branch until its head is not actionable'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detach -d 'Return at once; the tick goes on in the background'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -l detached -d 'Leave the session that it was started in'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand tick" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l role -d 'Prefer commands of this role' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l current-branch -d 'What to do about the branch that is checked out here' -r -f -a "skip\t'Leave it out'
@@ -90,14 +92,14 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l timeout -d '
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s j -l jobs -d 'Commands at a time [default: CPUs]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l log-level -d 'The LOG_LEVEL that commands are given' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l every -d 'Look again after this long, until stopped' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s n -l dry-run -d 'Show what would be done, and do nothing'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l tee -d 'Show the command\'s output as it comes, with its branch before each line where several may run at once'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -l json -d 'One JSON object a line'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s b -l branch -d 'The branch; made at HEAD if missing [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s m -l message -d 'The message: the first gives the subject, further ones paragraphs of the body' -r
@@ -105,89 +107,87 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s F -l f
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l trailer -d 'Add a trailer' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l dialect -d 'Which trailers [default: those of the branch\'s newest state event, else dwp]' -r -f -a "dwp\t'The runner writes what comes of it'
 aynig\t'Its command writes what comes of it'"
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers (or aynig-*, in that dialect)'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l push -d 'Push the branch to its remote afterwards'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l emit -d 'Print the SET_STATE line instead of writing a commit'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l json -d 'One JSON object'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s b -l branch -d 'The branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l lease -d 'How long the lease holds [default: 5m]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l json -d 'One JSON object a line'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain -d 'Stable lines for scripts'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain -d 'Stable lines for scripts'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At most this many' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At most this many' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l history -d 'Leases and renewals too'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s f -l follow -d 'Begin with the last ones [10, or -n], then show each as it lands, oldest first'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l json -d 'One JSON object a line'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s f -l follow -d 'Wait for more while the command runs'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l stderr -d 'What it complained about instead of what it printed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l events -d 'What it appended to the file that AYNIG_EVENTS names, as JSON lines'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -l path -d 'Print the file\'s path'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand logs" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l for -d 'Until it is, or has been meanwhile, in this state; several: in any of them [default: until it rests]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l timeout -d 'At most this long [default: for ever]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l ref -d 'Commands come from this ref, whatever a branch holds [default: the current branch]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l ref -d 'Commands come from this ref, whatever a branch holds [default: the current branch]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l branches -d 'Commands come from the branch that asks for them'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l revoke -d 'Trust this repository no longer'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l list -d 'List what is trusted'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand hooks" -l git-dir -d 'The repository\'s Git directory' -r -F
@@ -327,37 +327,37 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s n -l dry-run -d 'Show what would come, and write nothing'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s n -l dry-run -d 'Show what would be removed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s f -l force -d 'Remove it without a question'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -l attempts -d 'Also the work that is on no branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -l trust -d 'Also what your own configuration says of this repository'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s n -l dry-run -d 'Show what would be removed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l history -d 'Also judge what this branch\'s commits say, or those of every branch' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l network -d 'Also ask the remote of \'aynig.remote\', for ten seconds at most'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l history -d 'Also judge what this branch\'s commits say, or those of every branch' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l network -d 'Also ask the remote of \'aynig.remote\', for ten seconds at most'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l keep -d 'Keep the repository, here' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -l keep -d 'Keep the repository, here' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -38,17 +38,19 @@ _git-aynig() {
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--trust[Also trust the commands of the current branch]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--trust[Also trust the commands of the current branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (tick)
 _arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--role=[Prefer commands of this role]:ROLE:_default' \
 '--current-branch=[What to do about the branch that is checked out here]:WHAT:((skip\:"Leave it out"
@@ -60,8 +62,10 @@ only\:"Take no other"))' \
 '-j+[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--log-level=[The LOG_LEVEL that commands are given]:LEVEL:_default' \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-n[Show what would be done, and do nothing]' \
 '--dry-run[Show what would be done, and do nothing]' \
 '--tee[Show the command'\''s output as it comes, with its branch before each line where several may run at once]' \
@@ -69,10 +73,6 @@ only\:"Take no other"))' \
 '--chain[Go on with a branch until its head is not actionable]' \
 '(-n --dry-run --tee --json)--detach[Return at once; the tick goes on in the background]' \
 '--detached[Leave the session that it was started in]' \
-'-q[Say less\: no progress, no notes]' \
-'--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -80,6 +80,8 @@ only\:"Take no other"))' \
 ;;
 (run)
 _arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--role=[Prefer commands of this role]:ROLE:_default' \
 '--current-branch=[What to do about the branch that is checked out here]:WHAT:((skip\:"Leave it out"
@@ -92,16 +94,14 @@ only\:"Take no other"))' \
 '--jobs=[Commands at a time \[default\: CPUs\]]:N:_default' \
 '--log-level=[The LOG_LEVEL that commands are given]:LEVEL:_default' \
 '--every=[Look again after this long, until stopped]:DURATION:_default' \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'-n[Show what would be done, and do nothing]' \
-'--dry-run[Show what would be done, and do nothing]' \
-'--tee[Show the command'\''s output as it comes, with its branch before each line where several may run at once]' \
-'--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-n[Show what would be done, and do nothing]' \
+'--dry-run[Show what would be done, and do nothing]' \
+'--tee[Show the command'\''s output as it comes, with its branch before each line where several may run at once]' \
+'--json[One JSON object a line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, every local branch:_git-aynig_branches' \
@@ -109,6 +109,8 @@ only\:"Take no other"))' \
 ;;
 (set-state)
 _arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-b+[The branch; made at HEAD if missing \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch; made at HEAD if missing \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
@@ -119,16 +121,14 @@ _arguments "${_arguments_options[@]}" : \
 '*--trailer=[Add a trailer]:KEY: VALUE:_default' \
 '(--emit)--dialect=[Which trailers \[default\: those of the branch'\''s newest state event, else dwp\]]:DIALECT:((dwp\:"The runner writes what comes of it"
 aynig\:"Its command writes what comes of it"))' \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--keep-trailers[Copy the head'\''s dwp-* trailers (or aynig-*, in that dialect)]' \
-'(--remote --emit)--push[Push the branch to its remote afterwards]' \
-'(-b --branch)--emit[Print the SET_STATE line instead of writing a commit]' \
-'--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--keep-trailers[Copy the head'\''s dwp-* trailers (or aynig-*, in that dialect)]' \
+'(--remote --emit)--push[Push the branch to its remote afterwards]' \
+'(-b --branch)--emit[Print the SET_STATE line instead of writing a commit]' \
+'--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':state -- The state:_git-aynig_states' \
@@ -136,32 +136,32 @@ aynig\:"Its command writes what comes of it"))' \
 ;;
 (set-working)
 _arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '-b+[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--branch=[The branch \[default\: the current one\]]:BRANCH:_git-aynig_branches' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--lease=[How long the lease holds \[default\: 5m\]]:DURATION:_default' \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'(--porcelain)--json[One JSON object a line]' \
-'--porcelain[Stable lines for scripts]' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'(--porcelain)--json[One JSON object a line]' \
+'--porcelain[Stable lines for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::branches -- Branches; without any, those whose head is a state event:_git-aynig_branches' \
@@ -169,18 +169,18 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (events)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
-'-n+[At most this many]:N:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--history[Leases and renewals too]' \
-'-f[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
-'--follow[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
-'--json[One JSON object a line]' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-n+[At most this many]:N:_default' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--history[Leases and renewals too]' \
+'-f[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
+'--follow[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
+'--json[One JSON object a line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::branch -- The branch \[default\: the current one\]:_git-aynig_branches' \
@@ -188,18 +188,18 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (logs)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-f[Wait for more while the command runs]' \
 '--follow[Wait for more while the command runs]' \
 '--stderr[What it complained about instead of what it printed]' \
 '(--stderr)--events[What it appended to the file that AYNIG_EVENTS names, as JSON lines]' \
 '--path[Print the file'\''s path]' \
-'-q[Say less\: no progress, no notes]' \
-'--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::what -- A branch or a commit \[default\: the current branch\]:_git-aynig_branches' \
@@ -207,9 +207,9 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (diff)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -222,16 +222,16 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (wait)
 _arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '*--for=[Until it is, or has been meanwhile, in this state; several\: in any of them \[default\: until it rests\]]:STATE:_git-aynig_states' \
 '--timeout=[At most this long \[default\: for ever\]]:DURATION:_default' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
-'*-C+[Run as if started in this folder]:PATH:_files' \
-'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -239,14 +239,14 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--json[One JSON object]' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -254,14 +254,14 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (retry)
 _arguments "${_arguments_options[@]}" : \
-'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--json[One JSON object]' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':branch -- The branch:_git-aynig_branches' \
@@ -269,16 +269,16 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (trust)
 _arguments "${_arguments_options[@]}" : \
-'(--branches --revoke --list)--ref=[Commands come from this ref, whatever a branch holds \[default\: the current branch\]]:REF:_git-aynig_branches' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'(--revoke --list)--branches[Commands come from the branch that asks for them]' \
-'(--list)--revoke[Trust this repository no longer]' \
-'--list[List what is trusted]' \
+'(--branches --revoke --list)--ref=[Commands come from this ref, whatever a branch holds \[default\: the current branch\]]:REF:_git-aynig_branches' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'(--revoke --list)--branches[Commands come from the branch that asks for them]' \
+'(--list)--revoke[Trust this repository no longer]' \
+'--list[List what is trusted]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -544,12 +544,12 @@ esac
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'-n[Show what would come, and write nothing]' \
-'--dry-run[Show what would come, and write nothing]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-n[Show what would come, and write nothing]' \
+'--dry-run[Show what would come, and write nothing]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':repo -- A path, a URL, or owner/name on GitHub:_default' \
@@ -561,16 +561,16 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-n[Show what would be removed]' \
 '--dry-run[Show what would be removed]' \
 '-f[Remove it without a question]' \
 '--force[Remove it without a question]' \
 '--attempts[Also the work that is on no branch]' \
 '--trust[Also what your own configuration says of this repository]' \
-'-q[Say less\: no progress, no notes]' \
-'--quiet[Say less\: no progress, no notes]' \
-'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
-'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -579,37 +579,37 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'-n[Show what would be removed]' \
-'--dry-run[Show what would be removed]' \
-'--json[One JSON object a line]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-n[Show what would be removed]' \
+'--dry-run[Show what would be removed]' \
+'--json[One JSON object a line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (doctor)
 _arguments "${_arguments_options[@]}" : \
-'--history=[Also judge what this branch'\''s commits say, or those of every branch]::BRANCH:_git-aynig_branches' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
-'--network[Also ask the remote of '\''aynig.remote'\'', for ten seconds at most]' \
-'--json[One JSON object a line]' \
+'--history=[Also judge what this branch'\''s commits say, or those of every branch]::BRANCH:_git-aynig_branches' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--network[Also ask the remote of '\''aynig.remote'\'', for ten seconds at most]' \
+'--json[One JSON object a line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
 (demo)
 _arguments "${_arguments_options[@]}" : \
-'--keep=[Keep the repository, here]:DIR:_files' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--keep=[Keep the repository, here]:DIR:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \

@@ -4,6 +4,7 @@
 //! Implements section 13 of the contract (verbs and flags).
 
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb};
+pub use super::deferred::Deferred;
 pub use super::govern::args::Govern;
 use super::manual;
 use clap::{Args, Parser, Subcommand};
@@ -49,64 +50,64 @@ pub struct Cli {
 pub enum Verb {
     /// Scaffold .aynig/ with a first command
     #[command(long_about = manual::INIT, after_long_help = manual::INIT_MORE)]
-    Init(Init),
+    Init(Deferred<Init>),
     /// Evaluate branches once
     #[command(long_about = manual::TICK, after_long_help = manual::TICK_MORE)]
-    Tick(Tick),
+    Tick(Deferred<Tick>),
     /// Tick until nothing is actionable
     #[command(long_about = manual::RUN, after_long_help = manual::RUN_MORE)]
-    Run(Run),
+    Run(Deferred<Run>),
     /// Write a state event
     #[command(long_about = manual::SET_STATE, after_long_help = manual::SET_STATE_MORE)]
-    SetState(SetState),
+    SetState(Deferred<SetState>),
     /// Take or renew a lease by hand
     #[command(long_about = manual::SET_WORKING, after_long_help = manual::SET_WORKING_MORE)]
-    SetWorking(SetWorking),
+    SetWorking(Deferred<SetWorking>),
     /// Show what state branches are in
     #[command(long_about = manual::STATUS, after_long_help = manual::STATUS_MORE)]
-    Status(Status),
+    Status(Deferred<Status>),
     /// Show a branch's state events
     #[command(long_about = manual::EVENTS, after_long_help = manual::EVENTS_MORE)]
-    Events(Events),
+    Events(Deferred<Events>),
     /// Show what a command printed
     #[command(long_about = manual::LOGS, after_long_help = manual::LOGS_MORE)]
-    Logs(Logs),
+    Logs(Deferred<Logs>),
     /// Show what a run changed
     #[command(long_about = manual::DIFF, after_long_help = manual::DIFF_MORE)]
-    Diff(Diff),
+    Diff(Deferred<Diff>),
     /// Wait until a branch rests, or is in a state
     #[command(long_about = manual::WAIT, after_long_help = manual::WAIT_MORE)]
-    Wait(Wait),
+    Wait(Deferred<Wait>),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
-    Cancel(OneBranch),
+    Cancel(Deferred<OneBranch>),
     /// Ask for a stalled branch's work again
     #[command(long_about = manual::RETRY, after_long_help = manual::RETRY_MORE)]
-    Retry(OneBranch),
+    Retry(Deferred<OneBranch>),
     /// Say which commands may run in this repository
     #[command(long_about = manual::TRUST, after_long_help = manual::TRUST_MORE)]
-    Trust(Trust),
+    Trust(Deferred<Trust>),
     /// Have commits, merges and pushes start their workflows by themselves
     #[command(long_about = manual::HOOKS, after_long_help = manual::HOOKS_MORE)]
-    Hooks(Hooks),
+    Hooks(Deferred<Hooks>),
     /// Runs of several roles: turns, gates, approvals
     #[command(long_about = manual::GOVERN, after_long_help = manual::GOVERN_MORE)]
-    Govern(Govern),
+    Govern(Deferred<Govern>),
     /// Copy a workflow pack into .aynig/
     #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
-    Install(Install),
+    Install(Deferred<Install>),
     /// Take everything of git-aynig out of this repository
     #[command(long_about = manual::UNINSTALL, after_long_help = manual::UNINSTALL_MORE)]
-    Uninstall(Uninstall),
+    Uninstall(Deferred<Uninstall>),
     /// Remove dead slots, old logs and old attempts
     #[command(long_about = manual::GC, after_long_help = manual::GC_MORE)]
-    Gc(Gc),
+    Gc(Deferred<Gc>),
     /// Show what would stop a tick here, and what mends it
     #[command(long_about = manual::DOCTOR, after_long_help = manual::DOCTOR_MORE)]
-    Doctor(Doctor),
+    Doctor(Deferred<Doctor>),
     /// Play a three-state workflow in a throwaway repository
     #[command(long_about = manual::DEMO, after_long_help = manual::DEMO_MORE)]
-    Demo(Demo),
+    Demo(Deferred<Demo>),
 }
 
 /// `init`.
