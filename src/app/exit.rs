@@ -100,7 +100,7 @@ impl From<&RunnerError> for Exit {
             }
             RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => Exit::Refused,
             RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
-                RemoteFailure::Declined => Exit::Refused,
+                RemoteFailure::Declined | RemoteFailure::NotAtomic => Exit::Refused,
                 RemoteFailure::InTheWay | RemoteFailure::Unknown => Exit::Failed,
                 RemoteFailure::Denied
                 | RemoteFailure::Unreachable

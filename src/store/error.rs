@@ -176,6 +176,9 @@ pub enum RemoteFailure {
     /// Another of its branches has a name that this one can't stand beside.
     #[error("another branch is in the way there")]
     InTheWay,
+    /// It can't move several refs as one: a push that has to is never sent.
+    #[error("it can't move several refs as one")]
+    NotAtomic,
     /// There is no such remote in the configuration.
     #[error("not configured")]
     Unknown,
@@ -189,7 +192,7 @@ impl RemoteFailure {
     pub fn may_pass(self) -> bool {
         match self {
             Self::Denied | Self::Unreachable | Self::TooLate | Self::Busy | Self::Other => true,
-            Self::Declined | Self::InTheWay | Self::Unknown => false,
+            Self::Declined | Self::InTheWay | Self::NotAtomic | Self::Unknown => false,
         }
     }
 
@@ -202,6 +205,7 @@ impl RemoteFailure {
             Self::TooLate => "too-late",
             Self::Busy => "busy",
             Self::InTheWay => "in-the-way",
+            Self::NotAtomic => "not-atomic",
             Self::Unknown => "unknown-remote",
             Self::Other => "other",
         }

@@ -40,6 +40,7 @@ pub use error::{RemoteFailure, StoreError, Unread};
 pub(crate) use remote::network::tracking;
 
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::INBOX;
 pub use crate::protocol::swap::Swap;
 pub(crate) use crate::supervisor::beneath;
 use std::fmt;
@@ -96,16 +97,12 @@ impl RefName {
         if !self.is_valid() || !self.0.starts_with(b"refs/aynig/") {
             return false;
         }
-        let below = self.0.strip_prefix(INBOX).and_then(|rest| rest.strip_prefix(b"/"));
-        match below {
+        match self.0.strip_prefix(INBOX) {
             Some(below) => below.split(|b| *b == b'/').count() >= 3 || !below.contains(&b'/'),
             None => self.0.split(|b| *b == b'/').count() == 4,
         }
     }
 }
-
-/// The folder of all inboxes.
-pub(crate) const INBOX: &[u8] = b"refs/aynig/inbox";
 
 impl fmt::Display for RefName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -316,6 +313,29 @@ pub trait Store: Send {
     /// What one of the runner's own refs holds, fetched where a runner elsewhere published it.
     fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.tip(name)
+    }
+
+    /// Hears anew of the refs that all machines share below these prefixes (`refs/aynig/inbox/<branch>/`, or a whole
+    /// name), whose commits are here afterwards; at the cost of one listing of these. Pauses also come with
+    /// [`Store::refresh`]. Refs that are here need no news.
+    fn hear_shared(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
+        let _ = prefixes;
+        Ok(())
+    }
+
+    /// What waits in a branch's inbox now, and in those of branches below its name, by the names of the refs.
+    fn waiting(&self, branch: &RefName) -> Result<Scan, StoreError> {
+        let prefix = [INBOX, branch.short(), b"/"].concat();
+        self.hear_shared(&[&prefix])?;
+        match std::str::from_utf8(&prefix) {
+            Ok(prefix) => self.scan_all(prefix),
+            Err(_) => {
+                let mut all = self.scan_all(&String::from_utf8_lossy(INBOX))?;
+                all.refs.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
+                all.unreadable.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
+                Ok(all)
+            }
+        }
     }
 
     /// How long each network call may take from now on.

@@ -1,10 +1,12 @@
 //! The remote that runners share: whether it is configured and, where asked to, whether it answers.
 
-use super::Level::{Error, Ok as Fine};
+use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend};
 use crate::protocol::text::{escape, shown_url, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
+use crate::store::remote::network;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long an answer is waited for.
@@ -62,6 +64,24 @@ impl Runner<'_> {
                 Finding::new(Error, "remote", text).mend(Mend::AskRemote(remote.to_owned()))
             }
         });
+        if answer.status.success() && !self.takes_atomic(remote, home)? {
+            let text = format!(
+                "'{shown}' takes no atomic pushes: messages to its branches can't be delivered \
+                 ('receive.advertiseAtomic' there)"
+            );
+            found.push(Finding::new(Warning, "remote", text));
+        }
         Ok(())
+    }
+
+    /// False where the remote says that it can't move several refs as one; who may not push, or can't, hears that of
+    /// the push itself.
+    fn takes_atomic(&self, remote: &str, home: &Path) -> Result<bool, RunnerError> {
+        if self.repo.push_path(remote).is_some() && self.repo.git.may_push_to_paths().is_err() {
+            return Ok(true);
+        }
+        let Some((_, commit)) = self.store.scan("refs/heads/")?.into_iter().next() else { return Ok(true) };
+        let tried = self.repo.git.try_atomic_push(remote, home, commit, PATIENCE)?;
+        Ok(tried.status.success() || !network::refuses_atomic(&tried))
     }
 }

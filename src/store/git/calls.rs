@@ -507,6 +507,21 @@ impl RepoGit {
         self.here().verb("ls-remote").args(args).in_dir(home).within(patience).output()
     }
 
+    /// Tries a push of two refs as one, which changes nothing, without a prompt or a hook.
+    pub(crate) fn try_atomic_push(
+        &self,
+        name: &str,
+        home: &Path,
+        commit: ObjectId,
+        patience: Duration,
+    ) -> Result<GitOutput, StoreError> {
+        let args = ["--dry-run", "--atomic", "--porcelain", "--no-verify", "--no-signed"];
+        let command = self.here().config("push.followTags=false").verb("push").args(args);
+        let refs = ["a", "b"].map(|end| format!("{commit}:refs/aynig/heard/doctor-{end}"));
+        let command = command.args(["--recurse-submodules=no", "--end-of-options", name]).args(refs);
+        command.in_dir(home).within(patience).output()
+    }
+
     pub(crate) fn version(&self) -> Result<String, StoreError> {
         let printed = self.git.plain(None).verb("version").ok()?;
         Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())

@@ -228,7 +228,9 @@ fn is_another_at_work(common_dir: &Path, lock: &Path, but: Option<&Path>) -> boo
 fn is_nobody_elses(common_dir: &Path, lock: &Path, told: &Told, note: &Path) -> bool {
     // A child that could not be noted as started may live.
     told.pid.is_some()
-        && lock.starts_with(common_dir.join("refs/aynig/remote"))
+        && ["refs/aynig/remote", "refs/aynig/shared"]
+            .iter()
+            .any(|refs| lock.starts_with(common_dir.join(refs)))
         && !is_another_at_work(common_dir, lock, Some(note))
         && matches!(owner_of(common_dir, lock), Ok(Owner::Other))
 }

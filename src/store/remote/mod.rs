@@ -1,26 +1,28 @@
 //! A remote's branches as a store: the push is the swap.
 //!
 //! `refs/heads/` is the remote's, as it is now ([`Store::tip`] asks) or as it was when last heard of
-//! ([`Store::known_tip`]). Objects, and refs of the runner's own, are the local repository's; no local
-//! branch is read or moved. What this store was told by its own calls it knows without asking again.
+//! ([`Store::known_tip`]), and so are the refs that all machines share ([`shared`]). Objects, and other refs of the
+//! runner's own, are the local repository's; no local branch is read or moved. What this store was told by its own calls it knows without asking again.
 //! Implements K12, K30, and K11 and K31 (the attempt and the reading again).
 
 pub(crate) mod lfs;
 pub(crate) mod network;
 pub(crate) mod news;
 pub(crate) mod porcelain;
+pub(crate) mod shared;
 pub(crate) mod single_flight;
 
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::PAUSED;
 use crate::protocol::swap::{Patience, try_again};
 use crate::store::refs::locks;
 use crate::store::refs::swap::compare_and_swap;
 use crate::store::repository::Repository;
 use crate::store::{
     Commit, Expected, Heads, NewCommit, RefChange, RefName, RemoteFailure, Scan, Signature, Store,
-    StoreError, Swap, TreeEntry, Visit,
+    StoreError, Swap, TreeEntry, Visit, in_name_order,
 };
-use network::{Pushed, Remote};
+use network::Remote;
 use news::News;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -88,6 +90,12 @@ impl RemoteStore {
 
     fn tracking(&self, name: &RefName) -> RefName {
         RefName::new([self.remote.tracking().as_bytes(), name.short()].concat())
+    }
+
+    /// What was learned of branches and pauses is older than what a fetch brought.
+    fn forget_heads(&self) {
+        let is_of_heads = |name: &RefName| is_branch(name) || name.as_bytes().starts_with(PAUSED);
+        self.known.borrow_mut().retain(|name, _| !is_of_heads(name));
     }
 
     fn patience(&self) -> Duration {
@@ -218,6 +226,9 @@ fn is_branch(name: &RefName) -> bool {
 
 impl Store for RemoteStore {
     fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if shared::is_shared(name.as_bytes()) {
+            return self.shared_tip(name);
+        }
         if !is_branch(name) {
             return self.local.tip(name);
         }
@@ -249,13 +260,17 @@ impl Store for RemoteStore {
     }
 
     fn known_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
-        if !is_branch(name) {
+        if !shared::is_there(name) {
             return self.local.tip(name);
         }
         if let Some(tip) = self.known.borrow().get(name) {
             return Ok(*tip);
         }
-        self.tracked(name)
+        if is_branch(name) { self.tracked(name) } else { self.local.tip(&self.kept(name)) }
+    }
+
+    fn hear_shared(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
+        self.bring(prefixes)
     }
 
     fn refresh(&self) -> Result<(), StoreError> {
@@ -263,7 +278,7 @@ impl Store for RemoteStore {
             return Ok(());
         }
         self.remote.fetch_all().map_err(|error| self.in_the_way(error))?;
-        self.known.borrow_mut().clear();
+        self.forget_heads();
         self.news.forget();
         Ok(())
     }
@@ -284,8 +299,12 @@ impl Store for RemoteStore {
             return all_at_once();
         }
         let not_here = |(name, tip): &(&RefName, &ObjectId)| tracked.get(&self.tracking(name)) != Some(*tip);
-        let unread = tips.iter().filter(not_here).map(|(name, tip)| (name.clone(), *tip)).collect();
-        self.known.borrow_mut().clear();
+        let unread: Vec<_> = tips.iter().filter(not_here).map(|(name, tip)| (name.clone(), *tip)).collect();
+        if unread.is_empty() {
+            // No fetch of heads follows that would bring the pauses.
+            self.bring(&[PAUSED])?;
+        }
+        self.forget_heads();
         self.news.forget();
         self.news.hear(tips, asked);
         Ok(unread)
@@ -296,6 +315,7 @@ impl Store for RemoteStore {
         if self.remote.fetch_some(names).is_err() {
             return self.refresh();
         }
+        self.known.borrow_mut().retain(|name, _| !name.as_bytes().starts_with(PAUSED));
         for name in names {
             self.known.borrow_mut().remove(name);
             if let Some(tip) = self.tracked(name)? {
@@ -318,6 +338,7 @@ impl Store for RemoteStore {
     }
 
     fn bare_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        // One of the others brings little: its commit is needed where the swap is judged.
         if self.offline || !is_branch(name) { self.tip(name) } else { self.ask_surely(name) }
     }
 
@@ -334,6 +355,9 @@ impl Store for RemoteStore {
     }
 
     fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        if shared::is_shared(name.as_bytes()) {
+            return self.tip(name);
+        }
         let here = self.local.tip(name)?;
         if here.is_some() || self.offline {
             return Ok(here);
@@ -349,6 +373,9 @@ impl Store for RemoteStore {
     }
 
     fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        if shared::is_shared(prefix.as_bytes()) {
+            return self.shared_scan(prefix);
+        }
         let Some(below) = prefix.strip_prefix("refs/heads/") else { return self.local.scan_all(prefix) };
         let mut scan = self.local.scan_all(&format!("{}{below}", self.remote.tracking()))?;
         scan.refs.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
@@ -357,6 +384,12 @@ impl Store for RemoteStore {
     }
 
     fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
+        if shared::is_shared(prefix.as_bytes()) {
+            let scan = self.shared_scan(prefix)?;
+            let mut heads = Heads::from_unreadable(scan.unreadable);
+            scan.refs.into_iter().for_each(|(name, id)| heads.push(name, self.read_commit(id)));
+            return Ok(heads);
+        }
         let Some(below) = prefix.strip_prefix("refs/heads/") else { return self.local.read_heads(prefix) };
         let mut heads = self.local.read_heads(&format!("{}{below}", self.remote.tracking()))?;
         heads.heads.iter_mut().for_each(|(name, _)| *name = self.branch_of(name));
@@ -365,6 +398,12 @@ impl Store for RemoteStore {
     }
 
     fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        if shared::is_shared(prefix.as_bytes()) {
+            let found = self.read_heads(prefix)?;
+            found.heads.into_iter().for_each(|(name, commit)| visit(name, Ok(commit)));
+            found.failed.into_iter().for_each(|(name, error)| visit(name, Err(error)));
+            return Ok(());
+        }
         let Some(below) = prefix.strip_prefix("refs/heads/") else {
             return self.local.visit_heads(prefix, visit);
         };
@@ -377,51 +416,20 @@ impl Store for RemoteStore {
     }
 
     fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
-        let RefChange { name, expected, new } = match changes {
-            here if !here.iter().any(|change| is_branch(&change.name)) => {
-                return self.local.try_swaps(here, by, log);
-            }
-            [one] => one,
-            _ => {
-                let cause = "refs there and here can't be moved as one".to_owned();
-                return Err(StoreError::Unsupported { path: self.remote.home.clone(), cause });
-            }
-        };
-        let (expected, new) = (*expected, *new);
-        let refused = |cause| Err(StoreError::RefusedName { name: name.clone(), cause });
-        let Some(new) = new else { return refused("a remote's branch is never deleted") };
-        // The remote compares the old value; that the new one stands on it is ours to see to.
-        // A command's own commits may have others below them (K29).
-        if let Expected::At(old) = expected
-            && self.local.read_commit(new)?.parents.first() != Some(&old)
-            && !self.remote.git.is_ancestor(old, new)?
-        {
-            return Err(StoreError::RefusedCommit { cause: "it does not stand on what it replaces" });
+        if !changes.iter().any(|change| shared::is_there(&change.name)) {
+            return self.local.try_swaps(changes, by, log);
         }
-        // A fetch makes a ref here of it before anything else is synced.
-        self.local.sync()?;
-        let unsent = self.unsent.borrow_mut().remove(&new);
-        match self.remote.push(name, expected, new, self.patience())? {
-            Pushed::Done => {
-                self.learn(name, Some(new));
-                self.news.moved(name, new);
-                Ok(())
+        for change in in_name_order(changes)? {
+            let (name, refused) =
+                (&change.name, |cause| StoreError::RefusedName { name: change.name.clone(), cause });
+            if !name.is_valid() {
+                return Err(refused("Git accepts no such name"));
             }
-            Pushed::Stale => {
-                if unsent {
-                    self.unsent.borrow_mut().insert(new);
-                }
-                self.news.lost();
-                Err(StoreError::Moved { name: name.clone(), expected, found: None })
+            if !shared::is_there(name) {
+                return Err(refused("it is here, and can't be moved as one with refs of a remote"));
             }
-            Pushed::Refused(said) => Err(self.refused(name, expected, said)),
-            Pushed::Failed(failure, message) => Err(StoreError::Remote {
-                remote: self.remote.name.clone(),
-                what: "push to",
-                failure,
-                message,
-            }),
         }
+        self.push_all(changes)
     }
 
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {

@@ -6,12 +6,14 @@
 //! people, and nothing hangs on it. Implements K12, K30.
 
 use super::porcelain::{Word, word};
+use super::shared;
 use super::single_flight::{Flight, SingleFlight};
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::PAUSED;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::children::{self, MayLock};
 use crate::store::git::command::{GitCommand, GitOutput};
-use crate::store::{Expected, RefName, RemoteFailure, StoreError};
+use crate::store::{Expected, RefChange, RefName, RemoteFailure, StoreError};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -41,17 +43,21 @@ pub(crate) struct Remote {
     pub(crate) path: Option<PathBuf>,
 }
 
-/// Which branches a fetch brings here.
+/// What a fetch brings here, and forgets where it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heads {
+    /// Every branch, and the pauses.
     All,
+    /// Some branches, and the pauses.
     Some,
+    /// Refs that all machines share.
+    Shared,
 }
 
-/// What a push answered for its one ref.
+/// What a push answered for its refs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    /// The remote said that it moved.
+    /// The remote said that all of them moved.
     Done,
     /// Git or the remote saw another value than the expected one.
     Stale,
@@ -103,7 +109,8 @@ impl Remote {
             // The user's own tracking refs are the user's to move.
             "--refmap=",
         ]);
-        if heads == Some(Heads::All) {
+        if heads.is_some() {
+            // Of what the refspecs name alone: a branch that is gone and was named fails the fetch.
             command = command.args(["--prune"]);
         }
         // Of these branches nothing is known yet that a stop would leave half done.
@@ -137,7 +144,18 @@ impl Remote {
     /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once few do: a fetch that
     /// began after a process asked answers that one too.
     pub(crate) fn fetch_all(&self) -> Result<(), StoreError> {
-        self.fetch_heads(&[format!("+refs/heads/*:{}*", self.tracking()).into()], Heads::All)
+        let heads = format!("+refs/heads/*:{}*", self.tracking()).into();
+        self.fetch_heads(&[heads, shared::refspec(self, PAUSED)], Heads::All, None)
+    }
+
+    /// Fetches the shared refs whose names begin so, and forgets those that are gone.
+    pub(crate) fn fetch_shared(
+        &self,
+        prefixes: &[&[u8]],
+        patience: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        let specs: Vec<OsString> = prefixes.iter().map(|prefix| shared::refspec(self, prefix)).collect();
+        self.fetch_heads(&specs, Heads::Shared, patience)
     }
 
     /// Fetches these branches. Fails where one of them is gone.
@@ -146,20 +164,37 @@ impl Remote {
         let spec = |name: &RefName| {
             OsString::from_vec([b"+", name.as_bytes(), b":", tracking.as_bytes(), name.short()].concat())
         };
-        self.fetch_heads(&names.iter().map(spec).collect::<Vec<_>>(), Heads::Some)
+        let pauses = shared::refspec(self, PAUSED);
+        self.fetch_heads(&names.iter().map(spec).chain([pauses]).collect::<Vec<_>>(), Heads::Some, None)
     }
 
-    fn fetch_heads(&self, specs: &[OsString], heads: Heads) -> Result<(), StoreError> {
+    fn fetch_heads(
+        &self,
+        specs: &[OsString],
+        heads: Heads,
+        patience: Option<Duration>,
+    ) -> Result<(), StoreError> {
         let asked = SingleFlight::join(&self.git.common_dir, &self.name);
         let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
-            let fetched = match asked.wait(&|| self.git.git.stopped()) {
-                Flight::Answered => return Ok(()),
-                Flight::Leads(mut lead) if heads == Heads::All => {
-                    lead.begin();
-                    self.fetch(specs, Some(heads), None).inspect(|()| lead.done())
-                }
-                Flight::Leads(_) | Flight::Alone => self.fetch(specs, Some(heads), None),
+            let fetch = || self.fetch(specs, Some(heads), patience);
+            let turn = || asked.wait(&|| self.git.git.stopped());
+            let fetched = match heads {
+                // What another process fetches of branches is no answer.
+                Heads::Shared => fetch(),
+                Heads::All => match turn() {
+                    Flight::Answered => return Ok(()),
+                    Flight::Leads(mut lead) => {
+                        lead.begin();
+                        fetch().inspect(|()| lead.done())
+                    }
+                    Flight::Alone => fetch(),
+                },
+                Heads::Some => match turn() {
+                    Flight::Answered => return Ok(()),
+                    Flight::Leads(_lead) => fetch(),
+                    Flight::Alone => fetch(),
+                },
             };
             if !matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. })) {
                 return fetched;
@@ -237,25 +272,33 @@ impl Remote {
         line.map(ObjectId::from_hex).transpose().map_err(|_| self.nonsense())
     }
 
-    /// One attempt to move a ref there from `expected` to `new`.
-    pub(crate) fn push(
-        &self,
-        name: &RefName,
-        expected: Expected,
-        new: ObjectId,
-        patience: Duration,
-    ) -> Result<Pushed, StoreError> {
-        let full = name.as_bytes();
-        let old = match expected {
-            Expected::At(id) => id.to_string(),
-            // Empty: it must not exist.
-            Expected::Missing => String::new(),
-        };
+    /// One attempt to move refs there, all or none.
+    pub(crate) fn push(&self, changes: &[RefChange], patience: Duration) -> Result<Pushed, StoreError> {
         self.may_push()?;
-        super::lfs::send(self, new, patience)?;
-        let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
-        let output = self.push_command(new, full, Some(OsString::from_vec(lease)), patience).output()?;
-        let answer = answer(&output, full);
+        let (mut options, mut specs) = (Vec::new(), Vec::new());
+        if changes.len() > 1 {
+            options.push("--atomic".into());
+        }
+        for RefChange { name, expected, new } in changes {
+            let full = name.as_bytes();
+            let old = match expected {
+                Expected::At(id) => id.to_string(),
+                // Empty: it must not exist.
+                Expected::Missing => String::new(),
+            };
+            let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
+            options.push(OsString::from_vec(lease));
+            let new = match new {
+                Some(new) => {
+                    super::lfs::send(self, *new, patience)?;
+                    new.to_string()
+                }
+                None => String::new(),
+            };
+            specs.push(OsString::from_vec([new.as_bytes(), b":", full].concat()));
+        }
+        let output = self.push_command(&options, &specs, patience).output()?;
+        let answer = answer(&output, changes);
         // It moved a ref here too. What arrived has arrived, whatever the disk here says.
         let _ = self.sync_tables();
         Ok(answer)
@@ -265,7 +308,8 @@ impl Remote {
     pub(crate) fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
         self.may_push()?;
         super::lfs::send(self, new, patience)?;
-        let output = self.push_command(new, name.as_bytes(), None, patience).output()?;
+        let spec = OsString::from_vec([b"+", new.to_string().as_bytes(), b":", name.as_bytes()].concat());
+        let output = self.push_command(&[], &[spec], patience).output()?;
         if output.status.success() { Ok(()) } else { Err(self.failed("push to", &output)) }
     }
 
@@ -273,15 +317,7 @@ impl Remote {
         if self.path.is_some() { self.git.may_push_to_paths() } else { Ok(()) }
     }
 
-    fn push_command(
-        &self,
-        new: ObjectId,
-        full: &[u8],
-        lease: Option<OsString>,
-        patience: Duration,
-    ) -> GitCommand {
-        let forced: &[u8] = if lease.is_some() { b"" } else { b"+" };
-        let spec = [forced, new.to_string().as_bytes(), b":", full].concat();
+    fn push_command(&self, options: &[OsString], specs: &[OsString], patience: Duration) -> GitCommand {
         // Git moves the user's tracking ref along.
         let common = &self.git.common_dir;
         let tracking = common.join("refs/remotes").join(&self.name);
@@ -291,27 +327,40 @@ impl Remote {
             .config_of(&format!("remote.{}.mirror", self.name), "false")
             .verb("push")
             .args(["--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"])
-            .args(lease)
-            .args([OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(&spec)])
+            .args(options)
+            .args([OsStr::new("--end-of-options"), OsStr::new(&self.name)])
+            .args(specs)
             .alone(self.path.is_some())
             .within(patience)
     }
 }
 
-/// What an attempt answered for its ref.
-fn answer(output: &GitOutput, full: &[u8]) -> Pushed {
-    match word(&output.stdout, output.status.success(), full) {
-        Word::Moved => Pushed::Done,
-        Word::Rejected => Pushed::Stale,
-        Word::Refused(summary) => {
-            let reason = String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
-            let reason =
-                if output.message.is_empty() { reason } else { format!("{reason}: {}", output.message) };
-            Pushed::Refused(reason)
+/// What an attempt answered: that all moved only where the line of each says so.
+fn answer(output: &GitOutput, changes: &[RefChange]) -> Pushed {
+    let mut all = Pushed::Done;
+    for change in changes {
+        let word = word(&output.stdout, output.status.success(), change.name.as_bytes());
+        match (word, change.new) {
+            (Word::Moved, Some(_)) | (Word::Gone, None) => {}
+            // One that was seen elsewhere is why the others were not sent.
+            (Word::Rejected, _) => return Pushed::Stale,
+            (Word::Refused(summary), _) => {
+                let reason =
+                    String::from_utf8_lossy(summary).chars().map(plain).take(300).collect::<String>();
+                let reason = match output.message.is_empty() {
+                    true => reason,
+                    false => format!("{reason}: {}", output.message),
+                };
+                all = Pushed::Refused(reason);
+            }
+            (Word::Moved, None) | (Word::Gone, Some(_)) | (Word::Nothing, _) if all == Pushed::Done => {
+                let failure = if output.late { RemoteFailure::TooLate } else { colour(&output.said) };
+                all = Pushed::Failed(failure, output.message.clone());
+            }
+            (Word::Moved, None) | (Word::Gone, Some(_)) | (Word::Nothing, _) => {}
         }
-        Word::Nothing if output.late => Pushed::Failed(RemoteFailure::TooLate, output.message.clone()),
-        Word::Nothing => Pushed::Failed(colour(&output.said), output.message.clone()),
     }
+    all
 }
 
 fn plain(c: char) -> char {
@@ -321,6 +370,11 @@ fn plain(c: char) -> char {
 fn has(text: &[u8], words: &[&str]) -> bool {
     let text = String::from_utf8_lossy(text).to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))
+}
+
+/// True where a push failed because what has to move as one was not taken.
+pub(crate) fn refuses_atomic(output: &GitOutput) -> bool {
+    colour(&output.said) == RemoteFailure::NotAtomic
 }
 
 /// What a failure without a verdict is called, to people. Git gives one exit status to all of them.
@@ -354,6 +408,9 @@ fn colour(said: &[u8]) -> RemoteFailure {
         "unable to look up",
         "broken pipe",
     ];
+    if has(said, &["does not support --atomic"]) {
+        return RemoteFailure::NotAtomic;
+    }
     // A key that is refused is reported with both: the reason comes first.
     if has(said, &denied) {
         RemoteFailure::Denied
@@ -382,7 +439,10 @@ mod tests {
     /// K12
     #[test]
     fn a_push_is_done_only_where_both_answers_say_so() {
-        let read = |code, stdout: &str| answer(&said(code, stdout, ""), b"refs/heads/x");
+        let of =
+            |name: &str, new| RefChange { name: RefName::branch(name), expected: Expected::Missing, new };
+        let new = ObjectId::from_hex(&[b'1'; 40]).ok();
+        let read = |code, stdout: &str| answer(&said(code, stdout, ""), &[of("x", new)]);
         assert_eq!(read(0, "To /r\n \t1a:refs/heads/x\t1a..2b\nDone\n"), Pushed::Done);
         assert_eq!(read(0, "To /r\n*\t1a:refs/heads/x\t[new branch]\nDone\n"), Pushed::Done);
         assert!(matches!(read(1, "To /r\n \t1a:refs/heads/x\t1a..2b\n"), Pushed::Failed(..)));
@@ -398,6 +458,28 @@ mod tests {
         assert!(matches!(unknown, Pushed::Failed(..)), "{unknown:?}");
     }
 
+    /// K12
+    #[test]
+    fn of_several_all_moved_or_none_did() {
+        let of =
+            |name: &str, new| RefChange { name: RefName::branch(name), expected: Expected::Missing, new };
+        let all = [of("x", ObjectId::from_hex(&[b'1'; 40]).ok()), of("y", None)];
+        let read = |code, stdout: &str| answer(&said(code, stdout, ""), &all);
+        let (moved, gone) = ("*\t1a:refs/heads/x\t[new branch]\n", "-\t:refs/heads/y\t[deleted]\n");
+        assert_eq!(read(0, &[moved, gone].concat()), Pushed::Done);
+        assert_eq!(read(0, &[gone, moved].concat()), Pushed::Done);
+        for part in [moved, gone, ""] {
+            assert!(matches!(read(0, part), Pushed::Failed(..)), "{part}");
+        }
+        assert!(matches!(read(1, &[moved, gone].concat()), Pushed::Failed(..)));
+        let other_way = "-\t:refs/heads/x\t[deleted]\n*\t1a:refs/heads/y\t[new branch]\n";
+        assert!(matches!(read(0, other_way), Pushed::Failed(..)));
+        let stale = "!\t1a:refs/heads/x\t[rejected] (atomic push failed)\n!\t:refs/heads/y\t[rejected] (stale info)\n";
+        assert_eq!(read(1, stale), Pushed::Stale);
+        let refused = "!\t1a:refs/heads/x\t[remote rejected] (atomic push failure)\n";
+        assert!(matches!(read(1, refused), Pushed::Refused(_)));
+    }
+
     #[test]
     fn failures_have_names() {
         let cases = [
@@ -409,6 +491,7 @@ mod tests {
             ("fatal: unable to access 'http://x/': Could not resolve host: x", RemoteFailure::Unreachable),
             ("fatal: '/gone' does not appear to be a git repository", RemoteFailure::Unreachable),
             ("fatal: the remote end hung up unexpectedly", RemoteFailure::Unreachable),
+            ("fatal: the receiving end does not support --atomic push", RemoteFailure::NotAtomic),
             ("error: something else", RemoteFailure::Other),
         ];
         for (text, kind) in cases {

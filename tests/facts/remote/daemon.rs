@@ -11,19 +11,19 @@ use std::sync::{Arc, Mutex};
 
 /// What a relay does to pushes, and what it saw of them.
 #[derive(Default)]
-struct Relay {
+pub(super) struct Relay {
     /// So many bytes of its answer to a push are heard.
-    heard: Mutex<Option<usize>>,
+    pub(super) heard: Mutex<Option<usize>>,
     /// From a cut on nobody is answered any more.
-    gone_then: AtomicBool,
-    gone: AtomicBool,
+    pub(super) gone_then: AtomicBool,
+    pub(super) gone: AtomicBool,
     /// Bytes that were answered to the last push, and pushes that were served to their end.
-    answered: AtomicUsize,
-    served: AtomicUsize,
+    pub(super) answered: AtomicUsize,
+    pub(super) served: AtomicUsize,
 }
 
 /// Serves the folder of a remote until the test ends; its address.
-fn serve(net: &Net, relay: &Arc<Relay>) -> String {
+pub(super) fn serve(net: &Net, relay: &Arc<Relay>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let base = net.origin().parent().unwrap().to_owned();

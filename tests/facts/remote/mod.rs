@@ -6,3 +6,4 @@ mod far;
 mod servers;
 mod shared_repository;
 mod swap;
+mod together;

@@ -1,0 +1,161 @@
+//! What all machines share beside the branches: messages, those that were heard, questions, pauses.
+//!
+//! These refs are the remote's own, below the same names as in a repository that has no remote. What was last heard
+//! of them is kept below `refs/aynig/shared/<remote>/`, so that reading them costs nothing: pauses come with every
+//! fetch of branches, the others when they are asked for ([`RemoteStore::hear_shared`]), by one listing of just these
+//! names. Moved they are as branches are, by a push that names each old value; several by one that is atomic.
+//! Implements K12 (several refs), K30 (what is heard).
+
+use super::network::{Pushed, Remote};
+use super::{RemoteStore, is_branch};
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{ASKED, HEARD_REFS, INBOX, PAUSED};
+use crate::store::{Expected, RefChange, RefName, Scan, Store, StoreError};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+/// The folder of refs that all machines share.
+const OWN: &[u8] = b"refs/aynig/";
+
+/// True for the names of refs that all machines share.
+pub(crate) fn is_shared(name: &[u8]) -> bool {
+    [INBOX, HEARD_REFS, ASKED, PAUSED].iter().any(|folder| name.starts_with(folder))
+}
+
+/// True for refs that are a remote's, and not this repository's.
+pub(super) fn is_there(name: &RefName) -> bool {
+    is_branch(name) || is_shared(name.as_bytes())
+}
+
+/// The folder of refs that hold what was last heard of a remote's shared ones.
+fn kept(remote: &str) -> String {
+    format!("refs/aynig/shared/{remote}/")
+}
+
+/// What fetches all shared refs whose names begin so.
+pub(super) fn refspec(remote: &Remote, prefix: &[u8]) -> OsString {
+    let below = prefix.strip_prefix(OWN).unwrap_or(prefix);
+    OsString::from_vec([b"+", prefix, b"*:", kept(&remote.name).as_bytes(), below, b"*"].concat())
+}
+
+impl RemoteStore {
+    /// Where what was heard of a shared ref is kept.
+    pub(super) fn kept(&self, name: &RefName) -> RefName {
+        let below = name.as_bytes().strip_prefix(OWN).unwrap_or_default();
+        RefName::new([kept(&self.remote.name).as_bytes(), below].concat())
+    }
+
+    /// Back from there to the name that it has on the remote.
+    fn shared_of(&self, kept_as: &RefName) -> RefName {
+        let prefix = kept(&self.remote.name);
+        let below = kept_as.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or_default();
+        RefName::new([OWN, below].concat())
+    }
+
+    /// Hears what the remote has below these prefixes, whole names included.
+    pub(super) fn bring(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
+        if self.offline || prefixes.is_empty() {
+            return Ok(());
+        }
+        self.remote.fetch_shared(prefixes, self.patience.get())?;
+        let is_old = |name: &RefName| prefixes.iter().any(|prefix| name.as_bytes().starts_with(prefix));
+        self.known.borrow_mut().retain(|name, _| !is_old(name));
+        Ok(())
+    }
+
+    /// A shared ref, as the remote has it now.
+    pub(super) fn shared_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
+        self.bring(&[name.as_bytes()])?;
+        self.known_tip(name)
+    }
+
+    /// The shared refs below a prefix, as last heard of, with what pushes of this store made of them since.
+    pub(super) fn shared_scan(&self, prefix: &str) -> Result<Scan, StoreError> {
+        let kept_as = self.kept(&RefName::new(prefix));
+        let mut scan = self.local.scan_all(&String::from_utf8_lossy(kept_as.as_bytes()))?;
+        scan.refs.iter_mut().for_each(|(name, _)| *name = self.shared_of(name));
+        scan.unreadable.iter_mut().for_each(|(name, _)| *name = self.shared_of(name));
+        let known = self.known.borrow();
+        scan.refs.retain(|(name, _)| !known.contains_key(name));
+        let moved = known.iter().filter(|(name, _)| name.as_bytes().starts_with(prefix.as_bytes()));
+        scan.refs.extend(moved.filter_map(|(name, tip)| Some((name.clone(), (*tip)?))));
+        scan.refs.sort();
+        Ok(scan)
+    }
+
+    /// One attempt to move refs of the remote, by one push.
+    pub(super) fn push_all(&self, changes: &[RefChange]) -> Result<(), StoreError> {
+        for change in changes.iter().filter(|change| is_branch(&change.name)) {
+            self.refuse_beside(change)?;
+        }
+        // A fetch makes a ref here of it before anything else is synced.
+        self.local.sync()?;
+        let sent: Vec<ObjectId> = changes.iter().filter_map(|change| change.new).collect();
+        let unsent: Vec<ObjectId> =
+            sent.into_iter().filter(|id| self.unsent.borrow_mut().remove(id)).collect();
+        match self.remote.push(changes, self.patience())? {
+            Pushed::Done => {
+                for RefChange { name, expected: _, new } in changes {
+                    self.learn(name, *new);
+                    if let Some(new) = new.filter(|_| is_branch(name)) {
+                        self.news.moved(name, new);
+                    }
+                }
+                Ok(())
+            }
+            Pushed::Stale => {
+                self.unsent.borrow_mut().extend(unsent);
+                self.news.lost();
+                Err(self.other_that_moved(changes).unwrap_or_else(|| {
+                    let RefChange { name, expected, .. } = changes[0].clone();
+                    StoreError::Moved { name, expected, found: None }
+                }))
+            }
+            Pushed::Refused(said) => Err(self
+                .other_that_moved(changes)
+                .unwrap_or_else(|| self.refused(&changes[0].name, changes[0].expected, said))),
+            Pushed::Failed(failure, message) => Err(StoreError::Remote {
+                remote: self.remote.name.clone(),
+                what: "push to",
+                failure,
+                message,
+            }),
+        }
+    }
+
+    /// The remote compares the old value; that the new one stands on it is ours to see to. A command's own commits may
+    /// have others below them (K29).
+    fn refuse_beside(&self, change: &RefChange) -> Result<(), StoreError> {
+        let RefChange { name, expected, new } = change;
+        let Some(new) = *new else {
+            return Err(StoreError::RefusedName {
+                name: name.clone(),
+                cause: "a remote's branch is never deleted",
+            });
+        };
+        if let Expected::At(old) = *expected
+            && self.local.read_commit(new)?.parents.first() != Some(&old)
+            && !self.remote.git.is_ancestor(old, new)?
+        {
+            return Err(StoreError::RefusedCommit { cause: "it does not stand on what it replaces" });
+        }
+        Ok(())
+    }
+
+    /// Of several refs that did not move, one beside the first that does not hold what it should: Git says of all of
+    /// them that they were rejected, whichever it was.
+    fn other_that_moved(&self, changes: &[RefChange]) -> Option<StoreError> {
+        let others = changes.iter().skip(1).filter(|change| is_shared(change.name.as_bytes()));
+        let names: Vec<&[u8]> = others.clone().map(|change| change.name.as_bytes()).collect();
+        // Without an answer the first is read again, and its verdict is that there is none.
+        self.bring(&names).ok()?;
+        others.into_iter().find_map(|RefChange { name, expected, .. }| {
+            let found = self.known_tip(name).ok()?;
+            let fits = match expected {
+                Expected::At(id) => found == Some(*id),
+                Expected::Missing => found.is_none(),
+            };
+            (!fits).then(|| StoreError::Moved { name: name.clone(), expected: *expected, found })
+        })
+    }
+}
