@@ -1,11 +1,13 @@
 //! git-aynig: a crash-safe, auditable workflow engine in any Git repository.
 //!
 //! The rooms, lowest first; each may use those above it in this list and nothing below:
-//! `protocol` (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes), `store` (everything
+//! `protocol` (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes),
+//! `agents` (agents' programs: calls, lines, endings), `store` (everything
 //! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
 //! one), `conformance` (the public corpus; the feature of that name), `app` (what verbs do), `cli` (arguments,
 //! output, exit codes).
 
+pub mod agents;
 mod app;
 pub mod cli;
 #[cfg(feature = "conformance")]

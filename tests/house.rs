@@ -1,6 +1,6 @@
 //! The rooms of the house, checked from the sources: who may use whom, and who owns each dangerous thing.
 //!
-//! Rooms, lowest first: protocol, contract, supervisor, store, runner, governed, run_loop, conformance (for tests alone), app, cli. CONTRIBUTING.md says what each holds.
+//! Rooms, lowest first: protocol, contract, supervisor, agents, store, runner, governed, run_loop, conformance (for tests alone), app, cli. CONTRIBUTING.md says what each holds.
 //! Also: files stay small, and every rule of CONTRACT.md is cited where it is kept and where it is tried.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("contract", &["protocol"]),
     ("supervisor", &[]),
+    ("agents", &["contract", "supervisor"]),
     ("store", &["protocol", "supervisor"]),
     ("runner", &["protocol", "store", "supervisor"]),
     ("governed", &["protocol", "store", "supervisor", "runner"]),

@@ -8,6 +8,8 @@ pub mod edge;
 pub mod event;
 pub mod id;
 pub mod node;
+pub mod prompt;
 pub mod run;
+pub mod shown;
 pub mod time;
 pub mod words;

@@ -2,6 +2,7 @@
 //!
 //! One binary for all of them, as each links the whole library: `cargo test --test facts life::slots` runs a part.
 
+mod agents;
 mod contract;
 mod dialect;
 mod govern;

@@ -1,5 +1,6 @@
 //! The shared contract: its types against its schema and its own samples, and what is made of it by pure functions.
 
+mod prompts;
 mod samples;
 mod schema;
 mod types;

@@ -1,0 +1,229 @@
+//! `codex app-server`: JSON-RPC lines without the field that names it. Asks before it changes anything, as the sandbox
+//! is read-only and the policy `on-request`; its gate takes no changed arguments. Implements N8.
+
+use super::super::Talk;
+use super::super::ending::{End, Ending, judge};
+use super::super::rpc::{Form, map, number, object, text};
+use super::super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, output};
+use super::{cause, cause_of_stderr};
+use crate::contract::shown;
+use serde_json::{Map, Value, json};
+
+const INITIALIZE: u64 = 1;
+const THREAD: u64 = 2;
+const TURN: u64 = 3;
+
+/// Most items that are remembered for what is asked about them.
+const ITEMS_MAX: usize = 256;
+
+/// A conversation with it.
+#[derive(Debug)]
+pub struct Server {
+    prompt: String,
+    /// The parameters that a thread is begun or resumed with.
+    thread: Value,
+    resumes: bool,
+    told: Told,
+    turn: Option<String>,
+    /// What is being done, by its id: a question names nothing else.
+    items: Vec<(String, String, Map<String, Value>)>,
+    asked: Vec<String>,
+    calls: u64,
+}
+
+impl Server {
+    /// One that works in a folder and begins with this prompt, in a thread that there is or a new one.
+    pub fn new(prompt: &str, cwd: &str, model: Option<&str>, thread: Option<&str>) -> Self {
+        let mut params = json!({"cwd": cwd, "approvalPolicy": "on-request", "sandbox": "read-only"});
+        if let Some(model) = model {
+            params["model"] = model.into();
+        }
+        if let Some(thread) = thread {
+            params["threadId"] = thread.into();
+        }
+        Self {
+            prompt: prompt.to_owned(),
+            thread: params,
+            resumes: thread.is_some(),
+            told: Told::default(),
+            turn: None,
+            items: Vec::new(),
+            asked: Vec::new(),
+            calls: TURN,
+        }
+    }
+
+    fn answered(&mut self, id: u64, value: &Value) -> Heard {
+        if value["error"].is_object() {
+            let words = text(&value["error"], "message");
+            self.told.verdict = Some(Verdict::Bad(cause(words), words.to_owned()));
+            return Heard { said: vec![Said::Over], send: Vec::new() };
+        }
+        let result = &value["result"];
+        match id {
+            INITIALIZE => {
+                let begin = if self.resumes { "thread/resume" } else { "thread/start" };
+                let mut send = Form::Bare.notice("initialized", None);
+                send.extend(Form::Bare.call(THREAD, begin, self.thread.clone()));
+                Heard { said: Vec::new(), send }
+            }
+            THREAD => {
+                let thread = text(&result["thread"], "id");
+                self.told.cwd = result["thread"]["environments"][0]["cwd"].as_str().map(str::to_owned);
+                self.told.spent.model = result["thread"]["model"].as_str().map(str::to_owned);
+                let input = json!([{"type": "text", "text": self.prompt}]);
+                let send = Form::Bare.call(TURN, "turn/start", json!({"threadId": thread, "input": input}));
+                Heard { said: self.told.is_session(thread).into_iter().collect(), send }
+            }
+            _ => Heard::default(),
+        }
+    }
+
+    fn item(&mut self, item: &Value, done: bool) -> Vec<Said> {
+        let id = text(item, "id").to_owned();
+        match text(item, "type") {
+            "userMessage" => vec![],
+            "agentMessage" if done => vec![self.told.whole(text(item, "text"))],
+            "agentMessage" => vec![],
+            "reasoning" if done => vec![Said::Thought(output(&item["summary"].to_string()))],
+            "reasoning" => vec![],
+            name if !done => {
+                let mut args = item.as_object().cloned().unwrap_or_default();
+                for key in ["id", "type", "status", "startedAtMs", "completedAtMs"] {
+                    args.shift_remove(key);
+                }
+                if self.items.len() < ITEMS_MAX {
+                    self.items.push((id.clone(), name.to_owned(), args.clone()));
+                }
+                vec![Said::ToolStarted { id, name: name.to_owned(), args }]
+            }
+            _ => {
+                self.items.retain(|(known, ..)| *known != id);
+                let ok = text(item, "status") == "completed"
+                    && item["exitCode"].as_i64().is_none_or(|code| code == 0);
+                vec![Said::ToolEnded { id, ok, output: output(text(item, "aggregatedOutput")) }]
+            }
+        }
+    }
+
+    /// A call of its: a question about an item, or something that nobody here knows.
+    fn request(&mut self, id: &Value, method: &str, params: &Value) -> Heard {
+        let Some(kind) = method.strip_prefix("item/").and_then(|rest| rest.strip_suffix("/requestApproval"))
+        else {
+            return Form::Bare.unknown(id, method);
+        };
+        let item = text(params, "itemId");
+        let known = self.items.iter().find(|(id, ..)| id == item);
+        let (tool, args) = known
+            .map_or_else(|| (kind.to_owned(), Map::new()), |(_, tool, args)| (tool.clone(), args.clone()));
+        let args = if args.is_empty() { map(&json!({ "params": params }), "params") } else { args };
+        let id = id.to_string();
+        self.asked.push(id.clone());
+        let asked = Asked { id, call: Some(item.to_owned()), tool, args, takes_changes: false };
+        Heard { said: vec![Said::Asked(asked)], send: Vec::new() }
+    }
+
+    fn notice(&mut self, raw: &[u8], method: &str, params: &Value) -> Vec<Said> {
+        match method {
+            "item/agentMessage/delta" => vec![self.told.piece(text(params, "delta"))],
+            "item/started" => self.item(&params["item"], false),
+            "item/completed" => self.item(&params["item"], true),
+            "turn/started" => {
+                self.turn = params["turn"]["id"].as_str().map(str::to_owned);
+                vec![]
+            }
+            "serverRequest/resolved" => {
+                let id = params["requestId"].to_string();
+                let waits = self.asked.contains(&id);
+                self.asked.retain(|asked| *asked != id);
+                if waits { vec![Said::Unasked(id)] } else { vec![] }
+            }
+            "thread/tokenUsage/updated" => {
+                let total = &params["tokenUsage"]["total"];
+                self.told.spent.input = number(total, "inputTokens");
+                self.told.spent.output = number(total, "outputTokens");
+                self.told.spent.cached = number(total, "cachedInputTokens");
+                vec![]
+            }
+            "error" => {
+                let why = shown::line(text(&params["error"], "message").as_bytes());
+                self.told.retries = Some(why.clone());
+                vec![Said::Retries(why)]
+            }
+            "configWarning" => vec![Said::Note(shown::line(text(params, "summary").as_bytes()))],
+            "turn/completed" => self.completed(&params["turn"]),
+            // Its own state, which nobody asked for.
+            _ if method.contains('/') => vec![],
+            _ => vec![Said::Noise(shown::line(raw))],
+        }
+    }
+
+    fn completed(&mut self, turn: &Value) -> Vec<Said> {
+        let words = text(&turn["error"], "message");
+        self.told.verdict = Some(match text(turn, "status") {
+            "completed" => Verdict::Good,
+            "interrupted" => Verdict::Aborted,
+            _ if words.is_empty() => Verdict::Bad(Cause::Unknown, turn["status"].to_string()),
+            _ => Verdict::Bad(cause(words), words.to_owned()),
+        });
+        vec![Said::Over]
+    }
+}
+
+impl Talk for Server {
+    fn opening(&mut self) -> Vec<u8> {
+        let version = env!("CARGO_PKG_VERSION");
+        let client = json!({"name": "git-aynig", "title": "git-aynig", "version": version});
+        Form::Bare.call(INITIALIZE, "initialize", json!({ "clientInfo": client }))
+    }
+
+    fn closes(&self) -> bool {
+        false
+    }
+
+    fn line(&mut self, raw: &[u8]) -> Heard {
+        let value = match object(raw) {
+            Ok(value) => value,
+            Err(heard) => return heard,
+        };
+        let (id, method) = (&value["id"], text(&value, "method"));
+        match (id, method) {
+            (Value::Null, "") => Heard { said: vec![Said::Noise(shown::line(raw))], send: Vec::new() },
+            (Value::Null, method) => {
+                Heard { said: self.notice(raw, method, &value["params"]), send: Vec::new() }
+            }
+            (id, "") => id.as_u64().map_or_else(Heard::default, |id| self.answered(id, &value)),
+            (id, method) => self.request(id, method, &value["params"]),
+        }
+    }
+
+    fn answer(&mut self, asked: &str, decision: &Decision) -> Answer {
+        let Some(at) = self.asked.iter().position(|id| id == asked) else { return Answer::default() };
+        let id = self.asked.remove(at);
+        let (word, untold) = match decision {
+            Decision::Approved => ("accept", None),
+            Decision::Denied(why) => ("decline", Some(why.clone())),
+            Decision::Modified(args) => ("decline", Some(wanted(args))),
+        };
+        Answer { send: Form::Bare.answer(&id, json!({ "decision": word })), untold }
+    }
+
+    fn interrupt(&mut self) -> Vec<u8> {
+        let (Some(thread), Some(turn)) = (&self.told.session, &self.turn) else { return Vec::new() };
+        self.calls += 1;
+        Form::Bare.call(self.calls, "turn/interrupt", json!({"threadId": thread, "turnId": turn}))
+    }
+
+    fn told(&self) -> &Told {
+        &self.told
+    }
+
+    fn ending(&self, end: &End) -> Ending {
+        judge(&self.told, end, cause_of_stderr)
+    }
+}
+
+/// What an agent is told of arguments that its gate can't take.
+pub(in super::super) fn wanted(args: &Map<String, Value>) -> String {
+    format!("denied as it was asked; wanted instead: {}", Value::Object(args.clone()))
+}

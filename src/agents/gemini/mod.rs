@@ -1,0 +1,85 @@
+//! `gemini`: stream-json lines where nobody asks, `--acp` where the node is gated.
+//!
+//! `--skip-trust` keeps the branch's servers and hooks out, `GEMINI_CLI_TRUST_WORKSPACE` lets them in; a branch's `.env` and
+//! `.gemini/.env` are read with either, so a tree that has one is refused (`shut_out`). The program starts itself a
+//! second time and is then deaf to signals, unless `GEMINI_CLI_NO_RELAUNCH` says not to. Implements N9, N9a.
+
+mod acp;
+mod stream;
+
+pub use acp::Acp;
+pub use stream::Stream;
+
+use super::call::{Call, Resume, Turn, args, temporary};
+use super::ending::of_status;
+use super::said::{Cause, Wait};
+
+/// The call for a turn. A session in a file goes on under a new name.
+pub fn turn(turn: &Turn) -> Call {
+    let mut words = if turn.gated { args(["--acp"]) } else { args(["-o", "stream-json"]) };
+    let mut env = vec![("GEMINI_CLI_NO_RELAUNCH", Some("true".into())), temporary(turn)];
+    if turn.project_settings {
+        env.push(("GEMINI_CLI_TRUST_WORKSPACE", Some("true".into())));
+    } else {
+        words.extend(args(["--skip-trust"]));
+        env.push(("GEMINI_CLI_TRUST_WORKSPACE", None));
+    }
+    if !turn.gated {
+        words.extend(args(["--yolo"]));
+    }
+    if let Some(model) = turn.model {
+        words.extend(args(["-m", model]));
+    }
+    match turn.resume {
+        Resume::New => {}
+        // In a conversation it is asked for by its name.
+        Resume::Id(_) if turn.gated => {}
+        Resume::Id(id) => words.extend(args(["--resume", id])),
+        Resume::File(file) => words.extend(["--session-file".into(), file.into()]),
+    }
+    words.extend(turn.extra.iter().map(Into::into));
+    let session = match turn.resume {
+        Resume::Id(id) => Some(id),
+        Resume::New | Resume::File(_) => None,
+    };
+    Call {
+        args: words,
+        env,
+        talk: match turn.gated {
+            true => Box::new(Acp::new(turn.prompt, &turn.cwd.to_string_lossy(), session, turn.tools)),
+            false => Box::new(Stream::new(turn.prompt)),
+        },
+    }
+}
+
+/// Why a turn failed, by its message, which may hold the service's own answer.
+fn cause(words: &str) -> Cause {
+    let status = words.split("\"code\":").nth(1).and_then(|rest| {
+        rest.trim_start().split(|c: char| !c.is_ascii_digit()).next().and_then(|code| code.parse().ok())
+    });
+    let wait = words.split("retry after ").nth(1).and_then(|rest| {
+        rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|seconds| seconds.parse().ok())
+    });
+    let wait = wait.map_or(Wait::Unknown, Wait::Seconds);
+    if words.contains("daily quota") {
+        Cause::Quota(wait)
+    } else if words.contains("Too many requests") {
+        Cause::Overload(wait)
+    } else if words.contains("terminated") || words.contains("fetch failed") {
+        Cause::Unreachable
+    } else {
+        of_status(status, words, wait)
+    }
+}
+
+/// Why it ended without a last line: its exit status, which for an answer of the service is that modulo 256.
+fn cause_of_exit(stderr: &str, code: i32) -> Cause {
+    match code {
+        41 => Cause::Login,
+        42 if stderr.contains("Error resuming session") => Cause::SessionLost,
+        42 | 55 => Cause::Setup,
+        53 => Cause::Limit,
+        144..=255 => of_status(u64::try_from(code + 256).ok(), stderr, Wait::Unknown),
+        _ => Cause::Unknown,
+    }
+}
