@@ -147,7 +147,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__cancel)
-            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -251,7 +251,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__events)
-            opts="-C -q -v -n -f -h --git-dir --quiet --verbose --remote --history --follow --json --help"
+            opts="-C -q -v -n -f -h --git-dir --quiet --verbose --all --since --state --remote --history --follow --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -262,6 +262,14 @@ _git__aynig() {
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -927,7 +935,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__retry)
-            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

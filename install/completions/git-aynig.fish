@@ -133,10 +133,13 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l since -d 'Only those that are newer: as old as this, or since this day or moment' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l state -d 'Only those of this state; several: of any of them' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s n -d 'At most this many' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l all -d 'Those of all branches, the newest first'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l history -d 'Leases and renewals too'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -s f -l follow -d 'Begin with the last ones [10, or -n], then show each as it lands, oldest first'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand events" -l json -d 'One JSON object a line'
@@ -171,14 +174,16 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l all -d 'Every branch that there is something to do for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l all -d 'Every branch that there is something to do for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -l git-dir -d 'The repository\'s Git directory' -r -F

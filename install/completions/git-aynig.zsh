@@ -171,12 +171,15 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--since=[Only those that are newer\: as old as this, or since this day or moment]:DURATION|DATE:_default' \
+'*--state=[Only those of this state; several\: of any of them]:STATE:_default' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-n+[At most this many]:N:_default' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'(-f --follow)--all[Those of all branches, the newest first]' \
 '--history[Leases and renewals too]' \
 '-f[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
 '--follow[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
@@ -246,10 +249,11 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
-'--json[One JSON object]' \
+'()--all[Every branch that there is something to do for]' \
+'--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':branch -- The branch:_git-aynig_branches' \
+'*::branches -- Branches; one with '\''*'\'', '\''?'\'' or '\''\['\'' is a pattern:_git-aynig_branches' \
 && ret=0
 ;;
 (retry)
@@ -261,10 +265,11 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
-'--json[One JSON object]' \
+'()--all[Every branch that there is something to do for]' \
+'--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':branch -- The branch:_git-aynig_branches' \
+'*::branches -- Branches; one with '\''*'\'', '\''?'\'' or '\''\['\'' is a pattern:_git-aynig_branches' \
 && ret=0
 ;;
 (trust)

@@ -142,16 +142,20 @@ pub fn left_to_the_runner(session: &Session, branch: &RefName) -> bool {
 
 /// Starts what the installed hook would have started for a branch that a verb wrote to.
 pub fn as_the_hook_would(session: &Session, settings: &Settings, branch: &RefName) -> Result<(), AppError> {
+    as_hooks_would(session, settings, std::slice::from_ref(branch))
+}
+
+/// [`as_the_hook_would`] for several branches: one chain for all.
+pub fn as_hooks_would(session: &Session, settings: &Settings, branches: &[RefName]) -> Result<(), AppError> {
     if is_switched_off() || settings.remote.is_some() || !Hooks::any_installed(&session.repo) {
         return Ok(());
     }
     if session.config.hooks()? == HookMode::Off || settings.commands_from == CommandsFrom::Nowhere {
         return Ok(());
     }
-    if left_to_the_runner(session, branch) {
-        return Ok(());
-    }
-    start(session, std::slice::from_ref(branch), Cause::Here)
+    let ours: Vec<RefName> =
+        branches.iter().filter(|branch| !left_to_the_runner(session, branch)).cloned().collect();
+    if ours.is_empty() { Ok(()) } else { start(session, &ours, Cause::Here) }
 }
 
 /// Starts the chains that a run asked for, now that it is over: of this repository, and of those that the account

@@ -8,21 +8,24 @@ use super::background;
 use super::config::Flags;
 use super::session::Session;
 use super::shown::{Shown, short};
+use super::status::by_a_run;
 use super::{AppError, Exit, Misuse, mend};
 use crate::protocol::declaration::{Declaration, Take, parse_trailer};
 use crate::protocol::dialect::Dialect;
+use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
-use crate::protocol::name::StateName;
-use crate::runner::Runner;
-use crate::runner::Silent;
+use crate::protocol::name::{STALLED, StateName};
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::runner::settings::Settings;
-use crate::store::Swap;
+use crate::runner::{Runner, Silent, Tip};
 use crate::store::remote::push_branch;
+use crate::store::{RefName, Swap, pattern};
 use crate::supervisor::interrupt::Interrupt;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// The schema of what a verb wrote.
 pub const CHANGE_SCHEMA: &str = "aynig.change/1";
@@ -54,6 +57,32 @@ pub fn declaration(
     let rendered = declaration.message(Dialect::Dwp, &[]).render();
     rendered.map_err(|why| Misuse::Message(why.to_string()))?;
     Ok(declaration)
+}
+
+/// Which branches a verb can be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// Those that a run holds.
+    Leased,
+    /// Those on which a run stalled.
+    Stalled,
+}
+
+impl About {
+    fn can_be(self, event: &Event) -> bool {
+        match self {
+            About::Leased => event.is_working(),
+            About::Stalled => event.state_name().is_some_and(|s| s.as_str() == STALLED) && by_a_run(event),
+        }
+    }
+
+    /// What such a branch is.
+    pub fn word(self) -> &'static str {
+        match self {
+            About::Leased => "leased",
+            About::Stalled => "stalled",
+        }
+    }
 }
 
 /// Why an event that is on its branch here is not known to be on a remote.
@@ -118,14 +147,61 @@ impl<'a> Change<'a> {
         })
     }
 
+    /// The branches that names, patterns or `--all` mean for such a verb: of those that a pattern matches, the ones that it
+    /// can be about. A pattern without one is refused, before anything is written.
+    pub fn choose(&self, names: &[OsString], all: bool, about: About) -> Result<Vec<RefName>, AppError> {
+        let is_one = |name: &&OsString| pattern::is_one(name.as_bytes());
+        let mut chosen = Vec::new();
+        let able = if all || names.iter().any(|name| is_one(&name)) { self.able(about)? } else { Vec::new() };
+        for name in names {
+            if !is_one(&name) {
+                chosen.push(self.session.branch(name)?);
+                continue;
+            }
+            let patterns = [name.to_string_lossy().into_owned()];
+            let matched: Vec<_> = able.iter().filter(|branch| pattern::any(&patterns, branch)).collect();
+            if matched.is_empty() {
+                let remote = self.settings.remote.clone();
+                return Err(AppError::NoMatch { pattern: name.clone(), about, remote });
+            }
+            chosen.extend(matched.into_iter().cloned());
+        }
+        chosen.extend(able.into_iter().filter(|_| all));
+        let mut met = HashSet::new();
+        chosen.retain(|branch| met.insert(branch.clone()));
+        Ok(chosen)
+    }
+
+    /// All branches that the verb can be about; never the one of the run that we are inside of.
+    fn able(&self, about: About) -> Result<Vec<RefName>, AppError> {
+        let interrupt = Interrupt::never()?;
+        let runner = self.session.reader(&self.settings, &interrupt)?;
+        runner.store.refresh()?;
+        let mut able = Vec::new();
+        runner.store.visit_heads("refs/heads/", &mut |name, read| {
+            let event = read.ok().and_then(|commit| Tip::from(commit).event);
+            let own = self.inside.as_ref().is_some_and(|inside| inside.branch == name);
+            if !own && event.is_some_and(|event| about.can_be(&event)) {
+                able.push(name);
+            }
+        })?;
+        able.sort_unstable();
+        Ok(able)
+    }
+
+    /// Starts what the installed hook would have started for these branches.
+    pub fn answer_all(&self, written: &[RefName]) -> Result<(), AppError> {
+        background::as_hooks_would(self.session, &self.settings, written)
+    }
+
     /// Takes a lease away.
-    pub fn cancel(&self, branch: &OsStr) -> Result<Written, AppError> {
-        self.write(|runner, _| self.changed(runner.cancel(&self.session.branch(branch)?)))
+    pub fn cancel(&self, branch: &RefName) -> Result<Written, AppError> {
+        self.write(|runner, _| self.changed(runner.cancel(branch)))
     }
 
     /// Asks for a stalled branch's work again.
-    pub fn retry(&self, branch: &OsStr) -> Result<Written, AppError> {
-        self.write(|runner, inside| self.changed(runner.retry(&self.session.branch(branch)?, inside)))
+    pub fn retry(&self, branch: &RefName) -> Result<Written, AppError> {
+        self.write(|runner, inside| self.changed(runner.retry(branch, inside)))
     }
 
     fn changed(&self, written: Result<Written, ChangeError>) -> Result<Written, AppError> {

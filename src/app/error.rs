@@ -1,6 +1,6 @@
 //! Why a verb could not do what it was asked, as one type. Which shell command mends it is `cli`'s to say.
 
-use super::change::NotPushed;
+use super::change::{About, NotPushed};
 use super::diff::PastError;
 use super::logs::LogsError;
 use super::trust::TrustError;
@@ -97,6 +97,16 @@ pub enum AppError {
         /// That remote, where it was not asked (K34).
         unasked: Option<String>,
     },
+    /// A pattern matches no branch that the verb can be about.
+    #[error("no branch that is {} matches '{}'", about.word(), escape(pattern.as_bytes()))]
+    NoMatch {
+        /// The pattern.
+        pattern: OsString,
+        /// Which branches the verb can be about.
+        about: About,
+        /// The remote whose branches are meant.
+        remote: Option<String>,
+    },
     /// No process could be started in the background.
     #[error("cannot start in the background: {0}")]
     Background(io::Error),
@@ -127,6 +137,9 @@ pub enum Misuse {
     /// What should be a duration is none.
     #[error("'{0}' is no duration; say 90, 90s, 5m or '1h 30m'")]
     Duration(String),
+    /// What should be a moment is none.
+    #[error("'{}' is no moment; say 90m, 2d, 2026-01-31 or 2026-01-31T12:00:00Z", escape(.0.as_bytes()))]
+    Since(String),
     /// `--jobs` is 0.
     #[error("'--jobs' must be at least 1")]
     NoJobs,

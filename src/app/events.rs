@@ -1,15 +1,16 @@
-//! `events`: a branch's state events, and what programs are told of each: schema `aynig.events/1`.
+//! `events`: a branch's state events, or those of all, and what programs are told of each: schema `aynig.events/1`.
 //!
 //! [`Reading::list`] gives them newest first, [`Reading::follow`] those that are there and then each as it lands, oldest first. The
-//! reader of either says false once it wants no more. Implements section 13 (`events`).
+//! reader of either says false once it wants no more. Implements section 13 (`events`), K55 (`--all`, `--since`, durations).
 
-use super::config::Flags;
+use super::config::{self, Flags};
 use super::session::Session;
 use super::shown::{Shown, short};
-use super::{AppError, Exit, mend};
+use super::{AppError, Exit, Misuse, mend};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
+use crate::protocol::name::StateName;
 use crate::runner::settings::Settings;
 use crate::runner::{Runner, Tip};
 use crate::store::RefName;
@@ -30,12 +31,50 @@ const AT_ONCE: usize = 1000;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// A branch whose events are read.
+/// So many events may be older than what is wanted before a branch is read no further: dates need not be in order.
+const OLDER_MAX: usize = 10;
+
+/// Branches whose events are read.
 pub struct Reading<'a> {
-    /// The branch.
-    pub branch: RefName,
+    branches: Vec<(RefName, ObjectId)>,
     runner: Runner<'a>,
-    head: ObjectId,
+    filter: Filter,
+}
+
+/// Which events are wanted.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// Leases and renewals too.
+    pub history: bool,
+    /// Those that are no older, in seconds since 1970.
+    pub since: Option<i64>,
+    /// Those of these states; none: of all.
+    pub states: Vec<StateName>,
+}
+
+impl Filter {
+    fn wants(&self, tip: &Tip, event: &Event) -> bool {
+        let is_named = event.state_name().is_some_and(|state| self.states.contains(state));
+        let is_state = if self.states.is_empty() { self.history || !event.is_working() } else { is_named };
+        is_state && !self.is_older(tip)
+    }
+
+    fn is_older(&self, tip: &Tip) -> bool {
+        self.since.is_some_and(|since| tip.commit.committed.is_none_or(|at| at < since))
+    }
+}
+
+/// The moment that `--since` says, in seconds since 1970: so long ago, or a day or moment.
+pub fn since(text: &str) -> Result<i64, AppError> {
+    let now = SystemTime::now();
+    let day = || humantime::parse_rfc3339_weak(&format!("{} 00:00:00", text.trim())).ok();
+    let moment = match config::duration(text) {
+        Some(ago) => now.checked_sub(ago),
+        None => humantime::parse_rfc3339_weak(text.trim()).ok().or_else(day),
+    };
+    let seconds = moment.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let seconds = seconds.and_then(|since| i64::try_from(since.as_secs()).ok());
+    seconds.ok_or_else(|| Misuse::Since(text.to_owned()).into())
 }
 
 /// The settings of the verb, once what an earlier process left is mended.
@@ -51,60 +90,119 @@ pub fn open<'a>(
     settings: &'a Settings,
     interrupt: &'a Interrupt,
     branch: Option<&OsStr>,
+    filter: Filter,
 ) -> Result<Reading<'a>, AppError> {
     let runner = session.reader(settings, interrupt)?;
     let branch = session.branch_or_current(branch, "events <branch>")?;
     match runner.store.tip(&branch)? {
-        Some(head) => Ok(Reading { branch, runner, head }),
+        Some(head) => Ok(Reading { branches: vec![(branch, head)], runner, filter }),
         None => Err(session.no_branch(settings, &branch)),
     }
 }
 
+/// Finds all branches.
+pub fn open_all<'a>(
+    session: &'a Session,
+    settings: &'a Settings,
+    interrupt: &'a Interrupt,
+    filter: Filter,
+) -> Result<Reading<'a>, AppError> {
+    let runner = session.reader(settings, interrupt)?;
+    runner.store.refresh()?;
+    let branches = runner.store.scan("refs/heads/")?;
+    Ok(Reading { branches, runner, filter })
+}
+
 impl Reading<'_> {
-    /// At most `most` events, newest first; with `history`, leases and renewals too. False where there is none.
-    pub fn list(
-        &self,
-        history: bool,
-        most: usize,
-        mut show: impl FnMut(&Tip, &Event) -> bool,
-    ) -> Result<bool, AppError> {
-        let (mut left, mut any) = (most, false);
-        if left > 0 {
-            self.runner.walk(self.head, &HashSet::new(), &mut |tip| {
-                let Some(event) = &tip.event else { return true };
-                if !history && event.is_working() {
-                    return true;
-                }
-                (left, any) = (left - 1, true);
-                show(&tip, event) && left > 0
+    /// The branch, where it is one.
+    pub fn branch(&self) -> Option<&RefName> {
+        if let [(branch, _)] = &*self.branches { Some(branch) } else { None }
+    }
+
+    /// The length of the longest branch's name, in characters.
+    pub fn width(&self) -> usize {
+        let length =
+            |(branch, _): &(RefName, ObjectId)| String::from_utf8_lossy(branch.short()).chars().count();
+        self.branches.iter().map(length).max().unwrap_or(0)
+    }
+
+    /// At most `most` events, newest first. False where there is none.
+    pub fn list(&self, most: usize, mut show: impl FnMut(&Told<'_>) -> bool) -> Result<bool, AppError> {
+        let mut known = HashSet::new();
+        if let [(branch, head)] = &*self.branches {
+            let (mut left, mut any) = (most, false);
+            if left > 0 {
+                self.walk(*head, &mut known, &mut |tip| {
+                    (left, any) = (left - 1, true);
+                    self.tell(branch, tip, &mut show) && left > 0
+                })?;
+            }
+            return Ok(any);
+        }
+        let mut all: Vec<(&RefName, Tip)> = Vec::new();
+        for (branch, head) in &self.branches {
+            self.walk(*head, &mut known, &mut |tip| {
+                all.push((branch, tip.clone()));
+                true
             })?;
         }
-        Ok(any)
+        // Of events of one second a branch's stay in its order.
+        all.sort_by_key(|(_, tip)| std::cmp::Reverse(tip.commit.committed));
+        all.truncate(most);
+        let _ = all.iter().all(|(branch, tip)| self.tell(branch, tip, &mut show));
+        Ok(!all.is_empty())
+    }
+
+    fn tell(&self, branch: &RefName, tip: &Tip, show: &mut impl FnMut(&Told<'_>) -> bool) -> bool {
+        let Some(event) = &tip.event else { return true };
+        show(&Told { branch, tip, event, took: self.runner.took(tip) })
+    }
+
+    /// Tells the events that are wanted, newest first, down to one that is known: branches share history.
+    fn walk(
+        &self,
+        head: ObjectId,
+        known: &mut HashSet<ObjectId>,
+        told: &mut dyn FnMut(&Tip) -> bool,
+    ) -> Result<(), AppError> {
+        let (mut older, mut met) = (0, Vec::new());
+        self.runner.walk(head, known, &mut |tip| {
+            let Some(event) = &tip.event else { return true };
+            met.push(tip.id());
+            older = if self.filter.is_older(&tip) { older + 1 } else { 0 };
+            older <= OLDER_MAX && (!self.filter.wants(&tip, event) || told(&tip))
+        })?;
+        known.extend(met);
+        Ok(())
     }
 
     /// The last events, 10 unless `most` says otherwise, and then each that lands, oldest first, until a signal
     /// comes or the reader is gone.
     pub fn follow(
         &self,
-        history: bool,
         most: Option<usize>,
-        mut show: impl FnMut(&Tip, &Event) -> bool,
+        mut show: impl FnMut(&Told<'_>) -> bool,
         is_gone: impl Fn() -> bool,
     ) -> Result<Exit, AppError> {
         let runner = &self.runner;
+        let Some((branch, head)) = self.branches.first() else { return Ok(Exit::Done) };
         let mut known = HashSet::new();
         let mut seen: Option<ObjectId> = None;
-        let mut next = Some(self.head);
+        let mut next = Some(*head);
         let mut limit = most.unwrap_or(FOLLOW_FROM);
         loop {
             if let Some(id) = next
                 && next != seen
             {
-                let walked = runner.newest(id, history, limit, &known)?;
+                let mut events = Vec::new();
+                if limit > 0 {
+                    self.walk(id, &mut known, &mut |tip| {
+                        events.push(tip.clone());
+                        events.len() < limit
+                    })?;
+                }
                 known.insert(id);
-                known.extend(walked.events.iter().map(Tip::id));
-                let mut events = walked.events.iter().rev();
-                if !events.all(|tip| tip.event.as_ref().is_none_or(|event| show(tip, event))) {
+                if !events.iter().rev().all(|tip| self.tell(branch, tip, &mut show)) {
                     return Ok(Exit::Done);
                 }
                 seen = next;
@@ -116,10 +214,22 @@ impl Reading<'_> {
             match runner.interrupt.signal() {
                 Some(signal) => return Ok(Exit::of_signal(signal)),
                 None if is_gone() => return Ok(Exit::Done),
-                None => next = runner.store.tip(&self.branch)?,
+                None => next = runner.store.tip(branch)?,
             }
         }
     }
+}
+
+/// An event that is told.
+pub struct Told<'a> {
+    /// Its branch, or one of those that have it.
+    pub branch: &'a RefName,
+    /// Its commit.
+    pub tip: &'a Tip,
+    /// What that says.
+    pub event: &'a Event,
+    /// How long the run took that it ended, in seconds.
+    pub took: Option<i64>,
 }
 
 /// A moment as people and programs read it, in UTC.
@@ -165,6 +275,7 @@ pub struct EventLine<'a> {
     parents: &'a [ObjectId],
     #[serde(serialize_with = "each_trailer")]
     trailers: &'a [Trailer],
+    seconds: Option<i64>,
 }
 
 fn each_id<S: Serializer>(ids: &&[ObjectId], serializer: S) -> Result<S::Ok, S::Error> {
@@ -185,7 +296,8 @@ fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S
 
 impl<'a> EventLine<'a> {
     /// The line of an event on this branch.
-    pub fn of(branch: &'a RefName, tip: &'a Tip, event: &'a Event) -> Self {
+    pub fn of(told: &Told<'a>) -> Self {
+        let Told { branch, tip, event, took } = *told;
         Self {
             schema: EVENTS_SCHEMA,
             branch: short(branch),
@@ -204,6 +316,7 @@ impl<'a> EventLine<'a> {
             dialect: event.dialect.name(),
             parents: &tip.commit.parents,
             trailers: &event.message.trailers,
+            seconds: took,
         }
     }
 }

@@ -153,6 +153,7 @@ impl From<&AppError> for Exit {
             },
             AppError::Misuse(
                 Misuse::Duration(_)
+                | Misuse::Since(_)
                 | Misuse::NoJobs
                 | Misuse::Lease
                 | Misuse::Role { .. }
@@ -179,6 +180,7 @@ impl From<&AppError> for Exit {
             | AppError::NoFolder(_)
             | AppError::BadValue { .. }
             | AppError::NoBranch { .. }
+            | AppError::NoMatch { .. }
             | AppError::Background(_)
             | AppError::Promised(_) => Exit::Failed,
         }

@@ -80,10 +80,10 @@ pub enum Verb {
     Wait(Deferred<Wait>),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
-    Cancel(Deferred<OneBranch>),
+    Cancel(Deferred<Branches>),
     /// Ask for a stalled branch's work again
     #[command(long_about = manual::RETRY, after_long_help = manual::RETRY_MORE)]
-    Retry(Deferred<OneBranch>),
+    Retry(Deferred<Branches>),
     /// Say which commands may run in this repository
     #[command(long_about = manual::TRUST, after_long_help = manual::TRUST_MORE)]
     Trust(Deferred<Trust>),
@@ -266,6 +266,15 @@ pub struct Status {
 pub struct Events {
     /// The branch [default: the current one]
     pub branch: Option<OsString>,
+    /// Those of all branches, the newest first
+    #[arg(long, conflicts_with_all = ["branch", "follow"])]
+    pub all: bool,
+    /// Only those that are newer: as old as this, or since this day or moment
+    #[arg(long, value_name = "DURATION|DATE")]
+    pub since: Option<String>,
+    /// Only those of this state; several: of any of them
+    #[arg(long = "state", value_name = "STATE")]
+    pub states: Vec<String>,
     /// The branches of this remote, not the local ones [default: aynig.remote]
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
@@ -339,18 +348,22 @@ pub struct Wait {
     pub json: bool,
 }
 
-/// A verb about one branch.
+/// A verb about branches that a run holds, or stalled on.
 #[derive(Debug, Args)]
-pub struct OneBranch {
-    /// The branch
-    pub branch: OsString,
+pub struct Branches {
+    /// Branches; one with '*', '?' or '[' is a pattern
+    #[arg(value_name = "BRANCH", required_unless_present = "all")]
+    pub branches: Vec<OsString>,
+    /// Every branch that there is something to do for
+    #[arg(long, conflicts_with = "branches")]
+    pub all: bool,
     /// The branches of this remote, not the local ones [default: aynig.remote]
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// Start no chain, whatever hooks are installed
     #[arg(long)]
     pub no_tick: bool,
-    /// One JSON object
+    /// One JSON object a branch
     #[arg(long)]
     pub json: bool,
 }

@@ -1,15 +1,17 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit.
 
-use super::args::{DialectArg, OneBranch, SetState, SetWorking};
+use super::args::{Branches, DialectArg, SetState, SetWorking};
 use super::fail::Failure;
-use super::session::Global;
+use super::session::{Global, Session};
 use super::{exit, output, written};
-use crate::app::AppError;
-use crate::app::change::{Change, declaration, end, state};
+use crate::app::change::{About, Change, declaration, end, state};
 use crate::app::config::Flags;
+use crate::app::{AppError, Exit};
 use crate::protocol::declaration::LINE_PREFIX;
 use crate::protocol::dialect::Dialect;
-use crate::runner::change::Written;
+use crate::protocol::text::escape;
+use crate::runner::change::{ChangeError, Written};
+use crate::store::RefName;
 use std::io::Read;
 
 /// The message that `set-state` was given.
@@ -62,26 +64,57 @@ pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
 }
 
 /// `git aynig cancel`.
-pub fn cancel(global: &Global, args: &OneBranch) -> Result<i32, Failure> {
-    one_branch(global, args, |change| change.cancel(&args.branch))
+pub fn cancel(global: &Global, args: &Branches) -> Result<i32, Failure> {
+    each(global, args, About::Leased, |change, branch| change.cancel(branch))
 }
 
 /// `git aynig retry`.
-pub fn retry(global: &Global, args: &OneBranch) -> Result<i32, Failure> {
-    one_branch(global, args, |change| change.retry(&args.branch))
+pub fn retry(global: &Global, args: &Branches) -> Result<i32, Failure> {
+    each(global, args, About::Stalled, |change, branch| change.retry(branch))
 }
 
-fn one_branch(
+/// Writes to each branch that is meant: one that can't be written to keeps no other from it. The worst end counts.
+fn each(
     global: &Global,
-    args: &OneBranch,
-    write: impl Fn(&Change<'_>) -> Result<Written, AppError>,
+    args: &Branches,
+    about: About,
+    write: impl Fn(&Change<'_>, &RefName) -> Result<Written, AppError>,
 ) -> Result<i32, Failure> {
     let session = global.open()?;
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
-    let written = write(&change)?;
-    written::print(&written, change.remote(), args.json, global.quiet);
-    if !args.no_tick {
-        change.answer(&written)?;
+    let chosen = change.choose(&args.branches, args.all, about)?;
+    if chosen.is_empty() && !global.quiet {
+        output::note(&format!("no branch is {}", about.word()));
     }
-    Ok(exit::code(end(&written)))
+    let (mut worst, mut answered) = (Exit::Done, Vec::new());
+    for branch in &chosen {
+        match write(&change, branch) {
+            Ok(written) => {
+                written::print(&written, change.remote(), args.json, global.quiet);
+                worst = worst.max(end(&written));
+                answered.push(written.branch);
+            }
+            // A run may end while others are canceled: of what a pattern found that is no failure.
+            Err(AppError::Change {
+                error: ChangeError::NotLeased(_) | ChangeError::NotStalled(_), ..
+            }) if !is_named(&session, args, branch) => {
+                output::note(&format!("{}: is not {} any more", escape(branch.short()), about.word()));
+            }
+            // Of one branch the failure is the verb's.
+            Err(error) if chosen.len() == 1 => return Err(error.into()),
+            Err(error) => {
+                worst = worst.max(Exit::from(&error));
+                output::error(&Failure::from(&error).render());
+            }
+        }
+    }
+    if !args.no_tick && !answered.is_empty() {
+        change.answer_all(&answered)?;
+    }
+    Ok(exit::code(worst))
+}
+
+/// True where a branch was asked for by its name.
+fn is_named(session: &Session, args: &Branches, branch: &RefName) -> bool {
+    args.branches.iter().any(|arg| session.branch(arg).is_ok_and(|named| named == *branch))
 }

@@ -1,55 +1,72 @@
-//! `events`: a branch's state events, newest first; with `--follow` as they land, oldest first.
+//! `events`: state events of a branch or of all, newest first; with `--follow` as they land, oldest first.
 //!
-//! A reader that goes away ends the verb, and is no failure. Implements section 13 (`events`), K36.
+//! A reader that goes away ends the verb, and is no failure. Implements section 13 (`events`), K36, K55.
 
 use super::args::Events;
 use super::fail::Failure;
 use super::session::Global;
+use super::status::span;
 use super::{exit, output};
-use crate::app::events::{self, EventLine, Reading, date, run_of, state_of};
-use crate::protocol::event::{Event, ORIGIN_STATE};
+use crate::app::events::{self, EventLine, Filter, Reading, Told, date, run_of, state_of};
+use crate::app::wait::states;
+use crate::protocol::event::ORIGIN_STATE;
 use crate::protocol::text::escape;
-use crate::runner::Tip;
 use crate::supervisor::interrupt::Interrupt;
+
+/// Longest branch's name that others are brought into line with.
+const WIDTH_MAX: usize = 40;
 
 /// `git aynig events`.
 pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
+    let since = args.since.as_deref().map(events::since).transpose()?;
+    let filter = Filter { history: args.history, since, states: states(&args.states)? };
     let session = global.open()?;
     let settings = events::settings(&session, args.remote.clone())?;
     let interrupt = if args.follow { Interrupt::by_signals()? } else { Interrupt::never()? };
-    let reading = events::open(&session, &settings, &interrupt, args.branch.as_deref())?;
+    let reading = match args.all {
+        true => events::open_all(&session, &settings, &interrupt, filter)?,
+        false => events::open(&session, &settings, &interrupt, args.branch.as_deref(), filter)?,
+    };
     if args.follow {
         return follow(&reading, args);
     }
+    let width = args.all.then(|| reading.width().min(WIDTH_MAX));
     let mut lines = output::Lines::begin();
-    let any = reading.list(args.history, args.n.unwrap_or(usize::MAX), |tip, event| match args.json {
-        true => lines.offer_json(&EventLine::of(&reading.branch, tip, event)),
-        false => lines.offer(&line(tip, event)),
+    let any = reading.list(args.n.unwrap_or(usize::MAX), |told| match args.json {
+        true => lines.offer_json(&EventLine::of(told)),
+        false => lines.offer(&line(told, width)),
     })?;
     drop(lines);
     if !any && !global.quiet && args.n != Some(0) {
-        output::note(&format!("'{}' has no state events", escape(reading.branch.short())));
+        let narrow = if args.since.is_some() || !args.states.is_empty() { " that are asked for" } else { "" };
+        output::note(&match reading.branch().filter(|_| !args.all) {
+            Some(branch) => format!("'{}' has no state events{narrow}", escape(branch.short())),
+            None => format!("no branch has state events{narrow}"),
+        });
     }
     Ok(0)
 }
 
 /// Shows what is there, then what lands, until a signal or until its reader is gone.
 fn follow(reading: &Reading<'_>, args: &Events) -> Result<i32, Failure> {
-    let show = |tip: &Tip, event: &Event| {
+    let show = |told: &Told<'_>| {
         output::offer(&match args.json {
-            true => output::json(&EventLine::of(&reading.branch, tip, event)),
-            false => line(tip, event),
+            true => output::json(&EventLine::of(told)),
+            false => line(told, None),
         })
     };
-    Ok(exit::code(reading.follow(args.history, args.n, show, output::reader_gone)?))
+    Ok(exit::code(reading.follow(args.n, show, output::reader_gone)?))
 }
 
-fn line(tip: &Tip, event: &Event) -> String {
+/// An event as a line; of several branches' with its branch, brought into line at this width.
+fn line(told: &Told<'_>, width: Option<usize>) -> String {
+    let Told { branch, tip, event, took } = *told;
     let date = date(tip.commit.committed).unwrap_or_else(|| "no date".to_owned());
     let date = date.replace('T', " ");
     let state: String = state_of(event).chars().take(80).collect();
+    let branch = width.map(|width| format!("{:<width$}  ", escape(branch.short()))).unwrap_or_default();
     let mut line = format!(
-        "{}  {date}  {:<8}  {}",
+        "{}  {date}  {branch}{:<8}  {}",
         tip.id().short(10),
         escape(state.as_bytes()),
         escape(&event.message.subject)
@@ -62,6 +79,7 @@ fn line(tip: &Tip, event: &Event) -> String {
         let origin = event.text(ORIGIN_STATE).map(|s| format!("{} ", escape(s.as_bytes())));
         about.push(format!("answers {}{}", origin.unwrap_or_default(), trigger.short(10)));
     }
+    about.extend(took.map(|seconds| format!("took {}", span(seconds))));
     if !about.is_empty() {
         line += &format!("  ({})", about.join(", "));
     }

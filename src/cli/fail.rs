@@ -152,6 +152,10 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::NoBranch { branch, remote, unasked: None } => {
             Some(Addressed::new(branch, remote.as_deref()).set("<state>"))
         }
+        AppError::NoMatch { remote, .. } => {
+            let option = remote.as_ref().map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
+            Some(format!("git aynig status{}", option.unwrap_or_default()))
+        }
         AppError::NotDispatched { branches, .. } => {
             let words: Vec<String> =
                 branches.iter().map(|branch| Addressed::new(branch, None).word).collect();
@@ -159,6 +163,7 @@ fn mended(error: &AppError) -> Vec<String> {
         }
         AppError::Misuse(
             Misuse::Duration(_)
+            | Misuse::Since(_)
             | Misuse::NoJobs
             | Misuse::Lease
             | Misuse::Role { .. }

@@ -2,7 +2,7 @@
 //!
 //! Only ever for a word to a person: nothing is dispatched, refused or written differently for it. A name
 //! resembles another where few letters differ for its length, two that changed places counting once.
-//! Implements K6 (its last sentence).
+//! Implements K6 (its last sentence), K56.
 
 use super::dialect::Dialect;
 use super::event::STATE;

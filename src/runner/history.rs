@@ -22,7 +22,61 @@ pub struct Walked {
 /// How far down a branch is looked for its newest state event, and a run's lease for what it says.
 const LOOK_BACK: usize = 1000;
 
+/// At most so many commits are read to find out when a run began.
+const RENEWALS: usize = 2_000;
+
 impl Runner<'_> {
+    /// When the run of this lease began: each renewal stands on the one before; what a command commits itself may
+    /// stand between them. Best effort, for people.
+    pub(crate) fn began(&self, lease: &Tip) -> Option<i64> {
+        let event = lease.event.as_ref()?;
+        let (run, by_command) = (event.run_id()?, event.dialect.writer() == Writer::Command);
+        let store = &self.store;
+        let (mut began, mut at) = (lease.commit.committed, lease.commit.clone());
+        for _ in 0..RENEWALS {
+            let Some(parent) = at.parents.first().copied() else { return began };
+            if store.history_ends_at(at.id).ok()? {
+                return began;
+            }
+            let below = Tip::from(store.read_commit(parent).ok()?);
+            match &below.event {
+                Some(event) if event.is_working() && event.run_id() == Some(run) => {
+                    began = below.commit.committed.or(began);
+                }
+                None if by_command => {}
+                Some(_) | None => return began,
+            }
+            at = below.commit;
+        }
+        // A run with more renewals than are read began before all that was seen.
+        None
+    }
+
+    /// How long a run took, in seconds, from its first lease to the commit that ended it, by their dates; `None` for
+    /// what ended none. Best effort, for people.
+    pub(crate) fn took(&self, end: &Tip) -> Option<i64> {
+        let event = end.event.as_ref().filter(|event| !event.is_working())?;
+        let (mut at, by_command) = (end.commit.clone(), event.dialect.writer() == Writer::Command);
+        for _ in 0..LOOK_BACK {
+            let parent = at.parents.first().copied()?;
+            if self.store.history_ends_at(at.id).ok()? {
+                return None;
+            }
+            let below = Tip::from(self.store.read_commit(parent).ok()?);
+            match &below.event {
+                Some(lease) if lease.is_working() => {
+                    let is_own =
+                        by_command || event.trigger().is_some() && event.trigger() == lease.trigger();
+                    let began = if is_own { self.began(&below) } else { None };
+                    return Some(end.commit.committed?.saturating_sub(began?).max(0));
+                }
+                None if by_command => at = below.commit,
+                Some(_) | None => return None,
+            }
+        }
+        None
+    }
+
     /// The dialect of the newest state event at or below a head along first parents; `dwp` where there is none.
     pub fn newest_dialect(&self, tip: &Tip) -> Result<Dialect, StoreError> {
         let mut at = tip.clone();

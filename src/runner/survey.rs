@@ -11,7 +11,6 @@ use super::settings::CommandsFrom;
 use super::slot::{Abandoned, Occupants};
 use super::{Runner, RunnerError, Tip, pending};
 use crate::protocol::decide::{Decision, Idle, decide};
-use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::name::{BadName, STALLED};
 use crate::protocol::run_events::Progress;
@@ -22,9 +21,6 @@ use crate::store::{RefName, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
-
-/// At most so many commits are read to find out when a run began.
-const RENEWALS: usize = 2_000;
 
 /// How one branch stands.
 #[derive(Debug)]
@@ -207,7 +203,7 @@ impl<'a> Survey<'a> {
         // A branch that runs is taken care of, and one without a command waits for nothing.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
         let (began, progress) = match &standing {
-            Standing::Leased { .. } => (self.began(&tip), self.progress(&tip)),
+            Standing::Leased { .. } => (self.runner.began(&tip), self.progress(&tip)),
             Standing::NoState
             | Standing::InvalidState(..)
             | Standing::Waits
@@ -268,32 +264,6 @@ impl<'a> Survey<'a> {
             Decision::Dispatch { .. } if !self.runner.may_tick(branch) => Standing::LeftOut,
             Decision::Dispatch { .. } => Standing::Ready,
         }
-    }
-
-    /// When the run of this lease began: each renewal stands on the one before; what a command commits itself may
-    /// stand between them. Best effort, for people.
-    fn began(&self, lease: &Tip) -> Option<i64> {
-        let event = lease.event.as_ref()?;
-        let (run, by_command) = (event.run_id()?, event.dialect.writer() == Writer::Command);
-        let store = &self.runner.store;
-        let (mut began, mut at) = (lease.commit.committed, lease.commit.clone());
-        for _ in 0..RENEWALS {
-            let Some(parent) = at.parents.first().copied() else { return began };
-            if store.history_ends_at(at.id).ok()? {
-                return began;
-            }
-            let below = Tip::from(store.read_commit(parent).ok()?);
-            match &below.event {
-                Some(event) if event.is_working() && event.run_id() == Some(run) => {
-                    began = below.commit.committed.or(began);
-                }
-                None if by_command => {}
-                Some(_) | None => return began,
-            }
-            at = below.commit;
-        }
-        // A run with more renewals than are read began before all that was seen.
-        None
     }
 
     /// Where the work of the run is kept that a `stalled` head ended.

@@ -15,6 +15,11 @@ pub(crate) fn any(patterns: &[String], branch: &RefName) -> bool {
     })
 }
 
+/// True for a name that is a pattern: no ref's has such a character.
+pub(crate) fn is_one(name: &[u8]) -> bool {
+    name.iter().any(|b| b"*?[".contains(b))
+}
+
 /// True where a glob matches a path, `*` crossing `/` as in `safe.directory`.
 pub(crate) fn path(pattern: impl AsRef<[u8]>, path: &[u8]) -> bool {
     let pattern = pattern.as_ref();

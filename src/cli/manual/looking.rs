@@ -53,14 +53,16 @@ See also:
 
 /// `events`.
 pub const EVENTS: &str = "\
-Shows the state events of a branch, newest first: when, which state, by which run. Leases and renewals are \
-left out unless --history asks for them. The history is only shown; no tick ever reads it.";
+Shows the state events of a branch, newest first: when, which state, by which run, and how long that took, by the dates of \
+its commits. Leases and renewals are left out unless --history asks for them, or '--state working'. With --all those of every \
+branch, each once. The history is only shown; no tick ever reads it.";
 
 /// `events`, sections.
 pub const EVENTS_MORE: &str = "\
 JSON:
 Objects with schema (aynig.events/1), branch, commit, committed (seconds since 1970), date, state, valid, subject, \
-body, run_id, runner_id, trigger, origin_state, hop, dialect, parents, trailers (each with key and value).
+body, run_id, runner_id, trigger, origin_state, hop, dialect, parents, trailers (each with key and value), seconds (how long the \
+run took that it ended).
 
 Exit status:
   0    shown, or nobody reads it any more
@@ -71,6 +73,7 @@ Exit status:
 Examples:
   git aynig events job
   git aynig events --history -n 20 --json job
+  git aynig events --all --since 2h --state stalled
 
 See also:
   git-aynig(1), git-aynig-status(1), git-log(1)";

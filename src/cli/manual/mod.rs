@@ -254,7 +254,11 @@ See also:
 pub const CANCEL: &str = "\
 Writes 'canceled' over a lease. The run that held it can no longer write to the branch, wherever its runner is; a \
 runner that is alive notices within a second (with a remote, within a tenth of its lease) and stops the command. What the \
-command had done by then is kept under refs/aynig/attempts/.";
+command had done by then is kept under refs/aynig/attempts/.
+
+A name with '*', '?' or '[' is a pattern, as aynig.branches has them: it means those of the branches that it matches which a run \
+holds, and is refused where there is none. --all means all of them. Each branch is a line; one that fails keeps no other \
+from its turn.";
 
 /// `cancel`, sections.
 pub const CANCEL_MORE: &str = "\
@@ -263,10 +267,13 @@ Exit status:
   2    declined by the remote, or it cannot be signed
   3    the branch kept moving
   75   try again later
-  128  the branch does not exist or is not leased
+  128  the branch does not exist or is not leased, or a pattern matches none that is
+
+Over several branches the worst one counts.
 
 Examples:
   git aynig cancel job
+  git aynig cancel 'feature/*'
 
 See also:
   git-aynig(1), git-aynig-retry(1)";
@@ -279,7 +286,11 @@ carries. Commits that a person put on top of it stay.
 
 Where the run had finished and only local changes kept its outcome off the branch, nothing runs again: its outcome is \
 put on the branch. Files that were changed on both sides are merged; where both changed the same lines the \
-run's version is taken, and said. A file on one side where the other has a folder is refused.";
+run's version is taken, and said. A file on one side where the other has a folder is refused.
+
+A name with '*', '?' or '[' is a pattern, as aynig.branches has them: it means those of the branches that it matches on which a \
+run stalled, and is refused where there is none. --all means all of them. Each branch is a line; one that fails keeps no \
+other from its turn.";
 
 /// `retry`, sections.
 pub const RETRY_MORE: &str = "\
@@ -289,9 +300,12 @@ Exit status:
   2    declined by the remote, or it cannot be signed
   3    the branch was moved by somebody else
   75   try again later
-  128  the branch does not exist, is not stalled, or what it answered cannot be found
+  128  the branch does not exist, is not stalled, or what it answered cannot be found, or a pattern matches none that is
+
+Over several branches the worst one counts.
 
 Examples:
+  git aynig retry --all
   git aynig retry job && git aynig tick job
 
 See also:

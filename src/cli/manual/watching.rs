@@ -21,7 +21,7 @@ Exit status:
 Examples:
   git aynig diff job
   git aynig diff job -- --stat
-  git aynig diff 0b9e2c4f -- --word-diff -- '*.md'
+  git aynig diff job -- --word-diff -- '*.md'
 
 See also:
   git-aynig(1), git-aynig-logs(1), git-aynig-events(1), git-diff(1)";
@@ -49,7 +49,7 @@ Exit status:
   130  ended by an interrupt; 143 by SIGTERM
 
 Examples:
-  git aynig set-state build -b job && git aynig wait job --timeout 10m
+  git aynig wait job --timeout 10m
   git aynig wait job --for done --for failed && git merge job
 
 See also:

@@ -64,8 +64,8 @@ fn events_print_these_keys() {
     let rig = Rig::new();
     rig.set("work", "ok");
     rig.aynig(&["tick", "work"]).expect(0);
-    let done = r#"{"schema":"aynig.events/1","branch":"work","commit":"~","committed":0,"date":"~","state":"done","valid":true,"subject":"chore: set done","body":"~","run_id":"~","runner_id":null,"trigger":"~","origin_state":"ok","hop":1,"dialect":"dwp","parents":[],"trailers":[]}"#;
-    let set = r#"{"schema":"aynig.events/1","branch":"work","commit":"~","committed":0,"date":"~","state":"ok","valid":true,"subject":"chore: set ok","body":"~","run_id":null,"runner_id":null,"trigger":null,"origin_state":null,"hop":0,"dialect":"dwp","parents":[],"trailers":[]}"#;
+    let done = r#"{"schema":"aynig.events/1","branch":"work","commit":"~","committed":0,"date":"~","state":"done","valid":true,"subject":"chore: set done","body":"~","run_id":"~","runner_id":null,"trigger":"~","origin_state":"ok","hop":1,"dialect":"dwp","parents":[],"trailers":[],"seconds":0}"#;
+    let set = r#"{"schema":"aynig.events/1","branch":"work","commit":"~","committed":0,"date":"~","state":"ok","valid":true,"subject":"chore: set ok","body":"~","run_id":null,"runner_id":null,"trigger":null,"origin_state":null,"hop":0,"dialect":"dwp","parents":[],"trailers":[],"seconds":null}"#;
     rig.prints(&["events", "--json", "work"], &[done, set]);
     let event = &rig.json(&["events", "--json", "work", "-n", "1"], 0, "aynig.events/1")[0];
     let trailers = event["trailers"].as_array().unwrap();

@@ -17,9 +17,17 @@ fn needs(example: &str) -> &'static str {
     match example {
         "git aynig set-working -b job --lease 1h" => "git aynig set-state build -b job",
         "git aynig cancel job" => "git aynig set-state build -b job && git aynig set-working -b job",
-        "git aynig logs --stderr job" | "git aynig logs -f job" => {
+        "git aynig cancel 'feature/*'" => {
+            "git aynig set-state build -b feature/x && git aynig set-working -b feature/x"
+        }
+        "git aynig logs --stderr job" | "git aynig logs -f job" | "git aynig logs -f --events job" => {
             "git aynig set-state fail -b job && ! git aynig tick job"
         }
+        example if example.starts_with("git aynig diff job") => {
+            "git aynig set-state fail -b job && ! git aynig tick job"
+        }
+        "git aynig wait job --timeout 10m" => "git aynig set-state review -b job",
+        "git aynig wait job --for done --for failed && git merge job" => "git aynig set-state done -b job",
         "git aynig retry job && git aynig tick job" => {
             "git aynig set-state build -b job; ! git aynig tick job && git switch -q job && printf 'all:\\n' >Makefile && \
              git add Makefile && git commit -qm mended && git switch -q main"

@@ -6,7 +6,7 @@ use crate::verbs::rig::Rig;
 
 const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
 
-/// K6
+/// K6, K56
 #[test]
 fn a_misspelt_state_is_asked_about_wherever_somebody_looks() {
     let world = World::any();
@@ -69,7 +69,7 @@ fn what_is_nearly_a_state_event_is_said_by_hooks_tick_status_and_doctor() {
     }
 }
 
-/// K6, K38, K39
+/// K6, K38, K39, K56
 #[test]
 fn hooks_ask_about_a_misspelt_state() {
     let world = World::any();

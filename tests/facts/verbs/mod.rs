@@ -12,6 +12,7 @@ mod misspelt;
 mod paste;
 mod people;
 mod rig;
+mod several;
 mod status;
 mod trust;
 mod uninstall;
