@@ -76,6 +76,9 @@ _git__aynig() {
             git__aynig,uninstall)
                 cmd="git__aynig__subcmd__uninstall"
                 ;;
+            git__aynig,usage)
+                cmd="git__aynig__subcmd__usage"
+                ;;
             git__aynig,version)
                 cmd="git__aynig__subcmd__version"
                 ;;
@@ -125,7 +128,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo help version"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -821,7 +824,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__help)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1240,6 +1243,40 @@ _git__aynig() {
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__usage)
+            opts="-C -q -v -h --git-dir --quiet --verbose --since --by --remote --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "branch state model day" -- "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -40,6 +40,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "events" -d 'Sho
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show what a command printed'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "diff" -d 'Show what a run changed'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "wait" -d 'Wait until a branch rests, or is in a state'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "usage" -d 'Add up what runs have used and cost'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
@@ -169,6 +170,18 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s q -l quiet 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -l since -d 'What ended since then: a duration ago, a day (in UTC) or a moment [default: ever]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -l by -d 'What is added up together, besides all of it' -r -f -a "branch\t'The branch that the run moved'
+state\t'The state that the run answered'
+model\t'The model that was used'
+day\t'The day on which the run ended, in UTC'"
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -376,7 +389,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

@@ -240,6 +240,25 @@ _arguments "${_arguments_options[@]}" : \
 ':branch -- The branch:_git-aynig_branches' \
 && ret=0
 ;;
+(usage)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--since=[What ended since then\: a duration ago, a day (in UTC) or a moment \[default\: ever\]]:TIME:_default' \
+'--by=[What is added up together, besides all of it]:BY:((branch\:"The branch that the run moved"
+state\:"The state that the run answered"
+model\:"The model that was used"
+day\:"The day on which the run ended, in UTC"))' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object a line]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -633,7 +652,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait cancel retry trust hooks govern install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -666,6 +685,7 @@ _git-aynig_commands() {
 'logs:Show what a command printed' \
 'diff:Show what a run changed' \
 'wait:Wait until a branch rests, or is in a state' \
+'usage:Add up what runs have used and cost' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
@@ -853,6 +873,11 @@ _git-aynig__subcmd__trust_commands() {
 _git-aynig__subcmd__uninstall_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig uninstall commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__usage_commands] )) ||
+_git-aynig__subcmd__usage_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig usage commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__version_commands] )) ||
 _git-aynig__subcmd__version_commands() {

@@ -53,7 +53,16 @@ pub fn declaration(
     let trailers = trailers.iter().map(|t| parse_trailer(t)).collect::<Result<_, _>>();
     let trailers = trailers.map_err(|why| Misuse::Trailer(why.to_string()))?;
     let body = body.trim_matches('\n').to_owned();
-    let declaration = Declaration { state, subject, body, keep_trailers, trailers, take: Take::default() };
+    let declaration = Declaration {
+        state,
+        subject,
+        body,
+        keep_trailers,
+        trailers,
+        take: Take::default(),
+        not_before: None,
+        usage: None,
+    };
     let rendered = declaration.message(Dialect::Dwp, &[]).render();
     rendered.map_err(|why| Misuse::Message(why.to_string()))?;
     Ok(declaration)

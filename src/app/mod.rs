@@ -28,6 +28,7 @@ mod shown;
 pub mod status;
 pub mod trust;
 pub mod uninstall;
+pub mod usage;
 pub mod wait;
 mod warning;
 

@@ -3,7 +3,7 @@
 //! Nothing here means anything yet; `settings` turns flags and configuration into values.
 //! Implements section 13 of the contract (verbs and flags).
 
-pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb};
+pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb, UsageBy};
 pub use super::deferred::Deferred;
 pub use super::govern::args::Govern;
 use super::manual;
@@ -78,6 +78,9 @@ pub enum Verb {
     /// Wait until a branch rests, or is in a state
     #[command(long_about = manual::WAIT, after_long_help = manual::WAIT_MORE)]
     Wait(Deferred<Wait>),
+    /// Add up what runs have used and cost
+    #[command(long_about = manual::USAGE, after_long_help = manual::USAGE_MORE)]
+    Usage(Deferred<Usage>),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
     Cancel(Deferred<Branches>),
@@ -344,6 +347,23 @@ pub struct Wait {
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `usage`.
+#[derive(Debug, Args)]
+pub struct Usage {
+    /// What ended since then: a duration ago, a day (in UTC) or a moment [default: ever]
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// What is added up together, besides all of it
+    #[arg(long, value_enum)]
+    pub by: Option<UsageBy>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// One JSON object a line
     #[arg(long)]
     pub json: bool,
 }

@@ -32,3 +32,16 @@ pub enum HooksVerb {
     /// Show which hooks Git runs here
     Status,
 }
+
+/// What usage is added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UsageBy {
+    /// The branch that the run moved
+    Branch,
+    /// The state that the run answered
+    State,
+    /// The model that was used
+    Model,
+    /// The day on which the run ended, in UTC
+    Day,
+}

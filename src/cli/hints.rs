@@ -180,7 +180,7 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
     }
 }
 
-fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
+pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
     match error {
         StoreError::LockHeld { path, .. } => {
             let path = shell_word(path.as_os_str().as_encoded_bytes());

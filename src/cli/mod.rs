@@ -34,6 +34,7 @@ mod status;
 mod tick;
 mod trust;
 mod uninstall;
+mod usage;
 mod wait;
 mod warn;
 mod written;
@@ -150,6 +151,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Logs(args) => logs::run(&global, &args),
         Verb::Diff(args) => diff::run(&global, &args),
         Verb::Wait(args) => wait::run(&global, &args),
+        Verb::Usage(args) => usage::run(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),

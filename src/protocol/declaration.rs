@@ -2,10 +2,13 @@
 //!
 //! The last valid line wins; each invalid one is kept with its reason, so that a report can name it.
 //! Memory is bounded: only the winner, a count and the first few invalid lines are held.
-//! Implements K19.
+//! Implements K19, K51 (`not_before`), K54 (`usage`).
 
+mod moment;
 mod take;
+pub(super) mod used;
 
+pub use moment::NotBefore;
 pub(crate) use take::is_inside;
 pub use take::{Rest, Take};
 
@@ -14,6 +17,7 @@ use super::dialect::{Dialect, STATE};
 use super::inbox::QUESTION;
 use super::message::{Message, RenderError, Trailer, is_managed_key};
 use super::name::{BadName, StateName};
+use super::usage::Usage;
 use super::waits::{AFTER, NOT_BEFORE};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -40,6 +44,10 @@ pub struct Declaration {
     pub trailers: Vec<Trailer>,
     /// What of the slot the outcome takes.
     pub take: Take,
+    /// When the state may be dispatched first.
+    pub not_before: Option<NotBefore>,
+    /// What the run used, beside what it told while it ran.
+    pub usage: Option<Usage>,
 }
 
 /// Why a declaration is none.
@@ -118,7 +126,9 @@ impl Declaration {
         };
         let trailers = trailers_of(fields.get("trailers"))?;
         let take = Take::of(fields.get("take"))?;
-        let this = Self { state, subject, body, keep_trailers, trailers, take };
+        let not_before = NotBefore::of(fields.get("not_before"))?;
+        let usage = used::used(fields.get("usage"))?;
+        let this = Self { state, subject, body, keep_trailers, trailers, take, not_before, usage };
         this.message(Dialect::Dwp, &[]).render().map_err(Invalid::Unrenderable)?;
         Ok(this)
     }
@@ -155,6 +165,12 @@ impl Declaration {
             fields.insert("trailers".into(), list.collect());
         }
         self.take.put(&mut fields);
+        if let Some(not_before) = self.not_before {
+            not_before.put(&mut fields);
+        }
+        if let Some(usage) = &self.usage {
+            used::put(usage, &mut fields);
+        }
         Value::Object(fields).to_string()
     }
 }

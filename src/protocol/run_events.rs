@@ -4,6 +4,8 @@
 //! file may write anything: a line that is torn, too long, no UTF-8, no JSON or no object is passed over, and so is
 //! one of a known type that has another shape. Nothing here fails. Implements K48a.
 
+use super::declaration::used;
+use super::usage::Usage;
 use serde_json::{Map, Value};
 
 /// Longest line that is read, in bytes; longer ones are passed over.
@@ -25,8 +27,8 @@ pub struct Progress {
 pub enum RunEvent {
     /// How far it is.
     Progress(Progress),
-    /// What was used: the object's fields.
-    Usage(Map<String, Value>),
+    /// What was used since the last such line.
+    Usage(Usage),
     /// Something of a type that only its readers know.
     Own,
 }
@@ -40,7 +42,7 @@ impl RunEvent {
         let Ok(Value::Object(fields)) = serde_json::from_slice(line) else { return None };
         match fields.get("type").and_then(Value::as_str)? {
             "progress" => Progress::of(&fields).map(RunEvent::Progress),
-            "usage" => Some(RunEvent::Usage(fields)),
+            "usage" => used::read(&fields).map(RunEvent::Usage),
             _ => Some(RunEvent::Own),
         }
     }

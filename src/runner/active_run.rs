@@ -15,6 +15,7 @@ use crate::protocol::declaration::Declarations;
 use crate::protocol::holding::{Duty, RENEW_AGAIN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
+use crate::protocol::usage::Usage;
 use crate::store::beneath::{BeneathError, Root};
 use crate::store::command_tree::Command;
 use crate::store::slots::{Occupant, Slot};
@@ -47,6 +48,8 @@ pub(super) struct ActiveRun<'a> {
     pub dir: PathBuf,
     pub logs: Logs,
     pub declared: Declarations,
+    /// What the run used, one a model, once its command has ended (K54).
+    pub usage: Vec<Usage>,
     pub started: Instant,
     /// The command's own state event, once it was seen on the branch (K22).
     pub own_event: Option<ObjectId>,
@@ -87,6 +90,7 @@ impl<'a> ActiveRun<'a> {
             dir,
             logs,
             declared: Declarations::default(),
+            usage: Vec::new(),
             started: runner.clock.instant(),
             own_event: None,
             held_open: false,

@@ -3,12 +3,13 @@
 //! The judgement is `protocol::complete`'s; here it is carried out, and ends in a swap. A swap that is lost is judged
 //! again by the caller, from the new head. An outcome that the remote declined ends the run `stalled`; one that could
 //! not be brought there while the lease held is kept here, and `retry` lands it.
-//! Implements K20-K29, K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
+//! Implements K20-K29, K51 and K54 (what an outcome says of them), K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
 
 use super::active_run::ActiveRun;
 use super::attempt::left_out_ref;
 use super::land::{Moved, blocked_notes};
 use super::report::{Note, Outcome, Ran};
+use super::run_events::usage_trailers;
 use super::supervise::Ended;
 use super::{RunnerError, Tip};
 use crate::protocol::complete::{Completion, Exit, HeadIs, Kept, Stall, kept_of_fenced};
@@ -16,7 +17,9 @@ use crate::protocol::declaration::{Declaration, Rest};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
+use crate::protocol::message::Trailer;
 use crate::protocol::text::{escape, with_causes};
+use crate::protocol::waits::NOT_BEFORE;
 use crate::store::beneath::apart;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError, Stage};
@@ -24,7 +27,7 @@ use crate::store::{RefName, StoreError};
 use crate::supervisor::Supervised;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Time that is left for another round with a remote that takes nothing, pushes included.
 const ROUND: Duration = Duration::from_secs(4);
@@ -288,7 +291,9 @@ impl ActiveRun<'_> {
         base: ObjectId,
     ) -> Result<ObjectId, RunnerError> {
         let claim = &self.claim;
-        let message = claim.run.outcome(next, &claim.lease.message);
+        let mut message = claim.run.outcome(next, &claim.lease.message);
+        message.trailers.extend(next.not_before.map(|wait| not_before(wait.from(self.runner.clock.now()))));
+        message.trailers.extend(usage_trailers(claim.run.dialect, &self.usage));
         let mut parents = vec![base];
         if found.head != claim.first && found.head != base {
             parents.push(found.head);
@@ -401,7 +406,8 @@ impl ActiveRun<'_> {
         });
         let details = self.details(exit, &why, attempt.as_ref());
         let claim = &self.claim;
-        let message = claim.run.stalled(&why, &details, &claim.lease.message);
+        let mut message = claim.run.stalled(&why, &details, &claim.lease.message);
+        message.trailers.extend(usage_trailers(claim.run.dialect, &self.usage));
         let commit = runner.write(self.branch, claim.tree, vec![claim.lease.id], &message)?;
         let log = format!("aynig: {} stalled", claim.run.state);
         if let Some(name) = &attempt {
@@ -426,6 +432,17 @@ impl ActiveRun<'_> {
         self.slot.occupy(None)?;
         Ok(())
     }
+}
+
+/// When a state may be dispatched first, as people read it.
+fn not_before(at: i64) -> Trailer {
+    let at = Duration::from_secs(u64::try_from(at).unwrap_or(0));
+    // Beyond what a calendar of four digits says it is a number.
+    let said = match at.as_secs() < 253_402_300_800 {
+        true => humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + at).to_string(),
+        false => at.as_secs().to_string(),
+    };
+    Trailer::new(NOT_BEFORE, said)
 }
 
 /// Says in a log of the run's what its commit says: a reader who looks there for what went wrong finds it.

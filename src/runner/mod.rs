@@ -37,6 +37,7 @@ pub(crate) mod select;
 pub(crate) mod settings;
 mod signed;
 pub(crate) mod slot;
+pub(crate) mod spent;
 mod start;
 pub(crate) mod supervise;
 pub(crate) mod survey;

@@ -1,9 +1,10 @@
 //! Ending a lease whose holder is gone.
 //!
 //! A `stalled` commit with a fresh recovery id, by compare-and-swap on the lease: two that recover the
-//! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8.
+//! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8, K54 (what it used).
 
 use super::report::{Recovered, Report, Verdict};
+use super::run_events::usage_trailers;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::body_line::body_said;
 use crate::protocol::decide::{Decision, Idle, decide};
@@ -50,7 +51,11 @@ impl Runner<'_> {
             self.publish(attempt, report);
         }
         let recovery_id = uuid::Uuid::new_v4().to_string();
-        let message = recovered(&lease, &recovery_id, &details);
+        let mut message = recovered(&lease, &recovery_id, &details);
+        if let Some(trigger) = lease.trigger() {
+            let used = self.told_usage(&run_id, trigger);
+            message.trailers.extend(usage_trailers(lease.dialect, &used));
+        }
         // Any pusher can write a lease that has expired. What follows from one that is not signed for this branch is
         // written, or the branch would stay taken; but it is not this runner's word, and nothing answers it.
         let commit = match self.not_vouched(branch, tip)? {

@@ -3,15 +3,19 @@
 //! It lies beside the run's logs, and a command, or anybody whom it started, may have put anything in its place: it is
 //! opened as a log is, through no link, as a plain file, and no more of it is read than a log may have. It is made
 //! by whoever writes to it first; where `aynig.exec` confines the command, which may have no right to the folder, it
-//! is there before. Once a run has ended a file that is longer keeps its head and its tail. Implements K48a.
+//! is there before. Once a run has ended a file that is longer keeps its head and its tail. Implements K48a, K54 (what was told).
 
 use super::active_run::ActiveRun;
 use super::{Runner, logs};
+use crate::protocol::complete::Declared;
+use crate::protocol::dialect::{Dialect, USAGE};
 use crate::protocol::id::ObjectId;
-use crate::protocol::run_events::Progress;
+use crate::protocol::message::Trailer;
+use crate::protocol::run_events::{EVENT_LINE_MAX, Progress, RunEvent};
+use crate::protocol::usage::{Usage, tally};
 use crate::store::beneath::{BeneathError, apart};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// How much of the file's end is looked through for the last progress.
@@ -27,11 +31,66 @@ impl Runner<'_> {
     }
 }
 
+impl Runner<'_> {
+    /// What the command of a run told that it used, one a model, where its events are here.
+    pub(super) fn told_usage(&self, run_id: &str, trigger: ObjectId) -> Vec<Usage> {
+        let logs = logs::of_run(self.repo, run_id, trigger);
+        logs.map(|logs| usage_in(&logs.events(), self.settings.log_max)).unwrap_or_default()
+    }
+}
+
+/// The trailers of what a run used.
+pub(super) fn usage_trailers(dialect: Dialect, usage: &[Usage]) -> Vec<Trailer> {
+    usage.iter().map(|one| dialect.trailer(USAGE, one.value())).collect()
+}
+
 impl ActiveRun<'_> {
+    /// What this run used: what its command told while it ran, and what it declared in the end.
+    pub(super) fn what_was_used(&self, declared: &Declared) -> Vec<Usage> {
+        let mut all = usage_in(&self.logs.events(), self.runner.settings.log_max);
+        match declared {
+            Declared::State(next) => next.usage.iter().for_each(|one| tally(&mut all, one.clone())),
+            Declared::Nothing | Declared::BadResult(_) | Declared::BadLine(_) => {}
+        }
+        all
+    }
+
     /// Bounds the file as logs are bounded, now that no process of the run writes to it.
     pub(super) fn bound_events(&self) {
         // What can't be made shorter is as long as it is: no reader reads more of it than this.
         let _ = bound(&self.logs.events(), self.runner.settings.log_max);
+    }
+}
+
+/// What a file of events says was used; of one that is longer than a log may be, what its head and its tail say.
+fn usage_in(path: &Path, most: u64) -> Vec<Usage> {
+    let mut all = Vec::new();
+    // There is none, or what is there is none: nothing was told.
+    let Ok(mut file) = apart(path).and_then(|(folder, name)| folder.file(name)) else { return all };
+    let Ok(length) = file.metadata().map(|meta| meta.len()) else { return all };
+    let half = if length > most { most / 2 } else { most };
+    each_usage(&mut (&file).take(half), true, &mut all);
+    if length > most && file.seek(SeekFrom::Start(length.saturating_sub(half))).is_ok() {
+        each_usage(&mut file.take(half), false, &mut all);
+    }
+    all
+}
+
+/// Counts the usage of each line; the first one is only counted where it is `whole`. Holds no more than a line.
+fn each_usage(from: &mut dyn Read, mut whole: bool, all: &mut Vec<Usage>) {
+    let mut reader = BufReader::with_capacity(EVENT_LINE_MAX, from);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // What can't be read any more says nothing more.
+        let limit = EVENT_LINE_MAX as u64 + 2;
+        let Ok(1..) = (&mut reader).take(limit).read_until(b'\n', &mut line) else { return };
+        let ended = line.pop_if(|b| *b == b'\n').is_some();
+        if whole && let Some(RunEvent::Usage(one)) = RunEvent::parse(&line) {
+            tally(all, one);
+        }
+        // A line that is longer is passed over to its end.
+        whole = ended;
     }
 }
 

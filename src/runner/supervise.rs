@@ -79,6 +79,7 @@ impl ActiveRun<'_> {
         // The command is dead: what the head is now may be asked for longer than the lease had left.
         runner.store.set_patience(PATIENCE);
         let declared = self.what_was_declared();
+        self.usage = self.what_was_used(&declared);
         let succeeded = matches!((&exit, &declared), (Exit::Code(0), Declared::State(_)));
         let head_trusted = runner.settings.remote.is_some() && succeeded;
         Ok(RunEnd::Ended(Box::new(Ended { exit, declared, guardian, head_trusted })))

@@ -83,7 +83,16 @@ impl Next {
         let subject: String =
             done.happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
         let body = done.body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-        Ok(Declaration { state: self.state()?, subject, body, keep_trailers: false, trailers, take })
+        Ok(Declaration {
+            state: self.state()?,
+            subject,
+            body,
+            keep_trailers: false,
+            trailers,
+            take,
+            not_before: None,
+            usage: None,
+        })
     }
 }
 

@@ -54,3 +54,31 @@ Examples:
 
 See also:
   git-aynig(1), git-aynig-status(1), git-aynig-events(1), git-aynig-run(1)";
+
+/// `usage`.
+pub const USAGE: &str = "\
+Adds up what runs have used: tokens, and dollars as exact decimal numbers. A command says it in its declaration, \
+\"usage\": {\"input_tokens\": 1200, \"output_tokens\": 300, \"cost_usd\": 0.042, \"model\": \"m\"} (and \"provider\"), or while it runs, in \
+lines of that with \"type\":\"usage\" that it appends to the file which AYNIG_EVENTS names; both are added up, and the commit that ends \
+the run keeps them as dwp-usage trailers.
+
+What all branches contain is read, each run once, the newest first. A run counts for the branch that it moved, \
+before one that was merged into; of several for the first by name.";
+
+/// `usage`, sections.
+pub const USAGE_MORE: &str = "\
+JSON:
+Objects with schema (aynig.usage/1), by (branch, state, model, day, total), name, runs, unpriced (runs that said no cost), \
+input_tokens, output_tokens, cost_usd (null where nobody said one); the total last.
+
+Exit status:
+  0    added up
+  129  wrong usage
+  128  something cannot be read
+
+Examples:
+  git aynig usage --since 7d --by branch
+  git aynig usage --since 2030-01-01 --by model --json
+
+See also:
+  git-aynig(1), git-aynig-status(1), git-aynig-logs(1)";

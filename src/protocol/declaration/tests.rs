@@ -14,6 +14,8 @@ fn review() -> Declaration {
         keep_trailers: false,
         trailers: Vec::new(),
         take: Take::default(),
+        not_before: None,
+        usage: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a run writes on its own branch: the outcome and a renewal, by its command or what outlives it.
 //!
 //! The commit carries the run's id and takes what the slot holds. Only a renewal of the same run that came
-//! between makes it try again; any other head means that the lease is gone. Implements K21, K22, K29.
+//! between makes it try again; any other head means that the lease is gone. Implements K21, K22, K29, K54 (what was told until then).
 
 use super::super::report::Note;
+use super::super::run_events::usage_trailers;
 use super::super::{Runner, Tip};
 use super::{ChangeError, Inside, RENEWALS, Written, moved_notes, working, written};
 use crate::protocol::declaration::{Declaration, travelling};
@@ -38,6 +39,7 @@ impl Runner<'_> {
             if next.keep_trailers {
                 own.extend(travelling(&lease.message, run.dialect));
             }
+            own.extend(usage_trailers(run.dialect, &self.told_usage(&run.id, run.trigger)));
             let mut notes = Vec::new();
             let (tree, parents, slot) = self.inside_tree(inside, &tip, run.dialect, &mut notes)?;
             let commit = self.write_declared(branch, &next.message(run.dialect, &own), tree, parents)?;

@@ -21,4 +21,5 @@ mod slots;
 mod submodules;
 mod table;
 mod told;
+mod usage;
 mod work;

@@ -16,5 +16,6 @@ mod several;
 mod status;
 mod trust;
 mod uninstall;
+mod usage;
 mod wait;
 mod words;

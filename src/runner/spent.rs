@@ -1,0 +1,136 @@
+//! What runs have used, added up from history.
+//!
+//! Commits are read once each, the newest first, however many branches contain them, and a path is left where a commit
+//! is older than what is asked for. A run counts once, wherever its commits are: what it ended with, and what that
+//! landed as. It counts for the branch that was moved by it: one that has it among its first parents, before one
+//! that merged it; of several the first by name. Implements K54 (adding up).
+
+use super::Runner;
+use crate::protocol::event::{Event, RUN_ID, STALLED_RUN};
+use crate::protocol::id::ObjectId;
+use crate::protocol::usage::{Usage, usage_of};
+use crate::store::{Commit, RefName, StoreError};
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+/// What one run used.
+pub(crate) struct Used<'a> {
+    /// The branch that it counts for.
+    pub branch: &'a RefName,
+    /// When the commit was written that says so, in seconds since 1970.
+    pub at: Option<i64>,
+    /// That commit's event.
+    pub event: &'a Event,
+    /// One a model.
+    pub usage: Vec<Usage>,
+}
+
+/// How a branch has a commit: the less the more it is its own.
+type Claim = (bool, usize);
+
+/// A commit that was read, and waits to be looked at.
+struct Waiting(Commit);
+
+impl Waiting {
+    fn age(&self) -> (i64, ObjectId) {
+        (self.0.committed.unwrap_or(i64::MIN), self.0.id)
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.age() == other.age()
+    }
+}
+impl Eq for Waiting {}
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.age().cmp(&other.age())
+    }
+}
+
+/// A walk through what some branches contain.
+struct Walk {
+    waiting: BinaryHeap<Waiting>,
+    claims: HashMap<ObjectId, Claim>,
+    since: i64,
+}
+
+impl Walk {
+    /// Has a commit looked at, unless it is older than what is asked for.
+    fn add(&mut self, commit: Commit, claim: Claim) {
+        if commit.committed.is_none_or(|at| at >= self.since) {
+            self.claims.insert(commit.id, claim);
+            self.waiting.push(Waiting(commit));
+        }
+    }
+}
+
+impl Runner<'_> {
+    /// Tells what each run used whose commit is among what these heads contain, from this second on, the newest
+    /// first. A commit of the heads that can't be read is an error, as is one below them.
+    pub(crate) fn each_used(
+        &self,
+        heads: &[(RefName, Commit)],
+        since: Option<i64>,
+        told: &mut dyn FnMut(Used<'_>),
+    ) -> Result<(), StoreError> {
+        let mut walk =
+            Walk { waiting: BinaryHeap::new(), claims: HashMap::new(), since: since.unwrap_or(i64::MIN) };
+        let mut runs = HashSet::new();
+        for (index, (_, head)) in heads.iter().enumerate() {
+            match walk.claims.get_mut(&head.id) {
+                Some(claim) => *claim = (*claim).min((false, index)),
+                None => walk.add(head.clone(), (false, index)),
+            }
+        }
+        while let Some(Waiting(commit)) = walk.waiting.pop() {
+            let (merged, index) = walk.claims.get(&commit.id).copied().unwrap_or_default();
+            if let Some((event, usage)) = used_by(&commit)
+                && is_first(&mut runs, &event)
+            {
+                let at = commit.committed;
+                told(Used { branch: &heads[index].0, at, event: &event, usage });
+            }
+            if !commit.parents.is_empty() && self.store.history_ends_at(commit.id)? {
+                continue;
+            }
+            for (nth, parent) in commit.parents.iter().enumerate() {
+                let claim = (merged || nth > 0, index);
+                match walk.claims.get_mut(parent) {
+                    // Where it was looked at already, by a wrong date, this comes too late and changes nothing.
+                    Some(known) => *known = (*known).min(claim),
+                    None => walk.add(self.store.read_commit(*parent)?, claim),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The end of a run that says what it used.
+fn used_by(commit: &Commit) -> Option<(Event, Vec<Usage>)> {
+    // Few commits of a history say this, and to read a message is most of the work.
+    memchr_usage(&commit.message).then_some(())?;
+    let event = Event::in_message(&commit.message).filter(|event| !event.is_working())?;
+    let usage = usage_of(&event.message);
+    (!usage.is_empty()).then_some((event, usage))
+}
+
+fn memchr_usage(message: &[u8]) -> bool {
+    message.windows(USAGE_KEY.len()).any(|window| window == USAGE_KEY)
+}
+
+/// The end of the trailer's key, in either dialect.
+const USAGE_KEY: &[u8] = b"-usage:";
+
+/// True for the first commit that is met of a run; one that names none stands for itself.
+fn is_first(runs: &mut HashSet<String>, event: &Event) -> bool {
+    let run = event.text(RUN_ID).or_else(|| event.text(STALLED_RUN));
+    run.is_none_or(|run| runs.insert(run.to_owned()))
+}
