@@ -6,10 +6,12 @@
 
 pub mod edge;
 pub mod event;
+pub mod flow;
 pub mod id;
 pub mod node;
 pub mod prompt;
 pub mod run;
 pub mod shown;
+pub mod stall;
 pub mod time;
 pub mod words;
