@@ -12,7 +12,9 @@ use crate::store::config::Entry;
 use crate::store::protected::is_protected;
 use crate::store::repository::Repository;
 use crate::store::slots::affinity;
+use crate::store::slots::find;
 use crate::store::slots::harvest::Stage;
+use crate::store::slots::keep::Keeping;
 use crate::store::{RefName, pattern};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -207,6 +209,7 @@ impl Config {
             require_signature: self.bool("requireSignature", false)?,
             exec: words(&self.all("exec"))?,
             trailer_env: self.all("trailerEnv"),
+            keeping: self.keeping()?,
             port_base: self.port_base()?,
             worktree_dir: self.worktree_dir(repo),
             identity: self.identity(),
@@ -236,6 +239,19 @@ impl Config {
                 Err(bad_value("leaseDuration", value, "whole seconds, from 1s to 30 days"))
             }
         }
+    }
+
+    /// What stays in a slot between runs, and what is copied there (K58).
+    fn keeping(&self) -> Result<Keeping, AppError> {
+        let patterns = |key: &'static str| {
+            let values = self.all(key);
+            let wrong = values.iter().find(|value| !find::is_pattern(value));
+            let want =
+                "a path from the top of the worktree, such as target/ or */node_modules, and not in .git";
+            wrong.map_or(Ok(values.clone()), |wrong| Err(bad_value(key, wrong, want)))
+        };
+        let (keep, include) = (patterns("keep")?, patterns("include")?);
+        Ok(Keeping { keep, across: self.bool("keepAcross", false)?, include })
     }
 
     /// The first port of the first slot (K57): it has a block of its own from there on.

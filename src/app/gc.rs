@@ -43,6 +43,7 @@ pub struct GcLine<'a> {
     name: Cow<'a, str>,
     removed: bool,
     kept: Option<Cow<'a, str>>,
+    kept_bytes: Option<u64>,
 }
 
 impl<'a> GcLine<'a> {
@@ -54,6 +55,7 @@ impl<'a> GcLine<'a> {
             name: removal.name.to_string_lossy(),
             removed: !dry,
             kept: removal.kept.as_ref().map(full),
+            kept_bytes: removal.bytes,
         }
     }
 }

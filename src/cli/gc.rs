@@ -39,5 +39,7 @@ fn text(removal: &Removal, dry: bool) -> String {
     let what = if dry { "would remove" } else { "removed" };
     let name = escape(removal.name.as_os_str().as_encoded_bytes());
     let kept = removal.kept.as_ref().map(|kept| format!("; its work is kept in {}", escape(kept.as_bytes())));
-    format!("{what} {} '{name}'{}", removal.kind.name().replace('-', " "), kept.unwrap_or_default())
+    let files = removal.bytes.map(|bytes| format!("; {} MiB of files kept for its branch", bytes >> 20));
+    let more = format!("{}{}", kept.unwrap_or_default(), files.unwrap_or_default());
+    format!("{what} {} '{name}'{more}", removal.kind.name().replace('-', " "))
 }

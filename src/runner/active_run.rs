@@ -143,12 +143,13 @@ impl<'a> ActiveRun<'a> {
     /// Brings the slot to the run's lease: a thread fills, this one keeps the lease.
     fn fill(&mut self) -> Result<(), RunnerError> {
         let (runner, branch) = (self.runner, self.branch);
+        let (occupant, keeping) = (self.occupant(), &runner.settings.keeping);
         let Self { claim, slot, .. } = self;
         let (stop, repo, first, tree) = (slot.stopper(), runner.repo, claim.first, claim.tree);
         let filled = std::thread::scope(|scope| {
             let (tell, hear) = channel();
             let work = move || {
-                let filled = slot.fill(repo, first, tree).map(drop);
+                let filled = slot.fill_for(repo, (first, tree), &occupant, keeping).map(drop);
                 // A receiver that does not listen any more is told by the end of the scope.
                 let _ = tell.send(filled);
             };

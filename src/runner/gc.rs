@@ -75,6 +75,8 @@ pub struct Removal {
     pub name: PathBuf,
     /// The attempt that its work was moved to.
     pub kept: Option<RefName>,
+    /// What the files took on disk that were kept in it for its branch.
+    pub bytes: Option<u64>,
 }
 
 /// Everything that a collection did.
@@ -88,7 +90,7 @@ pub struct Collected {
 
 impl Collected {
     pub(super) fn removed(&mut self, kind: Kind, name: impl Into<PathBuf>) {
-        self.removed.push(Removal { kind, name: name.into(), kept: None });
+        self.removed.push(Removal { kind, name: name.into(), kept: None, bytes: None });
     }
 }
 
@@ -164,9 +166,10 @@ impl<'a> Collector<'a> {
                 continue;
             }
             let dir = slot.dir().to_owned();
+            let bytes = slot.kept(&runner.settings.keeping.keep).map(|(_, _, bytes)| bytes);
             if self.dry {
                 if runner.is_taken(&slot).is_ok_and(|taken| !taken) {
-                    self.out.removed(Kind::Slot, dir);
+                    self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept: None, bytes });
                 }
                 continue;
             }
@@ -187,7 +190,7 @@ impl<'a> Collector<'a> {
                 self.out.failed.push(error.into());
                 continue;
             }
-            self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept });
+            self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept, bytes });
         }
         if !self.dry {
             // Only where it is empty.

@@ -28,6 +28,7 @@ mod named;
 pub(crate) mod past;
 pub(crate) mod pending;
 mod preflight;
+mod preparation;
 pub(crate) mod queue;
 pub(crate) mod recover;
 pub(crate) mod report;

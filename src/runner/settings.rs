@@ -7,6 +7,7 @@ use crate::protocol::name::RoleName;
 use crate::store::RefName;
 use crate::store::command_tree::RoleUse;
 use crate::store::slots::harvest::Stage;
+use crate::store::slots::keep::Keeping;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -82,6 +83,8 @@ pub struct Settings {
     pub exec: Vec<String>,
     /// Names and patterns of trailers that become variables, no matter who pushed them.
     pub trailer_env: Vec<String>,
+    /// What stays in a slot, and what is copied there.
+    pub keeping: Keeping,
     /// The first port of the first slot.
     pub port_base: u16,
     /// Where slots live.

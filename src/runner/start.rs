@@ -29,7 +29,7 @@ pub(super) struct Start {
 
 impl ActiveRun<'_> {
     /// How the command is started.
-    pub(super) fn start_of(&mut self) -> Result<Start, RunnerError> {
+    pub(super) fn start_of(&mut self, program: &Path) -> Result<Start, RunnerError> {
         let mut env = self.own_environment();
         let told = self.told_of_commit(&env);
         let mut argv: Vec<OsString> = self.runner.settings.exec.iter().map(OsString::from).collect();
@@ -40,7 +40,7 @@ impl ActiveRun<'_> {
             argv.extend(launch::argv().map(OsString::from));
             Some(write_script(&self.dir, &told)?)
         };
-        argv.push(self.program.place.join(&self.program.command.path).into());
+        argv.push(program.into());
         Ok(Start { argv, env: env.into_iter().collect(), stdin })
     }
 
@@ -60,7 +60,7 @@ impl ActiveRun<'_> {
         let told =
             environment::trailer_variables(&trigger, &wanted, &|name| env.contains_key(OsStr::new(name)));
         if !told.left_out.is_empty() {
-            self.report.notes.push(Note::TrailersLeftOut(told.left_out));
+            self.report.note_once(Note::TrailersLeftOut(told.left_out));
         }
         let mut variables = told.variables;
         let log_level = format!("{}log-level", self.claim.run.dialect.prefix());
@@ -120,6 +120,10 @@ fn write_script(dir: &Path, told: &BTreeMap<String, Vec<u8>>) -> Result<PathBuf,
     let path = dir.join("told");
     let script =
         launch::script(told, &|name| name.starts_with("AYNIG_") || matches!(name, "BODY" | "LOG_LEVEL"));
+    if path.symlink_metadata().is_ok() {
+        // What prepared the slot was told the same, and could write here.
+        crate::store::remove_tree(&path).map_err(io("remove", &path))?;
+    }
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
     file.and_then(|mut file| file.write_all(&script)).map_err(io("write", &path))?;
     Ok(path)

@@ -17,6 +17,7 @@ use crate::store::command_copy;
 use crate::store::command_tree::FOLDER;
 use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
 use nix::errno::Errno;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
@@ -93,12 +94,19 @@ impl ActiveRun<'_> {
             }
             BeforeStart::Renew | BeforeStart::Start => {}
         }
-        let spec = self.spec()?;
-        // Last of all: between here and the start there is as little as can be.
-        if command_copy::prove(runner.repo, &*runner.store, self.program.command.tree)? {
-            self.report.notes.push(Note::CommandsRestored);
+        if let Some(ended) = self.prepared()? {
+            return Ok(ended);
         }
-        self.started = runner.clock.instant();
+        let program = self.program.place.join(&self.program.command.path);
+        self.supervised(&program)
+    }
+
+    /// Runs a program of `.aynig/` until it ends.
+    pub(super) fn supervised(&mut self, program: &Path) -> Result<(Exit, Option<Supervised>), RunnerError> {
+        let spec = self.spec(program)?;
+        // Last of all: between here and the start there is as little as can be.
+        self.prove_copy()?;
+        self.started = self.runner.clock.instant();
         let guardian = Supervised::start(&spec)?;
         let (mut exit, guardian) = self.watch(guardian)?;
         if let Exit::NotStarted(why) = &mut exit {
@@ -108,8 +116,17 @@ impl ActiveRun<'_> {
         Ok((exit, guardian))
     }
 
-    fn spec(&mut self) -> Result<Spec, RunnerError> {
-        let start = self.start_of()?;
+    /// Sees to it that the copy of `.aynig/` is what was committed.
+    pub(super) fn prove_copy(&mut self) -> Result<(), RunnerError> {
+        let runner = self.runner;
+        if command_copy::prove(runner.repo, &*runner.store, self.program.command.tree)? {
+            self.report.note_once(Note::CommandsRestored);
+        }
+        Ok(())
+    }
+
+    fn spec(&mut self, program: &Path) -> Result<Spec, RunnerError> {
+        let start = self.start_of(program)?;
         let settings = self.runner.settings;
         Ok(Spec {
             guardian: self.runner.program.clone(),

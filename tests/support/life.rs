@@ -233,6 +233,11 @@ impl Life {
         all.lines().map(str::to_owned).collect()
     }
 
+    /// The folder of the slots.
+    pub fn slot_root(&self) -> PathBuf {
+        self.slot(0).parent().unwrap().to_owned()
+    }
+
     /// The worktree of a slot.
     pub fn slot(&self, number: usize) -> PathBuf {
         let folder = self.repo.home().join(".cache/aynig");

@@ -151,7 +151,7 @@ kept under refs/aynig/attempts/ first. Never touches a branch, nor anything that
 pub const GC_MORE: &str = "\
 JSON:
 Objects with schema (aynig.gc/1), kind (slot, log, run-folder, attempt, submodules, run-ref, commands, lock, leftover), name (a path \
-or ref), removed (false with --dry-run), kept (the ref that a slot's work was moved to).
+or ref), removed (false with --dry-run), kept (the ref that a slot's work was moved to), kept_bytes (what files took that were kept in it, or null).
 
 Exit status:
   0    done

@@ -54,6 +54,9 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   exec*              what every command is started with, such as a sandbox
   passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all, in hooks of bare repositories few, see gitaynig-server(7)
   trailerEnv*        names or patterns of trailers that become variables besides dwp-* (none; with commandsFrom=branch all do)
+  keep*              patterns of ignored files that stay in a worktree between runs of one branch, such as target/ or */node_modules (none)
+  keepAcross*        they stay for other branches too, whose writers then trust each other (false)
+  include*           patterns of ignored files of the main working tree that are copied into worktrees, such as .env (none)
   worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig; of a bare repository, aynig/worktrees in it)
   leaseDuration      how long a lease holds without renewal (5m)
   remote             the remote whose branches are meant (none)
@@ -81,6 +84,8 @@ Environment:
 Files:
   .aynig/command/<state>               the command that answers a state
   .aynig/roles/<role>/command/<state>  the one that a runner with that role takes first
+  .aynig/prepare                       what makes a worktree ready before a command; it runs again where it, or a file that its
+                                       lines '# depends: <path>' name, has changed, or what it made is gone (see aynig.keep)
   .aynig/logs/                         what commands printed; a folder that ignores itself (where a repository is bare, or a
                                        sparse checkout leaves it out: $GIT_COMMON_DIR/aynig/logs/)
   $GIT_COMMON_DIR/aynig/               what the runner remembers

@@ -1,10 +1,10 @@
-//! Worktrees, disks, ref locks, checkouts that wait, the clock.
+//! Worktrees and what is kept in them (K58), disks, ref locks, checkouts that wait, the clock.
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
 use crate::protocol::text::escape;
 use crate::runner::{Runner, RunnerError, logs};
-use crate::store::{checkout, locks, slots};
+use crate::store::{RefName, checkout, locks, slots};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, access};
 use std::os::unix::fs::MetadataExt;
@@ -70,6 +70,12 @@ impl Runner<'_> {
                     found.push(Finding::new(Warning, "worktrees", text).mend(Mend::Gc(None)));
                 }
                 (None, false) => {}
+            }
+            if let Some((branch, paths, bytes)) = slot.kept(&self.settings.keeping.keep) {
+                let on = name(&RefName::new(branch));
+                let (what, size) = (paths.len(), bytes >> 20);
+                let text = format!("{number} keeps {what} files or folders of {on}, {size} MiB");
+                found.push(Finding::new(Fine, "worktrees", text));
             }
         }
         if let Some(on) = kept.first().filter(|_| kept.len() >= self.settings.jobs) {

@@ -13,8 +13,19 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Keys that count only where the repository can't have set them.
-const PROTECTED: &[&str] =
-    &["commandsfrom", "branches", "exec", "passenv", "requiresignature", "trailerenv", "worktreedir"];
+const PROTECTED: &[&str] = &[
+    "branches",
+    "commandsfrom",
+    "exec",
+    "include",
+    "keep",
+    "keepacross",
+    "passenv",
+    "requiresignature",
+    "trailerenv",
+    "worktreedir",
+];
+
 /// True for a key, without its section, that only the account can set.
 pub(crate) fn is_protected(short: &str) -> bool {
     PROTECTED.contains(&short)

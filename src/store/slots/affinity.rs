@@ -1,7 +1,7 @@
 //! Which of the free slots a branch gets, and which ports are a slot's own.
 //!
 //! The slot that last ran the branch goes first: its caches are warm, its files are nearly those that are needed,
-//! and what is bound to a folder goes on there. Then those that hold the tree already; then the one that was used
+//! and what is bound to a folder goes on there. Then those that keep nothing of another branch's; of them those that hold the tree already; then the one that was used
 //! longest ago. All of it is read from the records that are read anyway. Implements K57.
 
 use super::{Occupant, Record};
@@ -65,7 +65,8 @@ pub(super) fn ordered(
             let record = read(*n);
             let own = record.last.as_ref().is_some_and(|last| last.is_of(work));
             let at = record.last.as_ref().map_or(0, |last| last.at);
-            (!own, record.tree.as_deref() != Some(work.tree), record.tree.is_none(), at, *n)
+            let others = record.keeps.as_ref().is_some_and(|kept| !kept.is_of(work.branch, work.remote));
+            (!own, others, record.tree.as_deref() != Some(work.tree), record.tree.is_none(), at, *n)
         });
     }
     numbers

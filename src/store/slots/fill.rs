@@ -37,8 +37,8 @@ fn now_ns() -> u64 {
 }
 
 impl Slot {
-    /// Brings the slot to `commit`, whose tree is `tree`.
-    pub(crate) fn fill(
+    /// Brings the slot to `commit`, whose tree is `tree`: nothing else is in it then.
+    pub(super) fn bring(
         &mut self,
         repo: &Repository,
         commit: ObjectId,

@@ -3,7 +3,7 @@
 //! Where nothing changed this costs one walk and no process. Otherwise the slot's index is copied, Git
 //! stages into the copy through a view of our own, and the slot itself is left as it is: a process may still be
 //! at work in it.
-//! Implements K25.
+//! Implements K25, K58 (what is never a run's work).
 
 use super::view::View;
 use super::{FileId, Slot, scan};
@@ -77,7 +77,9 @@ impl Slot {
             if found.clean && untouched && head == lease {
                 return Ok(Harvest { tree, head, nested });
             }
-            nested = self.not_ignored(&view, repo, found.nested)?;
+            nested = found.nested;
+            nested.retain(|path| !self.foreign().contains(path));
+            nested = self.not_ignored(&view, repo, nested)?;
         } else if self.scan(hash).is_ok() && untouched && head == lease {
             return Ok(Harvest { tree, head, nested });
         }
@@ -154,7 +156,9 @@ impl Slot {
     fn add(&self, view: &View<'_>, repo: &Repository, nested: &[BString]) -> Result<(), StoreError> {
         let (git_dir, copy) = (view.dir()?, view.index()?);
         let links = self.submodules(repo)?;
-        let out: Vec<BString> = nested.iter().cloned().chain(links.iter().map(|(p, _)| p.clone())).collect();
+        let foreign = self.not_ignored(view, repo, self.foreign())?;
+        let links_at = links.iter().map(|(p, _)| p.clone());
+        let out: Vec<BString> = nested.iter().cloned().chain(links_at).chain(foreign).collect();
         repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare)?;
         if links.is_empty() { Ok(()) } else { repo.git.set_links(git_dir, &copy, &links) }
     }
@@ -174,7 +178,9 @@ impl Slot {
         for broken in ["index", "index.lock"] {
             let _ = std::fs::remove_file(git_dir.join(broken));
         }
-        let staged = repo.git.add_all(git_dir, &self.dir, &copy, nested, repo.bare);
+        let foreign = self.not_ignored(view, repo, self.foreign()).unwrap_or_else(|_| self.foreign());
+        let out: Vec<BString> = nested.iter().cloned().chain(foreign).collect();
+        let staged = repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare);
         write_staged(view, repo, staged)
     }
 

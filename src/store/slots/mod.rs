@@ -5,7 +5,7 @@
 //! that fills it, which may be slower than the death of its runner. A record beside the
 //! locks says which run the slot was last filled for, so that no work in it is ever overwritten unseen.
 //! Calling sequence: [`Pool::lock`], look at [`Slot::record`], [`Slot::fill`], run, [`Slot::harvest`].
-//! Implements K14, K57.
+//! Implements K14, K57, K58.
 
 pub(crate) mod admin;
 pub(crate) mod affinity;
@@ -13,7 +13,9 @@ pub(crate) mod attributes;
 mod bomb;
 pub(crate) mod closing;
 pub(crate) mod fill;
+pub(crate) mod find;
 pub(crate) mod harvest;
+pub(crate) mod keep;
 pub(crate) mod modules;
 pub(crate) mod paths;
 pub(crate) mod place;
@@ -60,6 +62,15 @@ pub(crate) struct Record {
     /// The run that it was taken for last; records of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<LastRun>,
+    /// Whose files are kept in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keeps: Option<keep::Keeps>,
+    /// What was in it beside the commit when it was filled; folders end in a slash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) beside: Vec<Vec<u8>>,
+    /// What of that is never its run's work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) included: Vec<Vec<u8>>,
 }
 
 /// A run in a slot.
@@ -331,7 +342,8 @@ impl Slot {
     /// no commit can hold it, and Git would wait for it.
     fn scan(&self, hash: gix::hash::Kind) -> Result<scan::Scan, StoreError> {
         let record = &self.record;
-        let found = scan::scan(&self.dir, self.index(hash)?, hash, record.verified_at, record.folder_mode);
+        let when = (record.verified_at, record.folder_mode);
+        let found = scan::scan(&self.dir, self.index(hash)?, hash, when, &record.beside);
         for trap in &found.traps {
             let _ = std::fs::remove_file(self.dir.join(std::ffi::OsStr::from_bytes(trap)));
         }
@@ -385,6 +397,9 @@ impl Slot {
     /// Removes the slot's worktree, registration and notes. The lock file stays.
     pub(crate) fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
         self.retire(repo)?;
+        if self.record.keeps.is_some() {
+            self.drop_aside();
+        }
         for path in [self.hold_path(), self.notes.join(format!("{}.json", self.number))] {
             let _ = std::fs::remove_file(path);
         }

@@ -46,6 +46,7 @@ struct Walk<'a> {
     hash: gix::hash::Kind,
     verified_at: u64,
     folder_mode: Option<u32>,
+    beside: &'a [Vec<u8>],
     pending: Mutex<(Vec<BString>, usize)>,
     wake: std::sync::Condvar,
     /// True where no other thread walks along, and none waits to be woken.
@@ -72,13 +73,14 @@ pub(crate) fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
 }
 
 /// Compares `dir` with `index`, whose entries were true at `verified_at` (nanoseconds since 1970).
-/// `folder_mode` is what every folder had then, where that is known.
+/// `folder_mode` is what every folder had then, where that is known. What is `beside` is not looked at; folders end
+/// in a slash there.
 pub(crate) fn scan(
     dir: &Path,
     index: &gix::index::State,
     hash: gix::hash::Kind,
-    verified_at: u64,
-    folder_mode: Option<u32>,
+    (verified_at, folder_mode): (u64, Option<u32>),
+    beside: &[Vec<u8>],
 ) -> Scan {
     let opened = nix::fcntl::open(dir, FOLDER, nix::sys::stat::Mode::empty());
     let Ok(root) = opened else { return Scan::default() };
@@ -90,6 +92,7 @@ pub(crate) fn scan(
         hash,
         verified_at,
         folder_mode,
+        beside,
         pending: Mutex::new((vec![BString::default()], 0)),
         wake: std::sync::Condvar::new(),
         alone: index.entries().len() < PARALLEL_FROM,
@@ -200,6 +203,7 @@ impl Walk<'_> {
                 full
             };
             match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|raw| Stat::from(&raw)) {
+                Ok(stat) if self.is_beside(&stat, full) => {}
                 Ok(stat) if stat.kind == SFlag::S_IFDIR => {
                     self.mode(stat.permissions);
                     if self.submodules && known.find(name).is_some_and(|e| e.mode == Mode::COMMIT) {
@@ -219,6 +223,17 @@ impl Walk<'_> {
             }
         }
         below
+    }
+
+    /// True for what was there before the run, kept or copied, and is ignored.
+    fn is_beside(&self, stat: &Stat, path: impl Fn() -> BString) -> bool {
+        !self.beside.is_empty() && {
+            let mut path = path();
+            if stat.kind == SFlag::S_IFDIR {
+                path.push(b'/');
+            }
+            matches!(stat.kind, SFlag::S_IFDIR | SFlag::S_IFREG) && self.beside.contains(&path)
+        }
     }
 
     /// Opens a folder and lists what is in it, each name with its NUL.

@@ -7,6 +7,7 @@ mod checkout;
 mod disk;
 mod in_the_way;
 mod inside;
+mod keep;
 mod killed;
 mod lease;
 mod linger;

@@ -129,7 +129,8 @@ fn gc_and_doctor_print_these_keys() {
     let rig = Rig::new();
     rig.set("work", "ok");
     rig.aynig(&["tick", "work"]).expect(0);
-    let slot = r#"{"schema":"aynig.gc/1","kind":"slot","name":"~","removed":false,"kept":null}"#;
+    let slot =
+        r#"{"schema":"aynig.gc/1","kind":"slot","name":"~","removed":false,"kept":null,"kept_bytes":null}"#;
     rig.prints(&["gc", "-n", "--json"], &[slot]);
     rig.aynig(&["trust", "--revoke"]).expect(0);
     let trust = r#"{"schema":"aynig.doctor/1","level":"error","subject":"trust","text":"not trusted: nothing runs here until you say which commands may","hint":"git aynig trust"}"#;

@@ -1,0 +1,78 @@
+//! `.aynig/prepare`: what makes a slot ready for a branch, where it is not ready yet.
+//!
+//! It runs before the command, under the same supervision, and ends the run as a command does where it fails. It
+//! declares nothing. It is left out where the slot keeps what it made, and neither it nor a file that it names in a
+//! line `# depends: <path>` has changed since. Implements K58.
+
+use super::active_run::ActiveRun;
+use super::{RunnerError, io};
+use crate::protocol::complete::{Exit, HeadIs};
+use crate::protocol::declaration::Declarations;
+use crate::protocol::depends;
+use crate::supervisor::Supervised;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The file in `.aynig/`.
+pub(super) const PREPARE: &str = "prepare";
+
+impl ActiveRun<'_> {
+    /// Prepares the slot where that is asked for. What ended the run already, if anything did.
+    pub(super) fn prepared(&mut self) -> Result<Option<(Exit, Option<Supervised>)>, RunnerError> {
+        let program = self.program.place.join(PREPARE);
+        if !program.is_file() {
+            return Ok(None);
+        }
+        self.prove_copy()?;
+        let key = self.key_of(&program)?;
+        if self.slot.is_prepared(&key) {
+            return Ok(None);
+        }
+        let (exit, guardian) = self.supervised(&program)?;
+        // What it printed is no declaration.
+        self.declared = Declarations::default();
+        let result = self.dir.join("result");
+        if result.symlink_metadata().is_ok() {
+            crate::store::remove_tree(&result).map_err(io("remove", &result))?;
+        }
+        if exit != Exit::Code(0) || self.own_event.is_some() || self.interrupted.is_some() {
+            return Ok(Some((exit, guardian)));
+        }
+        if let Some(guardian) = guardian {
+            guardian.end()?;
+        }
+        self.held_open = false;
+        self.slot.note_prepared(key, &self.runner.settings.keeping.keep)?;
+        match self.check_head(None)? {
+            HeadIs::Lease(_) | HeadIs::SlotHead => Ok(None),
+            HeadIs::OwnEvent(id) => {
+                self.own_event = Some(id);
+                Ok(Some((exit, None)))
+            }
+            HeadIs::Other => Ok(Some((Exit::Stopped, None))),
+        }
+    }
+
+    /// What it is, and what the files are that it depends on.
+    fn key_of(&self, program: &Path) -> Result<String, RunnerError> {
+        let mut digest = Sha256::new();
+        let mut text = Vec::new();
+        // The copy was proved to be the commit's: its content stands for its id.
+        File::open(program).and_then(|mut f| f.read_to_end(&mut text)).map_err(io("read", program))?;
+        digest.update(&text);
+        for path in depends::of(&text) {
+            let blob = self.slot.blob_at(self.runner.repo, &PathBuf::from(&path))?;
+            digest.update([0]);
+            digest.update(path);
+            digest.update([0]);
+            digest.update(blob.unwrap_or_default());
+        }
+        Ok(digest.finalize().iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }))
+    }
+}

@@ -1,0 +1,302 @@
+//! What stays in a slot between two runs of one branch, and what is copied into it from the main working tree.
+//!
+//! What is kept is moved out of the slot before that is filled and back after it, so that a slot is filled and
+//! verified as ever, byte for byte. A record says whose it is before anything else is done, so a process that is
+//! killed in between leaves nothing for another branch. Back comes, and copied is, only what the commit at hand
+//! has not and its rules ignore. Implements K58.
+
+use super::fill::Filled;
+use super::find::{bytes_of, cannot, files, find};
+use super::{Occupant, Slot};
+use crate::protocol::id::ObjectId;
+use crate::store::beneath::{Kind, Root};
+use crate::store::repository::Repository;
+use crate::store::{StoreError, io_error, remove_tree};
+use gix::bstr::{BStr, BString, ByteSlice};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Most bytes of one file that is copied into a slot.
+const INCLUDE_MAX: u64 = 64 << 20;
+
+/// What the account wants to be kept and copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keeping {
+    /// Patterns of what stays in a slot between runs of one branch.
+    pub keep: Vec<String>,
+    /// It stays for other branches too.
+    pub across: bool,
+    /// Patterns of what is copied from the main working tree.
+    pub include: Vec<String>,
+}
+
+/// Whose files are kept in a slot, and what prepared it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Keeps {
+    branch: Vec<u8>,
+    remote: Option<String>,
+    /// Some of it may be another branch's.
+    #[serde(default)]
+    mixed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) prepared: Option<Prepared>,
+}
+
+/// What the slot was prepared by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Prepared {
+    pub(super) key: String,
+    /// What was kept then: where any of it is gone, so is the preparation.
+    pub(super) paths: Vec<Vec<u8>>,
+}
+
+impl Keeps {
+    fn of(branch: &[u8], remote: Option<&str>, mixed: bool) -> Self {
+        Self { branch: branch.to_vec(), remote: remote.map(str::to_owned), mixed, prepared: None }
+    }
+
+    pub(super) fn is_of(&self, branch: &[u8], remote: Option<&str>) -> bool {
+        self.branch == branch && self.remote.as_deref() == remote
+    }
+}
+
+/// A path as it stands in a record: folders end in a slash.
+fn noted(path: &Path, kind: Kind) -> Vec<u8> {
+    let slash: &[u8] = if kind == Kind::Folder { b"/" } else { b"" };
+    [path.as_os_str().as_bytes(), slash].concat()
+}
+
+fn path_of(raw: &[u8]) -> PathBuf {
+    Path::new(OsStr::from_bytes(raw)).to_owned()
+}
+
+impl Slot {
+    /// Brings the slot to a commit, with nothing else in it.
+    pub(crate) fn fill(
+        &mut self,
+        repo: &Repository,
+        commit: ObjectId,
+        tree: ObjectId,
+    ) -> Result<Filled, StoreError> {
+        self.forget_kept()?;
+        self.bring(repo, commit, tree)
+    }
+
+    /// Brings the slot to a commit for this run, with what is kept of its branch and copied for it.
+    pub(crate) fn fill_for(
+        &mut self,
+        repo: &Repository,
+        (commit, tree): (ObjectId, ObjectId),
+        run: &Occupant,
+        keeping: &Keeping,
+    ) -> Result<Filled, StoreError> {
+        if keeping.keep.is_empty() && keeping.include.is_empty() {
+            return self.fill(repo, commit, tree);
+        }
+        let (branch, remote) = (run.branch_name(), run.remote.as_deref());
+        let own = self.record.keeps.as_ref().is_some_and(|kept| kept.is_of(branch.as_bytes(), remote));
+        let stays = !keeping.keep.is_empty() && (own || keeping.across && self.record.keeps.is_some());
+        if stays {
+            self.put_aside(repo, &keeping.keep)?;
+        } else {
+            self.forget_kept()?;
+            // One that an earlier version left.
+            remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))?;
+        }
+        let filled = self.bring(repo, commit, tree)?;
+        let mut back = Vec::new();
+        if stays {
+            back = self.put_back(repo, &keeping.keep)?;
+        }
+        let included = self.include(repo, &keeping.include)?;
+        self.record.beside = back.iter().chain(&included).cloned().collect();
+        let mixed = stays && (!own || self.record.keeps.as_ref().is_some_and(|kept| kept.mixed));
+        // What another branch may have left is never this one's work.
+        self.record.included = if mixed { self.record.beside.clone() } else { included };
+        if !keeping.keep.is_empty() {
+            let kept = self.record.keeps.take().filter(|_| own);
+            self.record.keeps = Some(kept.unwrap_or_else(|| Keeps::of(branch.as_bytes(), remote, mixed)));
+        }
+        self.save()?;
+        Ok(filled)
+    }
+
+    /// Nothing in the slot is anybody's to keep from now on.
+    fn forget_kept(&mut self) -> Result<(), StoreError> {
+        let record = &mut self.record;
+        if record.keeps.is_none() && record.beside.is_empty() && record.included.is_empty() {
+            return Ok(());
+        }
+        record.keeps = None;
+        record.beside.clear();
+        record.included.clear();
+        self.save()?;
+        remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))
+    }
+
+    /// Where what is kept waits while the slot is filled: beside it, to be moved there and back.
+    fn aside(&self) -> PathBuf {
+        self.home.with_file_name(self.aside_name())
+    }
+
+    fn aside_name(&self) -> String {
+        format!(".kept-{}", self.number)
+    }
+
+    /// True where the index has this path, or something below it.
+    fn is_tracked(&self, repo: &Repository, path: &Path) -> Result<bool, StoreError> {
+        let index = self.index(repo.hash)?;
+        let path: &BStr = path.as_os_str().as_bytes().as_bstr();
+        let below = BString::from([path.as_bytes(), b"/"].concat());
+        let from = index.entries().partition_point(|e| e.path(index) < path);
+        let at = index.entries().get(from).is_some_and(|e| e.path(index) == path);
+        let from = index.entries().partition_point(|e| e.path(index) < below.as_bstr());
+        Ok(at || index.entries().get(from).is_some_and(|e| e.path(index).starts_with(&below)))
+    }
+
+    /// Moves what is to be kept out of the slot. What can't be moved is not kept.
+    fn put_aside(&mut self, repo: &Repository, patterns: &[String]) -> Result<(), StoreError> {
+        self.record.beside.clear();
+        self.record.included.clear();
+        self.save()?;
+        let (Some(parent), true) = (self.home.parent(), self.dir == self.home && self.is_folder()) else {
+            return Ok(());
+        };
+        let root = Root::open(parent).map_err(cannot)?;
+        let (slot, aside) = (PathBuf::from(self.number.to_string()), PathBuf::from(self.aside_name()));
+        for path in find(&root, &slot, patterns).into_keys() {
+            if self.record.tree.is_some() && self.is_tracked(repo, &path).unwrap_or(true) {
+                continue;
+            }
+            let to = aside.join(&path);
+            let made = root.create_dirs(to.parent().unwrap_or(&aside), 0o700);
+            // One that waits there already is what a process that was killed had moved.
+            if made.is_ok() && matches!(root.kind(&to), Ok(None)) {
+                let _ = root.rename(&slot.join(&path), &to);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves back what the commit has not and its rules ignore; the rest goes. Says what came back.
+    fn put_back(&self, repo: &Repository, patterns: &[String]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let Some(parent) = self.home.parent() else { return Ok(Vec::new()) };
+        let root = Root::open(parent).map_err(cannot)?;
+        let (slot, aside) = (PathBuf::from(self.number.to_string()), PathBuf::from(self.aside_name()));
+        let mut back = Vec::new();
+        for (path, kind) in find(&root, &aside, patterns) {
+            let to = slot.join(&path);
+            if self.is_tracked(repo, &path)? || !matches!(root.kind(&to), Ok(None)) {
+                continue;
+            }
+            let made = root.create_dirs(to.parent().unwrap_or(&slot), 0o777);
+            if made.is_ok() && root.rename(&aside.join(&path), &to).is_ok() {
+                back.push((path, kind));
+            }
+        }
+        remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))?;
+        let names: Vec<BString> = back.iter().map(|(p, _)| p.as_os_str().as_bytes().into()).collect();
+        let ignored =
+            if names.is_empty() { names } else { repo.git.ignored(&self.admin, &self.dir, &names)? };
+        let (stays, goes): (Vec<_>, Vec<_>) =
+            back.into_iter().partition(|(path, _)| ignored.iter().any(|i| path_of(i) == *path));
+        for (path, _) in goes {
+            let gone = self.dir.join(path);
+            remove_tree(&gone).map_err(io_error("remove", &gone))?;
+        }
+        Ok(stays.into_iter().map(|(path, kind)| noted(&path, kind)).collect())
+    }
+
+    /// Copies files of the main working tree that this commit has not and ignores. Says which.
+    fn include(&self, repo: &Repository, patterns: &[String]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let (Some(main), false) = (&repo.main_dir, patterns.is_empty()) else { return Ok(Vec::new()) };
+        let from = Root::open(main).map_err(cannot)?;
+        let mut all = Vec::new();
+        for path in find(&from, Path::new(""), patterns).into_keys() {
+            files(&from, &path, &mut all).map_err(cannot)?;
+        }
+        let mut names = Vec::new();
+        for path in all {
+            if !self.is_tracked(repo, &path)? {
+                names.push(BString::from(path.as_os_str().as_bytes()));
+            }
+        }
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ignored = repo.git.ignored(&self.admin, &self.dir, &names)?;
+        let to = Root::open(&self.dir).map_err(cannot)?;
+        let mut copied = Vec::new();
+        for name in ignored {
+            let path = path_of(&name);
+            // In the place of a folder's, or below what is a file here, there is no room for it.
+            if path.parent().is_some_and(|parent| to.create_dirs(parent, 0o777).is_err())
+                || matches!(to.kind(&path), Ok(Some(Kind::Folder)) | Err(_))
+            {
+                continue;
+            }
+            let file = from.file(&path).map_err(cannot)?;
+            let mode = file.metadata().map_err(io_error("read", &path))?.permissions().mode() & 0o777;
+            let content = from.read(&path, INCLUDE_MAX).map_err(cannot)?;
+            to.replace(&path, &content, mode).map_err(cannot)?;
+            copied.push(noted(&path, Kind::File));
+        }
+        Ok(copied)
+    }
+
+    /// What is in the slot beside the commit and is never its run's work.
+    pub(super) fn foreign(&self) -> Vec<BString> {
+        self.record.included.iter().map(|raw| raw.strip_suffix(b"/").unwrap_or(raw).into()).collect()
+    }
+
+    /// True where what prepared it, and all that was kept of that, is still there.
+    pub(crate) fn is_prepared(&self, key: &str) -> bool {
+        let prepared = self.record.keeps.as_ref().and_then(|kept| kept.prepared.as_ref());
+        prepared.is_some_and(|prepared| {
+            prepared.key == key && prepared.paths.iter().all(|path| self.record.beside.contains(path))
+        })
+    }
+
+    /// Notes that this prepared it. A slot that keeps nothing is not prepared for long.
+    pub(crate) fn note_prepared(&mut self, key: String, patterns: &[String]) -> Result<(), StoreError> {
+        if self.record.keeps.is_none() {
+            return Ok(());
+        }
+        let root = Root::open(&self.dir).map_err(cannot)?;
+        let kept = find(&root, Path::new(""), patterns);
+        let paths: Vec<Vec<u8>> = kept.iter().map(|(path, kind)| noted(path, *kind)).collect();
+        if let Some(kept) = &mut self.record.keeps {
+            // Nothing of it stays: it is to be done again.
+            kept.prepared = (!paths.is_empty()).then_some(Prepared { key, paths });
+        }
+        self.save()
+    }
+
+    /// The blob that the commit of the slot has at a path, in hex.
+    pub(crate) fn blob_at(&self, repo: &Repository, path: &Path) -> Result<Option<String>, StoreError> {
+        let index = self.index(repo.hash)?;
+        let path: &BStr = path.as_os_str().as_bytes().as_bstr();
+        Ok(index.entry_by_path(path).map(|entry| entry.id.to_string()))
+    }
+
+    /// The branch whose files are kept in it, which those are, and what they take on disk.
+    pub(crate) fn kept(&self, patterns: &[String]) -> Option<(Vec<u8>, Vec<PathBuf>, u64)> {
+        let kept = self.record.keeps.as_ref()?;
+        let root = Root::open(&self.dir).ok()?;
+        let mut paths: Vec<PathBuf> = find(&root, Path::new(""), patterns).into_keys().collect();
+        // Patterns may have changed since.
+        paths.extend(self.record.beside.iter().map(|raw| path_of(raw)));
+        paths.sort();
+        paths.dedup();
+        let bytes = paths.iter().map(|path| bytes_of(&self.dir.join(path))).sum::<u64>();
+        Some((kept.branch.clone(), paths, bytes + bytes_of(&self.aside())))
+    }
+
+    /// Removes what waits beside the slot.
+    pub(super) fn drop_aside(&self) {
+        let _ = remove_tree(&self.aside());
+    }
+}

@@ -1,0 +1,274 @@
+//! What stays in a slot between runs of one branch, what is copied into it, and what prepares it. K58.
+
+use crate::support::life::{Life, eventually};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// A repository that ignores `target/` and `.env`, with a command that adds a line to `target/log` and says what is
+/// there, and others.
+fn life(more: &[(&str, &str)]) -> Life {
+    let look =
+        format!("mkdir -p target; echo \"$AYNIG_BRANCH\" >>target/log; cat target/log >\"$T/log\"; {DONE}");
+    let list =
+        format!("find . -name .git -prune -o -type f -print | sort | grep -v .aynig >\"$T/list\"; {DONE}");
+    let life = Life::new(&[&[("look", &*look), ("list", &*list)], more].concat());
+    life.write(".gitignore", "target/\n.env\nnode_modules\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "ignore"]);
+    life
+}
+
+fn tick(life: &Life, branch: &str, state: &str) {
+    life.event(branch, state, "");
+    life.tick(&["--jobs", "1", branch]).expect(0);
+}
+
+fn log(life: &Life, branch: &str) -> String {
+    tick(life, branch, "look");
+    assert!(!life.files(branch).iter().any(|file| file.starts_with("target")), "{branch}");
+    life.said("log").lines().collect::<Vec<_>>().join(" ")
+}
+
+/// K58
+#[test]
+fn k58_what_is_kept_stays_with_its_branch_and_meets_no_other() {
+    let life = life(&[]);
+    assert_eq!((log(&life, "a"), log(&life, "a")), ("a".into(), "a".into()), "by default nothing is kept");
+    life.git(&["config", "aynig.keep", "target/"]);
+    assert_eq!(log(&life, "a"), "a", "the repository's own configuration does not say it");
+    life.config("aynig.keep", "target/");
+    assert_eq!(
+        (log(&life, "a"), log(&life, "a"), log(&life, "a")),
+        ("a".into(), "a a".into(), "a a a".into())
+    );
+    assert_eq!((log(&life, "b"), log(&life, "b")), ("b".into(), "b b".into()));
+    assert_eq!(log(&life, "a"), "a", "what was kept is gone, and not with the other branch");
+    // A change of a file leaves it, and so does a commit of the user's.
+    life.write("file", "changed\n");
+    life.git(&["commit", "-qam", "changed"]);
+    life.git(&["branch", "-f", "a", "main"]);
+    assert_eq!(log(&life, "a"), "a a");
+    let doctor = life.run(&["doctor"]);
+    assert!(doctor.stdout.contains("keeps 1 files or folders of refs/heads/a"), "{doctor:?}");
+    let aside = life.slot_root().join(".kept-0");
+    let gc = life.run(&["gc"]).expect(0);
+    assert!(gc.stdout.contains("of files kept for its branch"), "{gc:?}");
+    assert!(!aside.exists());
+    assert_eq!(log(&life, "a"), "a");
+    life.repo.assert_sound();
+}
+
+/// K58
+#[test]
+fn k58_with_keep_across_branches_share_and_it_is_nobody_s_work() {
+    let life = life(&[("show", &format!("rm .gitignore; echo mine >mine; {DONE}"))]);
+    life.config("aynig.keep", "target");
+    life.config("aynig.keepAcross", "true");
+    assert_eq!((log(&life, "a"), log(&life, "b")), ("a".into(), "a b".into()));
+    tick(&life, "c", "show");
+    assert_eq!(life.show("c", "mine"), "mine");
+    assert!(!life.files("c").iter().any(|file| file.starts_with("target")), "{:?}", life.files("c"));
+    tick(&life, "c", "list");
+    assert!(!life.said("list").contains("target"), "its rules ignore it no more: {}", life.said("list"));
+}
+
+/// K58
+#[test]
+fn k58_what_a_commit_does_not_ignore_or_has_itself_is_not_brought_back() {
+    let life = life(&[]);
+    life.config("aynig.keep", "target/");
+    for change in ["unignored", "tracked"] {
+        assert!(log(&life, "a").starts_with('a'));
+        match change {
+            "unignored" => life.write(".gitignore", "nothing\n"),
+            _ => life.write("target/log", "of the commit\n"),
+        }
+        life.git(&["add", "-A", "-f", "."]);
+        life.git(&["commit", "-qm", change]);
+        life.git(&["branch", "-f", "a", "main"]);
+        tick(&life, "a", "list");
+        let (list, files) = (life.said("list"), life.files("a"));
+        assert_eq!(list.contains("target/"), change == "tracked", "{change}: {list}");
+        assert_eq!(files.contains(&"target/log".to_owned()), change == "tracked", "{change}: {files:?}");
+        if change == "tracked" {
+            assert_eq!(life.show("a", "target/log"), "of the commit");
+        }
+        life.git(&["reset", "-q", "--hard", "HEAD~1"]);
+        life.git(&["branch", "-f", "a", "main"]);
+    }
+}
+
+/// K58, K14: a command puts a link in the place of a folder that patterns go through.
+#[test]
+fn k58_no_link_leads_what_is_kept_or_copied_elsewhere() {
+    let life = life(&[
+        ("link", &format!("rm -rf web; ln -s \"$T/victim\" web; ln -s \"$T/victim\" target; {DONE}; exit 1")),
+        ("dirs", &format!("mkdir -p web/node_modules; echo x >web/node_modules/x; {DONE}")),
+    ]);
+    life.config("aynig.keep", "target");
+    life.git(&["config", "--global", "--add", "aynig.keep", "*/node_modules"]);
+    life.config("aynig.include", "out/.env");
+    let victim = life.shared().join("victim");
+    fs::create_dir_all(victim.join("node_modules")).unwrap();
+    fs::write(victim.join("node_modules/mine"), "mine").unwrap();
+    fs::write(victim.join(".env"), "secret").unwrap();
+    symlink(&victim, life.path("out")).unwrap();
+    life.event("a", "link", "");
+    life.tick(&["--jobs", "1", "a"]).expect(1);
+    life.git(&["branch", "-f", "a", "main"]);
+    tick(&life, "a", "dirs");
+    tick(&life, "a", "list");
+    assert!(life.said("list").contains("./web/node_modules/x"), "{}", life.said("list"));
+    assert!(
+        !life.said("list").contains("mine") && !life.said("list").contains("env"),
+        "{}",
+        life.said("list")
+    );
+    assert!(victim.join("node_modules/mine").exists() && victim.join(".env").exists());
+}
+
+/// K58
+#[test]
+fn k58_ignored_files_of_the_main_working_tree_are_there_and_in_no_outcome() {
+    let expose =
+        format!("cat .env >\"$T/env\"; stat -c %a .env >\"$T/mode\"; rm .gitignore; echo x >new; {DONE}");
+    let fail = "cat .env; rm .gitignore; echo x >new; exit 1";
+    let life = life(&[("expose", &expose), ("fail", fail)]);
+    life.write(".env", "TOKEN=1\n");
+    fs::set_permissions(life.path(".env"), PermissionsExt::from_mode(0o600)).unwrap();
+    life.write("notes", "not ignored\n");
+    for pattern in [".env", "notes", "file", "missing"] {
+        life.git(&["config", "--global", "--add", "aynig.include", pattern]);
+    }
+    tick(&life, "a", "expose");
+    assert_eq!((life.said("env"), life.said("mode")), ("TOKEN=1\n".into(), "600\n".into()));
+    assert_eq!(life.files("a").iter().filter(|f| *f == ".env" || *f == "notes").count(), 0);
+    assert!(life.files("a").contains(&"new".to_owned()));
+    life.event("b", "fail", "");
+    life.tick(&["--jobs", "1", "b"]).expect(1);
+    let attempts = life.attempts();
+    assert!(!attempts.is_empty());
+    for attempt in attempts {
+        assert!(
+            life.files(&attempt).contains(&"new".to_owned())
+                && !life.files(&attempt).contains(&".env".into())
+        );
+    }
+    // Where nothing else is left the outcome has the tree of its trigger, without a look at what was copied.
+    tick(&life, "c", "list");
+    assert!(life.said("list").contains("./.env"));
+    assert_eq!(life.rev("c^{tree}"), life.rev("main^{tree}"));
+    // Taken away again with the key.
+    life.git(&["config", "--global", "--unset-all", "aynig.include"]);
+    tick(&life, "c", "list");
+    assert!(!life.said("list").contains(".env"));
+    for wrong in ["/etc/passwd", "../x", ".git/config", "a/../../x"] {
+        life.config("aynig.include", wrong);
+        life.event("d", "list", "");
+        let done = life.tick(&["d"]).expect(128);
+        assert!(done.stderr.contains("'aynig.include'"), "{done:?}");
+    }
+}
+
+/// K58, K26: killed at any moment, nothing of it is another branch's.
+#[test]
+fn k58_what_a_killed_run_kept_is_its_own_branch_s() {
+    let hold = "echo held >>target/log; echo work >work; echo $$ >\"$T/held\"; sleep 100";
+    let life = life(&[("hold", hold)]);
+    life.config("aynig.keep", "target/");
+    assert_eq!(log(&life, "a"), "a");
+    life.event("a", "hold", "");
+    let run = life.start_tick(&["--jobs", "1", "--lease", "1s", "a"]);
+    life.hear("held");
+    run.signal(Signal::SIGKILL);
+    eventually("the slot to be free", || {
+        life.event("b", "look", "");
+        (life.tick(&["--jobs", "1", "b"]).code == Some(0) && life.state("b") == "done").then_some(())
+    });
+    assert_eq!(life.said("log"), "b\n");
+    let attempts = life.attempts();
+    assert_eq!(attempts.len(), 1);
+    assert!(life.files(&attempts[0]).contains(&"work".to_owned()));
+    assert!(!life.files(&attempts[0]).iter().any(|file| file.starts_with("target")));
+}
+
+/// K58
+#[test]
+fn k58_a_slot_is_prepared_where_what_prepares_it_changed() {
+    let command = format!("cat node_modules/made >\"$T/made\" 2>/dev/null; {DONE}");
+    let life = life(&[("build", &command)]);
+    let prepare = "#!/bin/sh\n# depends: lock\necho p >>\"$T/prepared\"; mkdir -p node_modules; cat lock >node_modules/made\n\
+                   echo 'SET_STATE {\"state\":\"wrong\"}'; echo '{\"state\":\"wrong\"}' >\"$AYNIG_RESULT\"; sleep 0.1 &\n";
+    life.write(".aynig/prepare", prepare);
+    fs::set_permissions(life.path(".aynig/prepare"), PermissionsExt::from_mode(0o755)).unwrap();
+    life.write("lock", "one\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "prepare"]);
+    let mut prepared = 0;
+    let mut run = |branch: &str, times: usize, why: &str| {
+        tick(&life, branch, "build");
+        prepared += times;
+        assert_eq!(life.said("prepared").lines().count(), prepared, "{why}");
+        assert_eq!(
+            (life.state(branch), life.said("made")),
+            ("done".into(), life.show(branch, "lock") + "\n"),
+            "{why}"
+        );
+    };
+    run("a", 1, "nothing is kept");
+    run("a", 1, "nothing is kept");
+    life.config("aynig.keep", "node_modules");
+    run("a", 1, "not yet kept");
+    run("a", 0, "kept");
+    life.write("file", "else\n");
+    life.git(&["commit", "-qam", "else"]);
+    life.git(&["branch", "-f", "a", "main"]);
+    run("a", 0, "nothing that it depends on");
+    life.write("lock", "two\n");
+    life.git(&["commit", "-qam", "lock"]);
+    life.git(&["branch", "-f", "a", "main"]);
+    run("a", 1, "the file that it depends on");
+    run("a", 0, "kept");
+    life.write(".aynig/prepare", &prepare.replace("echo p", "echo again"));
+    life.git(&["commit", "-qam", "prepare"]);
+    life.git(&["branch", "-f", "a", "main"]);
+    run("a", 1, "it changed itself");
+    run("b", 1, "another branch");
+    run("a", 1, "another branch had the slot");
+    fs::remove_dir_all(life.slot(0).join("node_modules")).unwrap();
+    run("a", 1, "what it made is gone");
+    run("a", 0, "kept");
+}
+
+/// K58
+#[test]
+fn k58_a_preparation_that_fails_ends_its_run_as_a_command_does() {
+    let life = life(&[("build", &format!("echo ran >\"$T/ran\"; {DONE}"))]);
+    life.config("aynig.keep", "target");
+    for (script, why) in [
+        ("#!/bin/sh\necho no network >&2\nexit 7\n", "no network"),
+        ("#!/bin/sh\nsleep 100\n", "timed out"),
+        ("#!/nowhere/sh\n", "interpreter"),
+        ("#!/bin/sh\ngit aynig set-state review >\"$T/set\" 2>&1\n", ""),
+    ] {
+        life.write(".aynig/prepare", script);
+        fs::set_permissions(life.path(".aynig/prepare"), PermissionsExt::from_mode(0o755)).unwrap();
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-qm", "prepare"]);
+        life.git(&["branch", "-f", "a", "main"]);
+        life.event("a", "build", "");
+        let done = life.tick(&["--jobs", "1", "--timeout", "1s", "a"]);
+        let state = life.state("a");
+        match why {
+            "" => assert_eq!((done.code, &*state), (Some(0), "review"), "{done:?} {}", life.said("set")),
+            why => {
+                assert_eq!((done.code, &*state), (Some(1), "stalled"), "{done:?}");
+                assert!(life.body("a").contains(why), "{}", life.body("a"));
+            }
+        }
+        assert_eq!(life.said("ran"), "", "{script}");
+    }
+}
