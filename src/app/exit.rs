@@ -47,13 +47,17 @@ impl Exit {
     pub fn of_report(report: &Report, named: bool) -> Self {
         let if_named = |exit| if named { exit } else { Exit::Done };
         let own = match &report.verdict {
-            Verdict::Idle(_) | Verdict::WouldRun { .. } | Verdict::WouldRecover => Exit::Done,
+            Verdict::Idle(_)
+            | Verdict::WouldRun { .. }
+            | Verdict::WouldDeliver { .. }
+            | Verdict::WouldRecover => Exit::Done,
             Verdict::Unusable { .. } | Verdict::Refused(_) => Exit::Refused,
             // Gone since it was found, or gone on its remote: only a user who names it waits for it.
             Verdict::Skipped(Skip::Missing) => if_named(Exit::Failed),
-            Verdict::Skipped(Skip::Busy(..)) | Verdict::Leased { .. } | Verdict::LostRace => {
-                if_named(Exit::Held)
-            }
+            Verdict::Skipped(Skip::Busy(..))
+            | Verdict::Undelivered { .. }
+            | Verdict::Leased { .. }
+            | Verdict::LostRace => if_named(Exit::Held),
             Verdict::Skipped(Skip::Interrupted) => Exit::Interrupted,
             Verdict::NoSlot => Exit::Later,
             Verdict::Ran(ran) => match (&ran.outcome, ran.interrupted) {

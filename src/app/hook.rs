@@ -254,7 +254,8 @@ fn judge(
                 notices.extend(alike(Some(&branch), state(), status.alike));
             }
             Standing::NoState => notices.extend(missed(Some(&branch), &status.tip)),
-            Standing::Leased { .. } => {}
+            // It goes on by itself, or by what is done about what holds it.
+            Standing::Held(_) | Standing::Leased { .. } => {}
         }
     }
     if let Some(name) = survey.absent().filter(|_| waits) {

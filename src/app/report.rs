@@ -53,6 +53,8 @@ enum TickResult<'a> {
     NoSlot,
     Refused { why: String },
     WouldRun { state: &'a str, command: &'a str },
+    WouldDeliver { state: &'a str, messages: usize },
+    Undelivered { messages: usize, why: String },
     WouldRecover,
     Advanced(RanLine<'a>),
     LeaseKept(RanLine<'a>),
@@ -71,6 +73,7 @@ enum IdleLine<'a> {
     NoCommand { state: &'a str },
     InvalidState { state: Cow<'a, str>, why: String },
     HopLimit { state: &'a str, hop: u32, max_hops: u32 },
+    Held { state: &'a str, by: &'static str, why: String },
 }
 
 /// Who has the branch.
@@ -131,6 +134,9 @@ impl<'a> From<&'a Idle> for IdleLine<'a> {
             Idle::HopLimit { state, hop, max } => {
                 IdleLine::HopLimit { state: state.as_str(), hop: *hop, max_hops: *max }
             }
+            Idle::Held { state, by } => {
+                IdleLine::Held { state: state.as_str(), by: by.name(), why: by.to_string() }
+            }
         }
     }
 }
@@ -160,6 +166,12 @@ impl<'a> From<&'a Verdict> for TickResult<'a> {
             Verdict::NoSlot => TickResult::NoSlot,
             Verdict::Refused(refusal) => TickResult::Refused { why: refusal.to_string() },
             Verdict::WouldRun { state, command } => TickResult::WouldRun { state: state.as_str(), command },
+            Verdict::WouldDeliver { state, messages } => {
+                TickResult::WouldDeliver { state: state.as_str(), messages: *messages }
+            }
+            Verdict::Undelivered { messages, by } => {
+                TickResult::Undelivered { messages: *messages, why: by.to_string() }
+            }
             Verdict::WouldRecover => TickResult::WouldRecover,
             Verdict::Ran(ran) => ran.into(),
             Verdict::Failed(error) => TickResult::Failed { error: with_causes(error) },

@@ -105,6 +105,7 @@ pub fn standing_name(standing: &Standing) -> &'static str {
         Standing::LeftOut => "left-out",
         Standing::Unusable(..) => "unusable",
         Standing::HopLimit { .. } => "hop-limit",
+        Standing::Held(by) => by.name(),
         Standing::Leased { .. } => "leased",
         Standing::Expired { .. } => "expired",
     }
@@ -122,7 +123,8 @@ pub fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
         | Standing::NotTrusted
         | Standing::LeftOut
         | Standing::Unusable(..)
-        | Standing::HopLimit { .. } => None,
+        | Standing::HopLimit { .. }
+        | Standing::Held(_) => None,
     }
 }
 
@@ -175,6 +177,7 @@ impl<'a> StatusLine<'a> {
             Standing::InvalidState(_, why) => Some(why.to_string()),
             Standing::Unusable(_, why) => Some(why.to_string()),
             Standing::Waits => stalled_why(status),
+            Standing::Held(by) => Some(by.to_string()),
             Standing::NoState
             | Standing::Ready
             | Standing::NotTrusted

@@ -206,7 +206,7 @@ impl Waiting<'_> {
             Standing::NotTrusted | Standing::LeftOut | Standing::Unusable(..) | Standing::HopLimit { .. } => {
                 self.runner.settings.remote.is_none().then_some(Reached::Refused)
             }
-            Standing::Ready | Standing::Leased { .. } | Standing::Expired { .. } => None,
+            Standing::Ready | Standing::Held(_) | Standing::Leased { .. } | Standing::Expired { .. } => None,
         }
     }
 

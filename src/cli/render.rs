@@ -8,7 +8,7 @@ use super::output;
 use super::ran;
 use crate::app::Exit;
 use crate::app::report::TickLine;
-use crate::protocol::decide::Idle;
+use crate::protocol::decide::{Held, Idle};
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::Missed;
 use crate::protocol::text::with_causes;
@@ -50,6 +50,20 @@ pub struct Text {
     pub notes: Vec<String>,
 }
 
+fn messages_of(n: usize) -> String {
+    if n == 1 { "1 message".to_owned() } else { format!("{n} messages") }
+}
+
+/// What mends what holds a head back, where a command does.
+fn held_hint(at: &Addressed, state: &str, by: &Held) -> Option<String> {
+    match by {
+        Held::Paused(_) => Some("hint: git aynig resume".to_owned()),
+        Held::NotBefore(Err(_)) => Some(format!("hint: {}", at.set(state))),
+        Held::After(unmet) if !unmet.unreadable.is_empty() => Some(format!("hint: {}", at.set(state))),
+        Held::NotBefore(Ok(_)) | Held::After(_) | Held::Budget(_) => None,
+    }
+}
+
 /// A report for people. `named` where the branch was asked for by name.
 pub fn text(report: &Report, named: bool) -> Text {
     let at = Addressed::of(report);
@@ -75,6 +89,10 @@ pub fn text(report: &Report, named: bool) -> Text {
             Some(format!(
                 "{branch}: '{state}' is not dispatched: {hop} dispatches led here, the limit is {max}"
             ))
+        }
+        Verdict::Idle(Idle::Held { state, by }) => {
+            notes.extend(held_hint(&at, state.as_str(), by));
+            Some(format!("{branch}: '{state}' is not dispatched: {by}"))
         }
         Verdict::Unusable { state, path, why, home } => {
             notes.push(format!("hint: {}", at.mend(home, path, why, state.as_str())));
@@ -115,6 +133,13 @@ pub fn text(report: &Report, named: bool) -> Text {
         }
         Verdict::WouldRun { state, command } => {
             Some(format!("{branch}: would run .aynig/{command} for '{state}'"))
+        }
+        Verdict::WouldDeliver { state, messages } => {
+            Some(format!("{branch}: would deliver {}, which brings '{state}'", messages_of(*messages)))
+        }
+        Verdict::Undelivered { messages, by } => {
+            let waits = messages_of(*messages);
+            Some(format!("{branch}: {waits} not delivered: something is in the way: {by}"))
         }
         Verdict::WouldRecover => Some(format!("{branch}: would recover an expired lease")),
         Verdict::Ran(ran) => {
@@ -214,6 +239,12 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             format!("no command answers '{state}': {}", did_you_mean(meant))
         }
         Note::NearlyAnEvent(missed) => missed_state(missed),
+        Note::Delivered { messages, state } => {
+            format!("{} delivered, which brought '{state}'", messages_of(*messages))
+        }
+        Note::PassedOver(name, why) => {
+            format!("'{}' is not delivered: {}", escape(name.as_bytes()), escape(why.as_bytes()))
+        }
         Note::NotInRef(path, home) => {
             let take = format!("git checkout {} -- {}", at.here, shell_word(format!(".aynig/{path}").as_bytes()));
             let hint = at.commit(home, &take, path.trim_start_matches("command/"));

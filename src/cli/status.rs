@@ -158,6 +158,7 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
         Standing::HopLimit { hop, max } => {
             format!("not dispatched: {hop} dispatches led here, the limit is {max}")
         }
+        Standing::Held(by) => format!("held: {by}"),
         Standing::Leased { until, malformed, abandoned } => {
             let lease = format!("its lease ends in {}", span(until.saturating_sub(now).max(0)));
             let cancel = Addressed::new(&status.branch, remote).call("cancel");

@@ -1,11 +1,20 @@
 //! What a runner does about the head of a branch: one pure, total function.
 //!
 //! Only the head counts; history is never read, and nothing is remembered but when this runner first
-//! saw the head. Implements K6, K7, K9, K29 (the grace).
+//! saw the head. What else may hold a head, or bring it further, is told as plain facts: pauses, messages that wait,
+//! other branches, what was spent. Implements K6, K7, K9, K29 (the grace), K47 (what is delivered), K50-K52, K54 (what waits).
 
+use super::accepts::Accepts;
 use super::dialect::Dialect;
 use super::event::Event;
+use super::heard::heard_of;
+use super::inbox::{Kind, MESSAGES_MAX, MessageId, QUESTION, answer_id};
 use super::name::{BadName, StateName};
+use super::pause::Holder;
+use super::text::escape;
+use super::usage::Usd;
+use super::waits::{AFTER, BadTime, NOT_BEFORE, Want, not_before, show_time};
+use std::fmt;
 
 /// How far ahead of our clock a committer date may lie before it is absurd, in seconds.
 pub const AHEAD_MAX: i64 = 3600;
@@ -30,6 +39,75 @@ pub enum Takeover {
     Observe,
 }
 
+/// A message that waits for a branch.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Waiting {
+    /// Its id.
+    pub id: MessageId,
+    /// Its kind.
+    pub kind: Kind,
+}
+
+/// What holds a branch back because somebody said so (K50).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paused {
+    /// The pause.
+    pub id: MessageId,
+    /// Who holds it.
+    pub holder: Holder,
+    /// Why.
+    pub reason: String,
+}
+
+/// What other branches keep a head waiting (K52).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unmet {
+    /// Branches that are not in the state that is waited for.
+    pub missing: Vec<Want>,
+    /// What could not be read of what the head waits for.
+    pub unreadable: Vec<Vec<u8>>,
+}
+
+impl Unmet {
+    /// True where nothing keeps the head waiting.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.unreadable.is_empty()
+    }
+}
+
+/// What a budget counts (K54).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Per {
+    /// All that was spent today.
+    Day,
+    /// All that was spent on the branch.
+    Branch,
+}
+
+/// A budget that is used up (K54).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overspent {
+    /// Which.
+    pub per: Per,
+    /// What was spent.
+    pub spent: Usd,
+    /// What may be.
+    pub limit: Usd,
+}
+
+/// What is known besides the head. None of it concerns a head that a run holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts<'a> {
+    /// The pause that holds the branch.
+    pub paused: Option<&'a Paused>,
+    /// The messages that wait for it, by their ids.
+    pub waiting: &'a [Waiting],
+    /// What other branches it waits for.
+    pub after: Option<&'a Unmet>,
+    /// The budget that is used up.
+    pub budget: Option<&'a Overspent>,
+}
+
 /// What this runner was told.
 #[derive(Clone, Copy)]
 pub struct Policy<'a> {
@@ -45,6 +123,8 @@ pub struct Policy<'a> {
     pub max_hops: u32,
     /// Whether the head's state has a command here.
     pub has_command: bool,
+    /// What else is known.
+    pub facts: Facts<'a>,
 }
 
 /// Why a lease was not judged by its date.
@@ -84,6 +164,81 @@ pub enum Idle {
         /// The limit.
         max: u32,
     },
+    /// It has something to do, and something holds it back.
+    Held {
+        /// The state that is not dispatched.
+        state: StateName,
+        /// What holds it.
+        by: Held,
+    },
+}
+
+/// What holds a head back that has something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// Somebody paused the branch.
+    Paused(Paused),
+    /// Its hour, in seconds since 1970, has not come; or that can't be read.
+    NotBefore(Result<i64, BadTime>),
+    /// Other branches are not where it waits for them.
+    After(Unmet),
+    /// What may be spent is spent.
+    Budget(Overspent),
+}
+
+impl Held {
+    /// One word for programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Held::Paused(_) => "paused",
+            Held::NotBefore(_) => "not-before",
+            Held::After(_) => "after",
+            Held::Budget(_) => "budget",
+        }
+    }
+}
+
+impl fmt::Display for Held {
+    /// In words, in one line, whatever whoever paused it wrote.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Held::Paused(Paused { holder, reason, .. }) => {
+                write!(f, "paused by {}", escape(holder.to_string().as_bytes()))?;
+                match reason.lines().next().filter(|reason| !reason.is_empty()) {
+                    Some(reason) => write!(f, ": {}", escape(reason.as_bytes())),
+                    None => Ok(()),
+                }
+            }
+            Held::NotBefore(Ok(until)) => write!(f, "not before {}", show_time(*until)),
+            Held::NotBefore(Err(BadTime(raw))) => {
+                write!(f, "its '{NOT_BEFORE}: {}' is no time", escape(&raw[..raw.len().min(80)]))
+            }
+            Held::After(Unmet { missing, unreadable }) => {
+                if let Some(raw) = unreadable.first() {
+                    return write!(
+                        f,
+                        "its '{AFTER}: {}' is no '<branch>=<state>'",
+                        escape(&raw[..raw.len().min(80)])
+                    );
+                }
+                let mut wants =
+                    missing.iter().map(|want| format!("'{}' in '{}'", escape(&want.branch), want.state));
+                let first: Vec<String> = wants.by_ref().take(3).collect();
+                write!(f, "waits for {}", first.join(", "))?;
+                match wants.count() {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
+            Held::Budget(Overspent { per, spent, limit }) => {
+                let per = match per {
+                    Per::Day => "today",
+                    Per::Branch => "on this branch",
+                };
+                write!(f, "{spent} USD were spent {per}, the budget is {limit} USD")
+            }
+        }
+    }
 }
 
 /// What to do about a head.
@@ -104,6 +259,13 @@ pub enum Decision {
         since: i64,
         /// Set where the date was not believed.
         observed: Option<Observed>,
+    },
+    /// Write a trigger of this state that brings these messages.
+    Deliver {
+        /// The state that they bring.
+        state: StateName,
+        /// The messages, by their ids; never none.
+        take: Vec<MessageId>,
     },
     /// Claim the branch and run this state's command.
     Dispatch {
@@ -127,14 +289,76 @@ pub fn decide(head: Head<'_>, first_seen: Option<i64>, now: i64, policy: Policy<
     if state.is_working() {
         return judge_lease(event, head.committed, first_seen.unwrap_or(now), now, policy);
     }
+    let decision = go_on(event, state, now, policy);
+    let rests = matches!(decision, Decision::Nothing(Idle::NoCommand { .. } | Idle::HopLimit { .. }));
+    match policy.facts.paused.filter(|_| !rests) {
+        // What nothing would be done about is held by nobody.
+        Some(paused) => held(state, Held::Paused(paused.clone())),
+        None => decision,
+    }
+}
+
+fn held(state: &StateName, by: Held) -> Decision {
+    Decision::Nothing(Idle::Held { state: state.clone(), by })
+}
+
+/// What is done about a head that no run holds, where nobody paused its branch.
+fn go_on(event: &Event, state: &StateName, now: i64, policy: Policy<'_>) -> Decision {
+    if let Some((state, take)) = deliverable(event, policy) {
+        return Decision::Deliver { state, take };
+    }
     if !policy.has_command {
         return Decision::Nothing(Idle::NoCommand { state: state.clone() });
+    }
+    if let Some(until) = not_before(event).filter(|until| !until.as_ref().is_ok_and(|until| *until <= now)) {
+        return held(state, Held::NotBefore(until));
+    }
+    if let Some(unmet) = policy.facts.after.filter(|unmet| !unmet.is_empty()) {
+        return held(state, Held::After(unmet.clone()));
+    }
+    if let Some(overspent) = policy.facts.budget {
+        return held(state, Held::Budget(overspent.clone()));
     }
     let hop = event.hop();
     if hop >= policy.max_hops {
         return Decision::Nothing(Idle::HopLimit { state: state.clone(), hop, max: policy.max_hops });
     }
     Decision::Dispatch { state: state.clone() }
+}
+
+/// The state that the oldest message brings which this head takes, and all that bring the same one.
+fn deliverable(event: &Event, policy: Policy<'_>) -> Option<(StateName, Vec<MessageId>)> {
+    // What was brought to it is heard before anything else is.
+    if policy.facts.waiting.is_empty() || is_undispatched_delivery(event, policy.has_command) {
+        return None;
+    }
+    let accepts = Accepts::of(event);
+    let mut taken: Vec<(MessageId, &StateName)> = policy
+        .facts
+        .waiting
+        .iter()
+        .filter(|waiting| may_hear(event, waiting))
+        .filter_map(|waiting| Some((waiting.id, accepts.state(&waiting.kind)?)))
+        .collect();
+    taken.sort_by_key(|(id, _)| *id);
+    let (_, state) = *taken.first()?;
+    let same = taken.iter().filter(|(_, brought)| *brought == state).map(|(id, _)| *id);
+    Some((state.clone(), same.take(MESSAGES_MAX).collect()))
+}
+
+/// True for a trigger that brought messages and whose command has not heard them yet.
+pub fn is_undispatched_delivery(event: &Event, has_command: bool) -> bool {
+    has_command && !heard_of(&event.message, event.dialect).is_empty()
+}
+
+/// False for an answer to another question than the head's own: a stale yes approves nothing new (K49a).
+pub fn may_hear(event: &Event, waiting: &Waiting) -> bool {
+    !waiting.kind.is_answer() || asked_by(event).is_some_and(|asked| answer_id(asked) == waiting.id)
+}
+
+/// The question that a head waits for the answer to.
+pub fn asked_by(event: &Event) -> Option<MessageId> {
+    event.message.last(QUESTION).and_then(|id| MessageId::parse(id).ok())
 }
 
 fn judge_lease(
@@ -169,121 +393,4 @@ fn judge_lease(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::message::{Message, Trailer};
-    use proptest::prelude::*;
-
-    fn event(trailers: &[(&str, &str)]) -> Event {
-        let trailers =
-            trailers.iter().map(|(k, v)| Trailer { key: (*k).into(), value: (*v).into() }).collect();
-        Event::of(Message::new("s", "", trailers)).unwrap()
-    }
-
-    fn lease(seconds: &str) -> Event {
-        event(&[("dwp-state", "working"), ("dwp-lease-seconds", seconds), ("dwp-runner-id", "them")])
-    }
-
-    fn policy(takeover: Takeover) -> Policy<'static> {
-        Policy { grace: 0, aynig_grace: 0, takeover, runner_id: "us", max_hops: 64, has_command: true }
-    }
-
-    fn judge(event: &Event, committed: Option<i64>, seen: Option<i64>, now: i64, p: Policy<'_>) -> Decision {
-        decide(Head { event: Some(event), committed }, seen, now, p)
-    }
-
-    /// K6.
-    #[test]
-    fn a_plain_commit_is_nothing_to_do() {
-        let d = decide(Head { event: None, committed: Some(1) }, None, 2, policy(Takeover::Date));
-        assert_eq!(d, Decision::Nothing(Idle::NoState));
-    }
-
-    /// K6, K5.
-    #[test]
-    fn a_state_with_a_command_is_dispatched_and_one_without_waits() {
-        let e = event(&[("dwp-state", "build")]);
-        let p = policy(Takeover::Date);
-        assert!(matches!(judge(&e, Some(1), None, 2, p), Decision::Dispatch { .. }));
-        let none = Policy { has_command: false, ..p };
-        assert!(matches!(judge(&e, Some(1), None, 2, none), Decision::Nothing(Idle::NoCommand { .. })));
-    }
-
-    #[test]
-    fn a_state_that_is_no_path_is_reported_with_its_bytes() {
-        let e = event(&[("dwp-state", "../x")]);
-        let d = judge(&e, Some(1), None, 2, policy(Takeover::Date));
-        assert!(matches!(d, Decision::Nothing(Idle::InvalidState { raw, .. }) if raw == b"../x"));
-    }
-
-    /// K7.
-    #[test]
-    fn a_lease_ends_one_second_after_date_plus_length_plus_grace() {
-        let e = lease("300");
-        let p = Policy { grace: 30, ..policy(Takeover::Date) };
-        assert_eq!(judge(&e, Some(1000), None, 1330, p), Decision::Leased { until: 1330, observed: None });
-        assert_eq!(judge(&e, Some(1000), None, 1331, p), Decision::Expired { since: 1330, observed: None });
-    }
-
-    #[test]
-    fn absurd_leases_are_judged_by_observation() {
-        let p = policy(Takeover::Date);
-        for seconds in ["0", "-1", "1e9", "9999999999999999999", "abc", "", "1000000000"] {
-            let d = judge(&lease(seconds), Some(1000), Some(5000), 5300, p);
-            assert_eq!(d, Decision::Leased { until: 5300, observed: Some(Observed::Seconds) }, "{seconds}");
-            let d = judge(&lease(seconds), Some(1000), Some(5000), 5301, p);
-            assert!(matches!(d, Decision::Expired { .. }), "{seconds}");
-        }
-        for date in [None, Some(-1), Some(4_070_908_800)] {
-            let d = judge(&lease("10"), date, Some(5000), 5010, p);
-            assert_eq!(d, Decision::Leased { until: 5010, observed: Some(Observed::Date) });
-            assert!(matches!(judge(&lease("10"), date, Some(5000), 5011, p), Decision::Expired { .. }));
-        }
-        assert!(matches!(judge(&lease("300"), Some(0), None, 1_700_000_000, p), Decision::Expired { .. }));
-    }
-
-    #[test]
-    fn observation_as_a_policy_spares_our_own_leases() {
-        let p = policy(Takeover::Observe);
-        let d = judge(&lease("10"), Some(1), Some(5000), 5000, p);
-        assert_eq!(d, Decision::Leased { until: 5010, observed: Some(Observed::Policy) });
-        let ours = Policy { runner_id: "them", ..p };
-        assert!(matches!(judge(&lease("10"), Some(1), Some(5000), 5000, ours), Decision::Expired { .. }));
-    }
-
-    /// K9.
-    #[test]
-    fn the_hop_limit_stops_a_chain_and_a_forged_count_does_not_free_it() {
-        let p = policy(Takeover::Date);
-        for (hop, runs) in
-            [("0", true), ("63", true), ("64", false), ("65", false), ("x", false), ("-1", false)]
-        {
-            let e = event(&[("dwp-state", "build"), ("dwp-hop", hop)]);
-            let dispatched = matches!(judge(&e, Some(1), None, 2, p), Decision::Dispatch { .. });
-            assert_eq!(dispatched, runs, "{hop}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn decide_is_total(
-            state in "\\PC*", secs in "\\PC*", hop in "\\PC*",
-            committed in any::<Option<i64>>(), seen in any::<Option<i64>>(), now in any::<i64>(), grace in any::<u64>(),
-        ) {
-            let e = event(&[("dwp-state", &state), ("dwp-lease-seconds", &secs), ("dwp-hop", &hop)]);
-            let p = Policy { grace, ..policy(Takeover::Date) };
-            let _ = judge(&e, committed, seen, now, p);
-        }
-
-        #[test]
-        fn no_lease_is_both_held_and_expired(date in 0i64..2_000_000_000, secs in 1u64..LEASE_DEFAULT, now in 0i64..2_000_000_000) {
-            let e = lease(&secs.to_string());
-            let d = judge(&e, Some(date), Some(now), now, policy(Takeover::Date));
-            match d {
-                Decision::Leased { until, .. } => prop_assert!(now <= until),
-                Decision::Expired { since, .. } => prop_assert!(now > since),
-                Decision::Nothing(_) | Decision::Dispatch { .. } => prop_assert!(false),
-            }
-        }
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ pub mod body_line;
 pub mod complete;
 pub mod decide;
 pub mod declaration;
+pub mod delivery;
 pub mod depends;
 pub mod dialect;
 pub mod environment;

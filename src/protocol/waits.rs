@@ -61,6 +61,13 @@ pub fn parse_time(text: &str) -> Option<i64> {
     Some(time - offset(zone)? + up)
 }
 
+/// A moment as people and programs read it; the seconds where it is in no year of four digits.
+pub fn show_time(seconds: i64) -> String {
+    let moment = u64::try_from(seconds).ok().filter(|seconds| *seconds < 253_402_300_800);
+    let moment = moment.map(|seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds));
+    moment.map_or_else(|| seconds.to_string(), |moment| humantime::format_rfc3339_seconds(moment).to_string())
+}
+
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
 }
@@ -227,7 +234,8 @@ mod tests {
         fn moments_are_counted_as_elsewhere(seconds in 0u64..250_000_000_000) {
             let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
             let text = humantime::format_rfc3339_seconds(time).to_string();
-            prop_assert_eq!(parse_time(&text), i64::try_from(seconds).ok());
+            let seconds = i64::try_from(seconds).unwrap();
+            prop_assert_eq!((parse_time(&text), show_time(seconds)), (Some(seconds), text));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! Filling the slot is part of the run: it is bounded, the lease is renewed meanwhile, and it ends where the run is
 //! not wanted any more. Implements K14, K17, K18.
 
+use super::heard;
 use super::lease::Claim;
 use super::logs::{self, Logs};
 use super::report::{Note, Outcome, Ran, Report};
@@ -130,6 +131,9 @@ impl<'a> ActiveRun<'a> {
         self.alive = Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok();
         let message = Message::parse(&self.claim.trigger.commit.message);
         root.replace(Path::new("body"), body_said(&message), 0o644).map_err(failed)?;
+        if let Some(lines) = runner.told_messages(&self.claim.trigger)? {
+            root.replace(Path::new(heard::FILE), &lines, 0o644).map_err(failed)?;
+        }
         let (logs, elsewhere) = runner.create_logs(self.claim.run.trigger)?;
         logs::note(&root, &logs).map_err(failed)?;
         if elsewhere {

@@ -7,9 +7,9 @@ use super::{Runner, RunnerError};
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::with_causes;
-use crate::store::RefName;
 use crate::store::checkout::{self, Finished, Fit, Noted};
 use crate::store::worktrees::{self, Busy, Worktree};
+use crate::store::{RefChange, RefName};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,6 +57,18 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Moved, RunnerError> {
+        self.move_branch_with(branch, (old, new), &[], log, until)
+    }
+
+    /// The same, together with changes of other refs.
+    pub(super) fn move_branch_with(
+        &self,
+        branch: &RefName,
+        (old, new): (ObjectId, ObjectId),
+        others: &[RefChange],
+        log: &str,
+        until: Duration,
+    ) -> Result<Moved, RunnerError> {
         // A remote's branch is checked out nowhere.
         let follows = self.settings.remote.is_none()
             && self.store.read_commit(old)?.tree != self.store.read_commit(new)?.tree;
@@ -68,7 +80,7 @@ impl Runner<'_> {
             false => Vec::new(),
         };
         let known: Vec<PathBuf> = noted.iter().map(|noted| noted.at().git_dir.clone()).collect();
-        match self.end_lease(branch, old, new, log, until) {
+        match self.end_with(branch, (old, new), others, log, until) {
             Ok(true) => {
                 let mut done: Vec<_> = noted.into_iter().map(Noted::arrived).collect();
                 if follows {

@@ -15,7 +15,7 @@ use crate::protocol::name::StateName;
 use crate::protocol::swap::{AfterClaim, AfterEnd, AfterRenewal, Patience};
 use crate::protocol::swap::{after_claim, after_end, after_renewal, try_again};
 use crate::protocol::transition::Run;
-use crate::store::{Expected, RefName, StoreError, Swap, swap};
+use crate::store::{Expected, RefChange, RefName, StoreError, Swap, swap};
 use std::time::Duration;
 
 /// Longest call to a remote for a commit alone.
@@ -51,6 +51,21 @@ pub(super) struct Claim {
     pub tree: ObjectId,
     /// The lease as it is now.
     pub lease: Lease,
+}
+
+/// A move of a branch, with changes of other refs that are made together with it.
+#[derive(Clone, Copy)]
+struct Swapped<'a> {
+    from: ObjectId,
+    to: ObjectId,
+    others: &'a [RefChange],
+}
+
+impl Swapped<'static> {
+    /// Of the branch alone.
+    fn of(from: ObjectId, to: ObjectId) -> Self {
+        Self { from, to, others: &[] }
+    }
 }
 
 /// What became of an attempt to claim a branch.
@@ -107,7 +122,13 @@ impl Runner<'_> {
         };
         let log = format!("aynig: claim {}", run.state);
         let until = LeaseDeadlines::claim_until(born, run.lease_seconds);
-        match after_claim(self.advance_by(branch, (trigger.id(), commit), &log, until, Patience::Tries)?) {
+        match after_claim(self.advance_by(
+            branch,
+            Swapped::of(trigger.id(), commit),
+            &log,
+            until,
+            Patience::Tries,
+        )?) {
             AfterClaim::Held => {
                 let lease = Lease { id: commit, message, born };
                 self.follow(&run.id, commit);
@@ -126,7 +147,12 @@ impl Runner<'_> {
         let born = self.clock.elapsed();
         let commit = self.write(branch, claim.tree, vec![claim.lease.id], &claim.lease.message)?;
         // One attempt: the command, and a signal to this runner, are heard between two of them.
-        match after_renewal(self.advance_once(branch, claim.lease.id, commit, "aynig: renew", until)?) {
+        match after_renewal(self.advance_once(
+            branch,
+            Swapped::of(claim.lease.id, commit),
+            "aynig: renew",
+            until,
+        )?) {
             AfterRenewal::Held => {
                 claim.lease = Lease { id: commit, message: claim.lease.message.clone(), born };
                 self.follow(&claim.run.id, commit);
@@ -147,8 +173,21 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<bool, RunnerError> {
+        self.end_with(branch, (lease, end), &[], log, until)
+    }
+
+    /// The same, together with changes of other refs.
+    pub(super) fn end_with(
+        &self,
+        branch: &RefName,
+        (lease, end): (ObjectId, ObjectId),
+        others: &[RefChange],
+        log: &str,
+        until: Duration,
+    ) -> Result<bool, RunnerError> {
         let patience = Patience::Until(until);
-        is_written(branch, self.advance_by(branch, (lease, end), log, until, patience)?)
+        let swap = Swapped { from: lease, to: end, others };
+        is_written(branch, self.advance_by(branch, swap, log, until, patience)?)
     }
 
     /// Until when a swap outside of a run is tried, on the clock that counts suspend.
@@ -165,7 +204,7 @@ impl Runner<'_> {
         new: ObjectId,
         log: &str,
     ) -> Result<bool, RunnerError> {
-        is_written(branch, self.advance_by(branch, (old, new), log, self.soon(), Patience::Tries)?)
+        is_written(branch, self.advance_by(branch, Swapped::of(old, new), log, self.soon(), Patience::Tries)?)
     }
 
     /// Moves a branch from `old` to `new`. An unknown verdict is tried again: a few times where the branch is local,
@@ -175,7 +214,7 @@ impl Runner<'_> {
     fn advance_by(
         &self,
         branch: &RefName,
-        (old, new): (ObjectId, ObjectId),
+        swap: Swapped<'_>,
         log: &str,
         until: Duration,
         unheard: Patience,
@@ -186,7 +225,7 @@ impl Runner<'_> {
         };
         let mut tries = 0;
         loop {
-            let verdict = self.advance_once(branch, old, new, log, until);
+            let verdict = self.advance_once(branch, swap, log, until);
             let patience = match &verdict {
                 Ok(Swap::Unknown { .. }) => Some(patience),
                 Ok(Swap::Won | Swap::Lost { .. }) => None,
@@ -209,18 +248,19 @@ impl Runner<'_> {
     fn advance_once(
         &self,
         branch: &RefName,
-        old: ObjectId,
-        new: ObjectId,
+        swapped: Swapped<'_>,
         log: &str,
         until: Duration,
     ) -> Result<Swap, RunnerError> {
+        let Swapped { from: old, to: new, others } = swapped;
+        self.finish_delivery(branch, old)?;
         // A commit that changes no file is one small object: a call that takes long for it hangs.
         let small = self.settings.remote.is_some()
             && self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
         let left = until.saturating_sub(self.clock.elapsed());
         self.store.set_patience(if small { left.min(CALL) } else { left });
         let by = self.signature();
-        Ok(swap::compare_and_swap(&*self.store, branch, Expected::At(old), new, &by, log)?)
+        Ok(swap::compare_and_swap_with(&*self.store, branch, Expected::At(old), new, others, &by, log)?)
     }
 
     /// What a run's lease asks for, and when.

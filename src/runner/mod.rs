@@ -14,11 +14,15 @@ pub(crate) mod checkup;
 pub(crate) mod clock;
 mod complete;
 mod declared;
+mod deliver;
 pub(crate) mod gc;
 mod head;
+mod heard;
 pub(crate) mod history;
 pub(crate) mod home;
 pub(crate) mod housekeeping;
+mod inbox;
+mod known;
 mod land;
 mod last_words;
 mod lease;
@@ -46,7 +50,7 @@ pub(crate) mod tick;
 pub(crate) mod uninstall;
 
 use crate::protocol::body_line::with_body_line;
-use crate::protocol::decide::{Head, Policy, Takeover};
+use crate::protocol::decide::{Facts, Head, Policy, Takeover};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
@@ -308,6 +312,11 @@ impl Runner<'_> {
 
     /// What `decide` is told.
     pub fn policy(&self, has_command: bool) -> Policy<'_> {
+        self.policy_with(has_command, Facts::default())
+    }
+
+    /// The same, with what is known besides the head.
+    pub(crate) fn policy_with<'f>(&'f self, has_command: bool, facts: Facts<'f>) -> Policy<'f> {
         Policy {
             grace: self.settings.grace,
             aynig_grace: self.settings.aynig_grace,
@@ -315,6 +324,7 @@ impl Runner<'_> {
             runner_id: &self.runner_id,
             max_hops: self.settings.max_hops,
             has_command,
+            facts,
         }
     }
 

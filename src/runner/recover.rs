@@ -89,7 +89,10 @@ impl Runner<'_> {
                     unseen.push((branch, tip.id()))
                 }
                 Decision::Expired { since, .. } => expired.push((branch, tip, since)),
-                Decision::Nothing(_) | Decision::Leased { .. } | Decision::Dispatch { .. } => {}
+                Decision::Nothing(_)
+                | Decision::Leased { .. }
+                | Decision::Deliver { .. }
+                | Decision::Dispatch { .. } => {}
             }
         })?;
         for (branch, head) in unseen {

@@ -99,6 +99,20 @@ pub enum Verdict {
         /// Below `.aynig/`.
         command: String,
     },
+    /// Messages that would have been delivered.
+    WouldDeliver {
+        /// The state that they bring.
+        state: StateName,
+        /// How many.
+        messages: usize,
+    },
+    /// Messages wait: something is in the way in a working tree that has the branch checked out.
+    Undelivered {
+        /// How many.
+        messages: usize,
+        /// What is in the way.
+        by: Obstacle,
+    },
     /// A lease that would have been recovered.
     WouldRecover,
     /// A command was run.
@@ -255,6 +269,15 @@ pub enum LostTo {
 /// Something worth saying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
+    /// Messages were delivered, and brought this state.
+    Delivered {
+        /// How many.
+        messages: usize,
+        /// The state.
+        state: StateName,
+    },
+    /// A message that is not delivered, and why.
+    PassedOver(RefName, String),
     /// What was canceled is asked for again by an event of this state.
     AskedAgainBy(StateName),
     /// A declaration that was none, and why.

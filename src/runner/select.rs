@@ -5,6 +5,7 @@
 //! which this machine takes them ([`Round`]). A branch that is blocked never blocks others. Implements K6, K30, K32
 //! (order), K43 (own locks are gone after the next tick, and the last sentence).
 
+use super::known::Pauses;
 use super::lookups::Lookups;
 use super::report::{Report, Verdict};
 use super::settings::{CommandsFrom, CurrentBranch};
@@ -209,6 +210,8 @@ struct Look<'a> {
     occupants: Occupants,
     /// Something was noted of heads that were seen before.
     any_seen: bool,
+    /// Read with the first head that they may concern.
+    pauses: OnceCell<Pauses>,
 }
 
 /// What a head asks for.
@@ -224,7 +227,7 @@ enum Judged {
 impl<'a> Look<'a> {
     fn new(runner: &'a Runner<'a>) -> Self {
         let (lookups, occupants) = (OnceCell::new(), Occupants::default());
-        Self { runner, lookups, occupants, any_seen: runner.any_seen() }
+        Self { runner, lookups, occupants, any_seen: runner.any_seen(), pauses: OnceCell::new() }
     }
 
     fn judge(&self, branch: RefName, read: Result<Commit, StoreError>) -> Judged {
@@ -274,7 +277,8 @@ impl<'a> Look<'a> {
         };
         let usable = matches!(lookup, Lookup::Found(_));
         let seen = if working && self.any_seen { runner.first_seen(branch, tip.id()) } else { None };
-        match decide(tip.head(), seen, runner.clock.now(), runner.policy(usable)) {
+        let known = runner.known(branch, &tip, usable, &self.pauses)?;
+        match decide(tip.head(), seen, runner.clock.now(), runner.policy_with(usable, known.facts())) {
             Decision::Nothing(idle) => {
                 if let Lookup::Unusable { path, why } = lookup {
                     return Ok(Some(runner.unusable(&tip, idle, path, why)));
@@ -289,7 +293,7 @@ impl<'a> Look<'a> {
             Decision::Leased { until, observed } => {
                 Ok(Some(runner.leased(&tip, until, observed, &self.occupants, report)))
             }
-            Decision::Expired { .. } | Decision::Dispatch { .. } => Ok(None),
+            Decision::Expired { .. } | Decision::Deliver { .. } | Decision::Dispatch { .. } => Ok(None),
         }
     }
 }
@@ -476,7 +480,11 @@ pub(crate) fn advanced(report: &Report) -> bool {
         },
         Verdict::LostRace => true,
         Verdict::Idle(
-            Idle::NoState | Idle::InvalidState { .. } | Idle::NoCommand { .. } | Idle::HopLimit { .. },
+            Idle::NoState
+            | Idle::InvalidState { .. }
+            | Idle::NoCommand { .. }
+            | Idle::HopLimit { .. }
+            | Idle::Held { .. },
         )
         | Verdict::Unusable { .. }
         | Verdict::Skipped(_)
@@ -484,6 +492,8 @@ pub(crate) fn advanced(report: &Report) -> bool {
         | Verdict::NoSlot
         | Verdict::Refused(_)
         | Verdict::WouldRun { .. }
+        | Verdict::WouldDeliver { .. }
+        | Verdict::Undelivered { .. }
         | Verdict::WouldRecover
         | Verdict::Failed(_) => false,
     }

@@ -6,9 +6,11 @@
 //! Implements K15, K35, K48a (`AYNIG_EVENTS`), K57.
 
 use super::active_run::ActiveRun;
+use super::heard;
 use super::report::Note;
 use super::settings::CommandsFrom;
 use super::{RunnerError, io};
+use crate::protocol::heard::heard_of;
 use crate::protocol::message::Message;
 use crate::protocol::{environment, launch};
 use crate::store::pattern;
@@ -109,6 +111,10 @@ impl ActiveRun<'_> {
             set(&["AYNIG_PORT_BASE"], text(&port.to_string()));
         }
         set(&["AYNIG_BODY_FILE"], self.dir.join("body").into());
+        let trigger = self.claim.trigger.event.as_ref();
+        if trigger.is_some_and(|event| !heard_of(&event.message, event.dialect).is_empty()) {
+            set(&["AYNIG_MESSAGES"], self.dir.join(heard::FILE).into());
+        }
         set(&["AYNIG_RESULT"], self.dir.join("result").into());
         all.remove(OsStr::new("OLDPWD"));
         all

@@ -5,12 +5,13 @@
 //! tree says whether there would be a command. Implements K6, K7, K9, K13, K26, K48a (as seen).
 
 use super::attempt::attempt_ref;
+use super::known::Pauses;
 use super::lookups::Lookups;
 use super::report::Note;
 use super::settings::CommandsFrom;
 use super::slot::{Abandoned, Occupants};
 use super::{Runner, RunnerError, Tip, pending};
-use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::decide::{Decision, Held, Idle, decide};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::name::{BadName, STALLED};
 use crate::protocol::run_events::Progress;
@@ -18,6 +19,7 @@ use crate::store::command_start::Unfit;
 use crate::store::command_tree::Lookup;
 use crate::store::worktrees::{self, Busy};
 use crate::store::{RefName, StoreError};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -71,6 +73,8 @@ pub(crate) enum Standing {
         /// The limit.
         max: u32,
     },
+    /// Something holds it back that passes.
+    Held(Held),
     /// A run holds it.
     Leased {
         /// Until this second, our clock.
@@ -111,6 +115,8 @@ pub(crate) struct Survey<'a> {
     occupants: Occupants,
     /// Something was noted of heads that were seen before.
     any_seen: bool,
+    /// Read with the first head that they may concern.
+    pauses: OnceCell<Pauses>,
 }
 
 impl<'a> Survey<'a> {
@@ -122,7 +128,8 @@ impl<'a> Survey<'a> {
         let notes = if runner.settings.remote.is_none() { pending::notes(runner.repo) } else { Vec::new() };
         let pending = notes.into_iter().map(|note| (note.branch, note.since)).collect();
         let (lookups, occupants) = (Lookups::new(runner)?, Occupants::default());
-        Ok(Self { runner, attempts, busy, pending, lookups, occupants, any_seen: runner.any_seen() })
+        let (any_seen, pauses) = (runner.any_seen(), OnceCell::new());
+        Ok(Self { runner, attempts, busy, pending, lookups, occupants, any_seen, pauses })
     }
 
     /// The ref that commands come from, where it does not exist: then no state has one.
@@ -184,7 +191,9 @@ impl<'a> Survey<'a> {
         let runner = self.runner;
         let lease = tip.event.as_ref().filter(|e| self.any_seen && e.is_working());
         let seen = lease.and_then(|_| runner.first_seen(branch, tip.id()));
-        let decision = decide(tip.head(), seen, runner.clock.now(), runner.policy(usable));
+        let known = runner.known(branch, &tip, usable, &self.pauses)?;
+        let policy = runner.policy_with(usable, known.facts());
+        let decision = decide(tip.head(), seen, runner.clock.now(), policy);
         let standing = self.standing(branch, tip.event.as_ref(), decision, &lookup);
         let command = match lookup {
             Lookup::Found(command) => Some(command.path),
@@ -212,6 +221,7 @@ impl<'a> Survey<'a> {
             | Standing::LeftOut
             | Standing::Unusable(..)
             | Standing::HopLimit { .. }
+            | Standing::Held(_)
             | Standing::Expired { .. } => (None, None),
         };
         Ok(BranchStatus {
@@ -251,6 +261,7 @@ impl<'a> Survey<'a> {
                 Lookup::Found(_) | Lookup::Missing => Standing::Waits,
             },
             Decision::Nothing(Idle::HopLimit { hop, max, .. }) => Standing::HopLimit { hop, max },
+            Decision::Nothing(Idle::Held { by, .. }) => Standing::Held(by),
             Decision::Leased { until, observed } => {
                 let abandoned = event.and_then(|lease| self.runner.abandoned(lease, &self.occupants));
                 Standing::Leased { until, malformed: malformed(observed), abandoned }
@@ -258,11 +269,15 @@ impl<'a> Survey<'a> {
             Decision::Expired { since, observed } => {
                 Standing::Expired { since, malformed: malformed(observed) }
             }
-            Decision::Dispatch { .. } if self.runner.settings.commands_from == CommandsFrom::Nowhere => {
+            Decision::Deliver { .. } | Decision::Dispatch { .. }
+                if self.runner.settings.commands_from == CommandsFrom::Nowhere =>
+            {
                 Standing::NotTrusted
             }
-            Decision::Dispatch { .. } if !self.runner.may_tick(branch) => Standing::LeftOut,
-            Decision::Dispatch { .. } => Standing::Ready,
+            Decision::Deliver { .. } | Decision::Dispatch { .. } if !self.runner.may_tick(branch) => {
+                Standing::LeftOut
+            }
+            Decision::Deliver { .. } | Decision::Dispatch { .. } => Standing::Ready,
         }
     }
 

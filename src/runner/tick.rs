@@ -5,6 +5,7 @@
 //! Implements K6-K9, K13, K34, K35.
 
 use super::active_run::{ActiveRun, Program};
+use super::known::Known;
 use super::lease::Claimed;
 use super::report::{Note, Ran, Refusal, Report, Skip, Verdict};
 use super::resolve::Resolved;
@@ -21,6 +22,7 @@ use crate::store::command_tree::Command;
 use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
 use crate::store::{command_copy, config};
+use std::cell::OnceCell;
 
 /// What came of a step towards running a command.
 enum Step<T> {
@@ -62,9 +64,19 @@ impl Runner<'_> {
                 });
             }
             let command = self.resolve(&tip)?;
-            match (self.decide(branch, &tip, &command)?, command) {
+            let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &OnceCell::new())?;
+            match (self.decide(branch, &tip, &command, &known)?, command) {
                 (_, Resolved::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
-                (Decision::Nothing(idle), command) => return self.idle(&tip, idle, command, report),
+                (_, _) if !dry && !known.inbox.over.is_empty() => self.take_off(&known.inbox.over)?,
+                (Decision::Nothing(idle), command) => {
+                    report.notes.extend(known.passed_over());
+                    return self.idle(&tip, idle, command, report);
+                }
+                (Decision::Deliver { state, take }, _) => {
+                    if let Some(verdict) = self.deliver(branch, &tip, (state, take), dry, report)? {
+                        return Ok(verdict);
+                    }
+                }
                 (Decision::Leased { until, observed }, _) => {
                     return Ok(self.leased(&tip, until, observed, &Occupants::default(), report));
                 }
@@ -107,6 +119,9 @@ impl Runner<'_> {
             Claimed::Held(claim) => *claim,
             Claimed::No(verdict) => return end(*verdict),
         };
+        if let Some(paused) = self.standing_pauses()?.holding(branch) {
+            return self.give_back(branch, &claim, paused).and_then(end);
+        }
         let dir = self.run_dir(&claim.run.id);
         let ran = run_to_end(ActiveRun::new(self, branch, claim, prepared, report));
         // Only now that no runner is at work on it: what is set from here on says so itself.
@@ -138,10 +153,17 @@ impl Runner<'_> {
         self.repo.has_remote(name).then(|| name.to_owned())
     }
 
-    fn decide(&self, branch: &RefName, tip: &Tip, command: &Resolved) -> Result<Decision, RunnerError> {
+    fn decide(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        command: &Resolved,
+        known: &Known,
+    ) -> Result<Decision, RunnerError> {
         let seen = self.first_seen(branch, tip.id());
         let has_command = matches!(command, Resolved::Found(_));
-        let decision = decide(tip.head(), seen, self.clock.now(), self.policy(has_command));
+        let decision =
+            decide(tip.head(), seen, self.clock.now(), self.policy_with(has_command, known.facts()));
         if let Decision::Leased { observed: Some(_), .. } = decision
             && seen.is_none()
         {
@@ -164,7 +186,7 @@ impl Runner<'_> {
         let note = match &idle {
             Idle::NoCommand { state } => self.command_elsewhere(tip, state)?,
             Idle::NoState => missed_state(&tip.commit.message).map(Note::NearlyAnEvent),
-            Idle::InvalidState { .. } | Idle::HopLimit { .. } => None,
+            Idle::InvalidState { .. } | Idle::HopLimit { .. } | Idle::Held { .. } => None,
         };
         report.notes.extend(note);
         Ok(Verdict::Idle(idle))

@@ -12,7 +12,7 @@ use crate::texts::{self, Of, Text};
 use crate::world::{
     COMMITS, Call, Ended, NONE, Phase, RUNS, Rule, RunInfo, State, TICK, World, elapsed, seconds,
 };
-use aynig::protocol::decide::{Decision, Head, Policy, decide};
+use aynig::protocol::decide::{Decision, Facts, Head, Policy, decide};
 use aynig::protocol::event::Event;
 use aynig::protocol::holding::Duty;
 
@@ -164,7 +164,8 @@ impl World {
         }
         let head = s.head;
         match self.decision(s, r) {
-            Decision::Nothing(_) => None,
+            // Nobody sends messages here.
+            Decision::Nothing(_) | Decision::Deliver { .. } => None,
             Decision::Leased { observed, .. } => {
                 observed.filter(|_| runner.seen != head)?;
                 s.runners[r].seen = head;
@@ -214,6 +215,7 @@ impl World {
             runner_id: texts::runner_id(self.identity(r)),
             max_hops: 2,
             has_command: state.is_some_and(|state| matches!(state.as_str(), "build" | "stalled")),
+            facts: Facts::default(),
         };
         decide(head, first_seen, seconds(self.wall(r, s.time)), policy)
     }

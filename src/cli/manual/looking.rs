@@ -31,6 +31,10 @@ Standings:
   left-out       aynig.branches leaves it out
   unusable       its command cannot be started
   hop-limit      more than aynig.maxHops dispatches led here
+  paused         a pause holds it: git aynig resume
+  not-before     its hour has not come
+  after          other branches are not where it waits for them
+  budget         what may be spent is spent
   invalid-state  its state can name no command
   no-state       its head is no state event
 

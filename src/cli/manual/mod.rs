@@ -152,7 +152,7 @@ Configuration:
 JSON format:
   Schema aynig.tick/1, one object a branch that was evaluated: schema, branch, exit_code, result, recovered, \
 notes, and what belongs to the result. Results: idle, unusable, missing, busy, interrupted, leased, lost-race, \
-no-slot, refused, would-run, would-recover, advanced, lease-kept, lease-left, own, stalled, fenced, failed. Fields are in \
+no-slot, refused, would-run, would-deliver, undelivered, would-recover, advanced, lease-kept, lease-left, own, stalled, fenced, failed. Fields are in \
 CONTRACT.md; they are added to, never renamed or removed.
 
 Examples:

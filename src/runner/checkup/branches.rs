@@ -2,6 +2,7 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, name, shown};
+use crate::protocol::decide::Held;
 use crate::protocol::resemble::{Missed, missed_state};
 use crate::protocol::text::{escape, with_causes};
 use crate::runner::home::Home;
@@ -71,6 +72,12 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         Standing::HopLimit { hop, max } => {
             (Warning, format!("{branch}: {hop} dispatches led here, the limit is {max}"), set(None))
         }
+        // What passes by itself, or by `resume`, is no fault; a wait that can't be read never passes.
+        Standing::Held(by @ Held::NotBefore(Err(_))) => (Warning, format!("{branch}: {by}"), set(None)),
+        Standing::Held(by @ Held::After(unmet)) if !unmet.unreadable.is_empty() => {
+            (Warning, format!("{branch}: {by}"), set(None))
+        }
+        Standing::Held(_) => return None,
         Standing::Waits if !status.alike.is_empty() => {
             let text = format!("{branch}: no command answers its state");
             (Warning, text, set(Some(status.alike[0].clone())))

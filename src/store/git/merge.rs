@@ -19,6 +19,15 @@ pub(crate) enum Merged {
     Apart(Vec<String>),
 }
 
+/// What came of a merge of commits.
+#[derive(Debug)]
+pub(crate) enum Joined {
+    /// The tree that holds both sides' work.
+    Tree(ObjectId),
+    /// They don't go together: because of these paths, where Git names any.
+    Conflicts(Vec<String>),
+}
+
 /// A path whose second version was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overruled {
@@ -90,6 +99,24 @@ impl RepoGit {
         let command = self.in_tree(git_dir, dir).holding(lock.and_then(IndexLock::file))?;
         let output = command.env("GIT_INDEX_FILE", index).verb("read-tree").args(args).output()?;
         Ok((!output.status.success()).then_some(output.message))
+    }
+
+    /// Merges two commits as `git merge` does, without a working tree. Commits without a common history, and a Git
+    /// before 2.38, which can't, give a conflict without a path.
+    pub(crate) fn join_commits(&self, ours: ObjectId, theirs: ObjectId) -> Result<Joined, StoreError> {
+        let (ours, theirs) = (ours.to_string(), theirs.to_string());
+        let args = ["--write-tree", "--name-only", "--no-messages", "-z", &ours, &theirs];
+        let output = self.here().durable(self.durable).verb("merge-tree").args(args).output()?;
+        let mut words = output.stdout.split(|b| *b == 0).filter(|word| !word.is_empty());
+        let tree = words.next().and_then(|tree| ObjectId::from_hex(tree.trim_ascii()).ok());
+        match (output.status.code(), tree) {
+            (Some(0), Some(tree)) => Ok(Joined::Tree(tree)),
+            (Some(1), Some(_)) => {
+                Ok(Joined::Conflicts(words.map(|path| String::from_utf8_lossy(path).into_owned()).collect()))
+            }
+            (Some(128 | 129), _) if !output.late => Ok(Joined::Conflicts(Vec::new())),
+            _ => Err(StoreError::Git { verb: "merge-tree".into(), message: output.message }),
+        }
     }
 
     /// Merges two trees by Git's own merge, path by path; the second side's version where both changed one in

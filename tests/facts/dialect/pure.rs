@@ -1,7 +1,7 @@
 //! The pure functions over both dialects: the same head is judged alike in either, and `dwp` is as it was.
 
 use aynig::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall, complete};
-use aynig::protocol::decide::{Decision, Head, Policy, Takeover, decide};
+use aynig::protocol::decide::{Decision, Facts, Head, Policy, Takeover, decide};
 use aynig::protocol::declaration::{Declaration, Invalid};
 use aynig::protocol::dialect::{Dialect, STATE};
 use aynig::protocol::event::Event;
@@ -58,7 +58,15 @@ fn renamed(message: &Message) -> Message {
 
 fn policy(grace: u64, aynig_grace: u64, observe: bool, has_command: bool) -> Policy<'static> {
     let takeover = if observe { Takeover::Observe } else { Takeover::Date };
-    Policy { grace, aynig_grace, takeover, runner_id: "us", max_hops: 5, has_command }
+    Policy {
+        grace,
+        aynig_grace,
+        takeover,
+        runner_id: "us",
+        max_hops: 5,
+        has_command,
+        facts: Facts::default(),
+    }
 }
 
 fn judged(message: Message, at: (Option<i64>, Option<i64>, i64), policy: Policy<'_>) -> Decision {

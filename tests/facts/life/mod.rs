@@ -4,6 +4,7 @@ mod affinity;
 mod arrival;
 mod basic;
 mod checkout;
+mod deliver;
 mod disk;
 mod in_the_way;
 mod inside;

@@ -1,0 +1,132 @@
+//! Delivering messages: the branch's next trigger is a merge of them.
+//!
+//! The head, then one parent a message; attached work is merged one after another, each into the commit that the merge
+//! before it made. One swap of the branch, together with the moves of the refs that were taken: whoever is killed
+//! between these leaves a head that says what it brought. Work that conflicts is not merged, and its message is
+//! delivered all the same. Implements K47, K47b.
+
+use super::inbox::Found;
+use super::land::{Moved, blocked_notes};
+use super::report::{Note, Refusal, Report, Verdict};
+use super::settings::CommandsFrom;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::delivery::{Merge, Taken, trigger};
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::MessageId;
+use crate::protocol::message::Message;
+use crate::protocol::name::StateName;
+use crate::store::checkout::Finished;
+use crate::store::git_merge::Joined;
+use crate::store::{Commit, NewCommit, RefName, StoreError, command_tree};
+
+/// What a delivery makes of a branch.
+struct Delivered {
+    taken: Vec<Taken>,
+    tree: ObjectId,
+}
+
+impl Runner<'_> {
+    /// Delivers these messages to a head. `None`: the branch is to be judged again.
+    pub(super) fn deliver(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        (state, take): (StateName, Vec<MessageId>),
+        dry: bool,
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        if let Some(verdict) = self.preflight(branch, tip)? {
+            return Ok(Some(verdict));
+        }
+        if dry {
+            return Ok(Some(Verdict::WouldDeliver { state, messages: take.len() }));
+        }
+        if !self.mandate.holds() {
+            return Ok(Some(Verdict::Refused(Refusal::Changed)));
+        }
+        let mut found = self.inbox_of(branch)?;
+        found.retain(|found| take.contains(&found.at.id));
+        let Some(event) = tip.event.as_ref().filter(|_| found.len() == take.len()) else { return Ok(None) };
+        let Some(delivered) = self.take_in(branch, tip, &found)? else { return Ok(None) };
+        let merged = |taken: &&Taken| !matches!(taken.merge, Merge::Conflict(_));
+        let parents =
+            std::iter::once(tip.id()).chain(delivered.taken.iter().filter(merged).map(|t| t.commit));
+        let message = trigger(event, &state, &delivered.taken);
+        let commit = match self.write(branch, delivered.tree, parents.collect(), &message) {
+            Ok(commit) => commit,
+            Err(RunnerError::Signing { cause }) => {
+                return Ok(Some(Verdict::Refused(Refusal::CannotSign(cause))));
+            }
+            Err(error) => return Err(error),
+        };
+        let others = self.hearing(&found)?;
+        let log = format!("aynig: deliver {}", delivered.taken.len());
+        match self.move_branch_with(branch, (tip.id(), commit), &others, &log, self.soon()) {
+            Ok(Moved::Won(finished)) => {
+                report.notes.extend(blocked_notes(finished));
+                report.notes.push(Note::Delivered { messages: found.len(), state });
+                Ok(None)
+            }
+            Ok(Moved::Lost(left)) => {
+                let blocked = left.into_iter().find_map(|done| match done {
+                    Finished::Blocked(dir, by) => Some(Note::CheckoutBlocked(dir, by)),
+                    Finished::Arrived(_) | Finished::Moot(_) => None,
+                });
+                report.notes.extend(blocked);
+                Ok(None)
+            }
+            Ok(Moved::Blocked(by)) => Ok(Some(Verdict::Undelivered { messages: found.len(), by })),
+            // Another process was quicker with one of the messages.
+            Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *branch => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the messages and merges what they bring; `None` where one is no longer what it was.
+    fn take_in(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        found: &[Found],
+    ) -> Result<Option<Delivered>, RunnerError> {
+        let mut delivered = Delivered { taken: Vec::with_capacity(found.len()), tree: tip.commit.tree };
+        let mut interim = tip.commit.clone();
+        for found in found {
+            let Ok(letter) = self.letter(branch, found)? else { return Ok(None) };
+            let merge = match letter.attached {
+                None => Merge::Text,
+                Some(work) => self.merge_work(&mut interim, work)?,
+            };
+            delivered.taken.push(Taken { letter, commit: found.commit, merge });
+        }
+        delivered.tree = interim.tree;
+        Ok(Some(delivered))
+    }
+
+    /// Merges attached work into what was merged so far.
+    fn merge_work(&self, interim: &mut Commit, work: ObjectId) -> Result<Merge, RunnerError> {
+        if self.repo.git.is_ancestor(work, interim.id)? {
+            return Ok(Merge::Nothing);
+        }
+        let tree = match self.repo.git.join_commits(interim.id, work)? {
+            Joined::Tree(tree) => tree,
+            Joined::Conflicts(paths) => return Ok(Merge::Conflict(paths)),
+        };
+        // A message brings no commands.
+        let ours = |tree| -> Result<bool, RunnerError> {
+            Ok(command_tree::find(&*self.store, tree)? == command_tree::find(&*self.store, interim.tree)?)
+        };
+        if matches!(self.settings.commands_from, CommandsFrom::Branch) && !ours(tree)? {
+            return Ok(Merge::Conflict(vec![format!("{}/", command_tree::FOLDER)]));
+        }
+        let merge = if tree == interim.tree { Merge::Nothing } else { Merge::Merged };
+        // The next merge's base is found through this commit; nothing else names it.
+        let message = self.render(&Message::new("aynig: interim merge", "", Vec::new()))?;
+        let parents = vec![interim.id, work];
+        let signature = self.signature();
+        let commit = NewCommit { tree, parents: parents.clone(), signature, message };
+        let id = self.scratch.write_commit(&commit)?;
+        *interim = Commit { id, tree, parents, committed: None, message: Vec::new() };
+        Ok(merge)
+    }
+}

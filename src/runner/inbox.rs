@@ -1,0 +1,203 @@
+//! What waits for a branch, as far as it may be delivered.
+//!
+//! Names are read first, and of the commits no more than one delivery takes: ten thousand messages cost their names.
+//! What was delivered already, or answers nobody, is told apart, so that it is taken off; what can't be read, or is not
+//! vouched for, stays and is said. Implements K46 (reading), K46a, K47, K47a (what is told apart), K47b (who may send), K49a.
+
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::accepts::Accepts;
+use crate::protocol::decide::{Waiting, may_hear};
+use crate::protocol::dialect::{BRANCH, Dialect};
+use crate::protocol::event::Event;
+use crate::protocol::heard::heard_of;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{InboxRef, Letter, MESSAGES_MAX, heard_ref, inbox_prefix, parse_inbox_ref};
+use crate::protocol::message::Message;
+use crate::store::{Expected, RefChange, RefName, StoreError};
+use std::collections::HashSet;
+
+/// Most commits of a branch that are looked at for what they brought.
+const LINE_MAX: usize = 10_000;
+/// By how much clocks may differ, in seconds: commits older than a message by more have not brought it.
+const CLOCKS: i64 = 3600;
+
+/// A ref of an inbox.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// What its name says.
+    pub at: InboxRef,
+    /// Its name.
+    pub name: RefName,
+    /// What it holds.
+    pub commit: ObjectId,
+}
+
+impl Found {
+    /// The ref that it has once it was delivered.
+    pub(super) fn heard(&self) -> RefName {
+        RefName::new(heard_ref(self.at.id))
+    }
+}
+
+/// What waits for a head.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// What may be delivered, by its ids: as much as one delivery takes, and names of more.
+    pub waiting: Vec<Waiting>,
+    /// What is to be taken off before anything is written to the branch.
+    pub(super) over: Vec<Found>,
+    /// What is left where it is, and why.
+    pub passed_over: Vec<(RefName, String)>,
+}
+
+/// What the commits that lead to a head brought.
+#[derive(Default)]
+struct Brought {
+    ids: HashSet<[u8; 16]>,
+    commits: HashSet<ObjectId>,
+}
+
+impl Runner<'_> {
+    /// The messages that wait for a branch, by their ids.
+    pub(super) fn inbox_of(&self, branch: &RefName) -> Result<Vec<Found>, StoreError> {
+        // Of a remote's branches they are the remote's.
+        if self.settings.remote.is_some() {
+            return Ok(Vec::new());
+        }
+        let prefix = inbox_prefix(branch.short());
+        // A name that is no text is looked for among all.
+        let prefix = String::from_utf8(prefix).unwrap_or_else(|_| "refs/aynig/inbox/".into());
+        let found = self.store.scan(&prefix)?.into_iter().filter_map(|(name, commit)| {
+            let at = parse_inbox_ref(name.as_bytes()).filter(|at| at.branch == branch.short())?;
+            Some(Found { at, name, commit })
+        });
+        let mut found: Vec<Found> = found.collect();
+        found.sort_by_key(|found| found.at.id);
+        Ok(found)
+    }
+
+    /// What waits for a head that takes messages.
+    pub(super) fn inbox_for(&self, branch: &RefName, tip: &Tip, event: &Event) -> Result<Inbox, RunnerError> {
+        let (mut inbox, accepts, mut oldest) = (Inbox::default(), Accepts::of(event), None);
+        let found = self.inbox_of(branch)?;
+        let Some(first) = found.first() else { return Ok(inbox) };
+        let brought = self.brought(tip, first.at.id.millis())?;
+        let mut read = 0;
+        for found in found {
+            let waiting = Waiting { id: found.at.id, kind: found.at.kind.clone() };
+            if self.was_brought(&brought, &found)? || !may_hear(event, &waiting) {
+                inbox.over.push(found);
+                continue;
+            }
+            let Some(state) = accepts.state(&found.at.kind) else { continue };
+            if read < MESSAGES_MAX && oldest.is_none_or(|oldest| oldest == state) {
+                if let Err(why) = self.letter(branch, &found)? {
+                    inbox.passed_over.push((found.name, why));
+                    continue;
+                }
+                (read, oldest) = (read + 1, Some(state));
+                inbox.waiting.push(waiting);
+            }
+        }
+        Ok(inbox)
+    }
+
+    /// Reads a waiting message, or says why it is not delivered.
+    pub(super) fn letter(
+        &self,
+        branch: &RefName,
+        found: &Found,
+    ) -> Result<Result<Letter, String>, RunnerError> {
+        let commit = match self.store.read_commit(found.commit) {
+            Ok(commit) => commit,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let message = Message::parse(&commit.message);
+        let letter = match Letter::read_at(&found.at, &message, &commit.parents) {
+            Ok(letter) => letter,
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        if let Some(work) = letter.attached {
+            match self.store.read_commit(work) {
+                Ok(work) if work.tree == commit.tree => {}
+                Ok(_) => return Ok(Err("its files are not those of the work that it brings".into())),
+                Err(error) => return Ok(Err(error.to_string())),
+            }
+        }
+        if self.settings.require_signature {
+            let named = message.last(BRANCH.of(Dialect::Dwp)) == Some(branch.short());
+            let git = &self.repo.git;
+            let vouched = named
+                && git.verify_commit(found.commit)?
+                && letter.attached.map_or(Ok(true), |work| git.verify_commit(work))?;
+            if !vouched {
+                return Ok(Err("it is not signed for this branch, with all that it brings".into()));
+            }
+        }
+        Ok(Ok(letter))
+    }
+
+    /// What the commits of a branch brought since that moment, newest first.
+    fn brought(&self, tip: &Tip, since_millis: u64) -> Result<Brought, RunnerError> {
+        let since = i64::try_from(since_millis / 1000).unwrap_or(i64::MAX).saturating_sub(CLOCKS);
+        let (mut brought, mut at) = (Brought::default(), tip.commit.clone());
+        for _ in 0..LINE_MAX {
+            if at.message.windows(9).any(|part| part == b"dwp-heard") {
+                let heard = heard_of(&Message::parse(&at.message), Dialect::Dwp);
+                brought.ids.extend(heard.iter().map(|heard| *heard.id.as_bytes()));
+            }
+            brought.commits.extend(at.parents.iter().skip(1));
+            let below = at.parents.first().copied();
+            let Some(below) = below.filter(|_| at.committed.is_none_or(|date| date >= since)) else { break };
+            if self.store.history_ends_at(at.id)? {
+                break;
+            }
+            at = self.store.read_commit(below)?;
+        }
+        Ok(brought)
+    }
+
+    /// True for a message that the branch has, or whose id another has that was delivered. A ref under `heard` that
+    /// holds the message itself proves nothing alone: who made it may have been killed before the branch moved.
+    fn was_brought(&self, brought: &Brought, found: &Found) -> Result<bool, RunnerError> {
+        if brought.ids.contains(found.at.id.as_bytes()) || brought.commits.contains(&found.commit) {
+            return Ok(true);
+        }
+        Ok(self.store.tip(&found.heard())?.is_some_and(|heard| heard != found.commit))
+    }
+
+    /// Takes messages off that are not to be delivered (again): they are under `heard` from now on.
+    pub(super) fn take_off(&self, over: &[Found]) -> Result<(), RunnerError> {
+        if over.is_empty() {
+            return Ok(());
+        }
+        let changes = self.hearing(over)?;
+        Ok(self.store.try_swaps(&changes, &self.signature(), "aynig: heard")?)
+    }
+
+    /// The moves of messages from the inbox to `heard`.
+    pub(super) fn hearing(&self, found: &[Found]) -> Result<Vec<RefChange>, RunnerError> {
+        let mut changes = Vec::with_capacity(found.len() * 2);
+        for found in found {
+            let (name, new) = (found.heard(), Some(found.commit));
+            if self.store.tip(&name)?.is_none() {
+                changes.push(RefChange { name, expected: Expected::Missing, new });
+            }
+            changes.push(RefChange::delete(found.name.clone(), found.commit));
+        }
+        Ok(changes)
+    }
+
+    /// Takes off what the head of a branch brought and whoever delivered it had no time to take off, before anything
+    /// else is written to that branch: what stands on it may not say any more what it brought.
+    pub(super) fn finish_delivery(&self, branch: &RefName, head: ObjectId) -> Result<(), RunnerError> {
+        let commit = self.store.read_commit(head)?;
+        if self.settings.remote.is_some() || !commit.message.windows(9).any(|part| part == b"dwp-heard") {
+            return Ok(());
+        }
+        let heard = heard_of(&Message::parse(&commit.message), Dialect::Dwp);
+        let mut over = self.inbox_of(branch)?;
+        over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
+        self.take_off(&over)
+    }
+}

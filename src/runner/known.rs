@@ -1,0 +1,148 @@
+//! What holds a branch back besides its head, or brings it further: pauses, messages, other branches.
+//!
+//! Read only for a head that something may be done about, so a branch that says nothing of the kind costs no more than
+//! a look for pauses. What can't be read holds rather than lets go. Implements K47 (what waits), K50, K52 (what is looked at).
+
+use super::inbox::Inbox;
+use super::lease::Claim;
+use super::report::{Note, Verdict};
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::accepts::Accepts;
+use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
+use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::inbox::{PAUSED, parse_id_ref};
+use crate::protocol::message::Message;
+use crate::protocol::pause::Pause;
+use crate::protocol::transition::retried;
+use crate::protocol::waits::After;
+use crate::store::{RefName, StoreError, pattern};
+use std::cell::OnceCell;
+
+/// What is known of a branch besides its head.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The pause that holds it.
+    pub paused: Option<Paused>,
+    /// What waits for it.
+    pub inbox: Inbox,
+    /// What other branches it waits for.
+    pub after: Option<Unmet>,
+    /// The budget that is used up.
+    pub budget: Option<Overspent>,
+}
+
+impl Known {
+    /// What is said of messages that are not delivered.
+    pub(crate) fn passed_over(&self) -> impl Iterator<Item = Note> {
+        let said = |(name, why): &(RefName, String)| Note::PassedOver(name.clone(), why.clone());
+        self.inbox.passed_over.iter().map(said).collect::<Vec<_>>().into_iter()
+    }
+
+    /// As `decide` is told.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        Facts {
+            paused: self.paused.as_ref(),
+            waiting: &self.inbox.waiting,
+            after: self.after.as_ref(),
+            budget: self.budget.as_ref(),
+        }
+    }
+}
+
+/// The pauses that stand, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses(Vec<(Paused, Pause)>);
+
+impl Pauses {
+    /// The first that holds a branch.
+    pub(crate) fn holding(&self, branch: &RefName) -> Option<&Paused> {
+        let holds = |pause: &Pause| pause.holds(|patterns| pattern::any(patterns, branch));
+        self.0.iter().find(|(_, pause)| holds(pause)).map(|(paused, _)| paused)
+    }
+}
+
+impl Runner<'_> {
+    /// The pauses that stand.
+    pub(crate) fn standing_pauses(&self) -> Result<Pauses, StoreError> {
+        let mut all = Vec::new();
+        for (name, commit) in self.store.scan(&String::from_utf8_lossy(PAUSED))? {
+            let Some(id) = parse_id_ref(PAUSED, name.as_bytes()) else { continue };
+            // One that is taken back between the look and the reading is none; any other that can't be read is.
+            let pause = Pause::read(&Message::parse(&self.store.read_commit(commit)?.message));
+            all.push((Paused { id, holder: pause.holder.clone(), reason: pause.reason.clone() }, pause));
+        }
+        all.sort_by_key(|(paused, _)| paused.id);
+        Ok(Pauses(all))
+    }
+
+    /// What is known of a branch whose head this is; `pauses` are read once for one look.
+    pub(crate) fn known(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        has_command: bool,
+        pauses: &OnceCell<Pauses>,
+    ) -> Result<Known, RunnerError> {
+        let Some(event) = tip.event.as_ref().filter(|event| !event.is_working()) else {
+            return Ok(Known::default());
+        };
+        let hears = !is_undispatched_delivery(event, has_command) && !Accepts::of(event).is_empty();
+        if !hears && !has_command {
+            return Ok(Known::default());
+        }
+        let paused = match pauses.get() {
+            Some(pauses) => pauses.holding(branch).cloned(),
+            None => {
+                let read = self.standing_pauses()?;
+                pauses.get_or_init(|| read).holding(branch).cloned()
+            }
+        };
+        Ok(Known {
+            paused,
+            inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },
+            after: if has_command { self.unmet(event)? } else { None },
+            budget: None,
+        })
+    }
+
+    /// Ends a lease before its command was started, because the branch was paused meanwhile: the trigger is written
+    /// once more, so that it is dispatched when the pause is over.
+    pub(super) fn give_back(
+        &self,
+        branch: &RefName,
+        claim: &Claim,
+        paused: &Paused,
+    ) -> Result<Verdict, RunnerError> {
+        let state = claim.run.state.clone();
+        if let Some(trigger) = &claim.trigger.event {
+            let hop = Some(trigger.hop()).filter(|hop| *hop > 0);
+            let mut message = retried(&state, trigger, hop);
+            message.subject = format!("aynig: {state} waits: paused").into_bytes();
+            message.trailers.push(trigger.dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
+            let commit = self.write(branch, claim.tree, vec![claim.lease.id], &message)?;
+            if !self.end_lease(branch, claim.lease.id, commit, "aynig: paused", claim.ends())? {
+                return Ok(Verdict::LostRace);
+            }
+            self.unfollow(&claim.run.id, &[claim.lease.id, claim.first]);
+        }
+        Ok(Verdict::Idle(Idle::Held { state, by: Held::Paused(paused.clone()) }))
+    }
+
+    /// What is missing of what this head waits for.
+    fn unmet(&self, event: &Event) -> Result<Option<Unmet>, RunnerError> {
+        let after = After::of(event);
+        if after.is_empty() {
+            return Ok(None);
+        }
+        let mut unmet = Unmet { missing: Vec::new(), unreadable: after.unreadable };
+        for want in after.wants {
+            let name = RefName::branch(&want.branch);
+            let tip = if name.is_valid() { self.read_tip(&name)? } else { None };
+            let state = tip.as_ref().and_then(|tip| tip.event.as_ref()).and_then(Event::state_name);
+            if state != Some(&want.state) {
+                unmet.missing.push(want);
+            }
+        }
+        Ok((!unmet.is_empty()).then_some(unmet))
+    }
+}
