@@ -315,27 +315,29 @@ pub trait Store: Send {
         self.tip(name)
     }
 
-    /// Hears anew of the refs that all machines share below these prefixes (`refs/aynig/inbox/<branch>/`, or a whole
-    /// name), whose commits are here afterwards; at the cost of one listing of these. Pauses also come with
-    /// [`Store::refresh`]. Refs that are here need no news.
+    /// Hears anew of the refs that all machines share below these prefixes (`refs/aynig/paused/`, or whole names), whose
+    /// commits are here afterwards and which [`Store::known_tip`] then tells, at the cost of one listing of just these.
+    /// Pauses also come with [`Store::refresh`], and only so; the others also with [`Store::scan`] and [`Store::tip`].
+    /// Refs that are here need no news.
     fn hear_shared(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
         let _ = prefixes;
         Ok(())
     }
 
+    /// [`Store::scan`] of what was last heard, as [`Store::known_tip`] is [`Store::tip`].
+    fn known_scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
+        self.scan(prefix)
+    }
+
     /// What waits in a branch's inbox now, and in those of branches below its name, by the names of the refs.
     fn waiting(&self, branch: &RefName) -> Result<Scan, StoreError> {
         let prefix = [INBOX, branch.short(), b"/"].concat();
-        self.hear_shared(&[&prefix])?;
-        match std::str::from_utf8(&prefix) {
-            Ok(prefix) => self.scan_all(prefix),
-            Err(_) => {
-                let mut all = self.scan_all(&String::from_utf8_lossy(INBOX))?;
-                all.refs.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
-                all.unreadable.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
-                Ok(all)
-            }
-        }
+        // A name that is no text is looked for among all.
+        let asked = std::str::from_utf8(&prefix).unwrap_or("refs/aynig/inbox/");
+        let mut found = self.scan_all(asked)?;
+        found.refs.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
+        found.unreadable.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
+        Ok(found)
     }
 
     /// How long each network call may take from now on.

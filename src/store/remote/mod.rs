@@ -269,6 +269,13 @@ impl Store for RemoteStore {
         if is_branch(name) { self.tracked(name) } else { self.local.tip(&self.kept(name)) }
     }
 
+    fn known_scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
+        match shared::is_shared(prefix.as_bytes()) {
+            true => Ok(self.known_shared(prefix)?.refs),
+            false => self.scan(prefix),
+        }
+    }
+
     fn hear_shared(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
         self.bring(prefixes)
     }

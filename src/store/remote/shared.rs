@@ -1,9 +1,8 @@
 //! What all machines share beside the branches: messages, those that were heard, questions, pauses.
 //!
 //! These refs are the remote's own, below the same names as in a repository that has no remote. What was last heard
-//! of them is kept below `refs/aynig/shared/<remote>/`, so that reading them costs nothing: pauses come with every
-//! fetch of branches, the others when they are asked for ([`RemoteStore::hear_shared`]), by one listing of just these
-//! names. Moved they are as branches are, by a push that names each old value; several by one that is atomic.
+//! of them is kept below `refs/aynig/shared/<remote>/`: pauses come with every fetch of branches, so that reading them
+//! costs nothing; the others are fetched when they are read, by one listing of just these names. Moved they are as branches are, by a push that names each old value; several by one that is atomic.
 //! Implements K12 (several refs), K30 (what is heard).
 
 use super::network::{Pushed, Remote};
@@ -69,8 +68,16 @@ impl RemoteStore {
         self.known_tip(name)
     }
 
-    /// The shared refs below a prefix, as last heard of, with what pushes of this store made of them since.
+    /// The shared refs below a prefix, as the remote has them now; pauses as last heard of.
     pub(super) fn shared_scan(&self, prefix: &str) -> Result<Scan, StoreError> {
+        if !prefix.as_bytes().starts_with(PAUSED) {
+            self.bring(&[prefix.as_bytes()])?;
+        }
+        self.known_shared(prefix)
+    }
+
+    /// The shared refs below a prefix, as last heard of, with what pushes of this store made of them since.
+    pub(super) fn known_shared(&self, prefix: &str) -> Result<Scan, StoreError> {
         let kept_as = self.kept(&RefName::new(prefix));
         let mut scan = self.local.scan_all(&String::from_utf8_lossy(kept_as.as_bytes()))?;
         scan.refs.iter_mut().for_each(|(name, _)| *name = self.shared_of(name));
