@@ -9,6 +9,7 @@ pub mod event;
 pub mod flow;
 pub mod id;
 pub mod node;
+pub mod projection;
 pub mod prompt;
 pub mod run;
 pub mod shown;

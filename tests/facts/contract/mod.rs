@@ -1,6 +1,7 @@
 //! The shared contract: its types against its schema and its own samples, and what is made of it by pure functions.
 
 mod flows;
+mod projection;
 mod prompts;
 mod samples;
 mod schema;
