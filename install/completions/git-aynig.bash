@@ -16,6 +16,15 @@ _git__aynig() {
             ",$1")
                 cmd="git__aynig"
                 ;;
+            git__aynig,answer)
+                cmd="git__aynig__subcmd__answer"
+                ;;
+            git__aynig,approve)
+                cmd="git__aynig__subcmd__approve"
+                ;;
+            git__aynig,ask)
+                cmd="git__aynig__subcmd__ask"
+                ;;
             git__aynig,cancel)
                 cmd="git__aynig__subcmd__cancel"
                 ;;
@@ -43,6 +52,9 @@ _git__aynig() {
             git__aynig,hooks)
                 cmd="git__aynig__subcmd__hooks"
                 ;;
+            git__aynig,inbox)
+                cmd="git__aynig__subcmd__inbox"
+                ;;
             git__aynig,init)
                 cmd="git__aynig__subcmd__init"
                 ;;
@@ -52,11 +64,23 @@ _git__aynig() {
             git__aynig,logs)
                 cmd="git__aynig__subcmd__logs"
                 ;;
+            git__aynig,pause)
+                cmd="git__aynig__subcmd__pause"
+                ;;
+            git__aynig,reject)
+                cmd="git__aynig__subcmd__reject"
+                ;;
+            git__aynig,resume)
+                cmd="git__aynig__subcmd__resume"
+                ;;
             git__aynig,retry)
                 cmd="git__aynig__subcmd__retry"
                 ;;
             git__aynig,run)
                 cmd="git__aynig__subcmd__run"
+                ;;
+            git__aynig,send)
+                cmd="git__aynig__subcmd__send"
                 ;;
             git__aynig,set-state)
                 cmd="git__aynig__subcmd__set__subcmd__state"
@@ -128,7 +152,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo help version"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -139,6 +163,112 @@ _git__aynig() {
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__answer)
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --message)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__approve)
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --message)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__ask)
+            opts="-C -q -v -h --git-dir --quiet --verbose --choice --wait --timeout --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --choice)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -824,7 +954,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__help)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -857,6 +987,40 @@ _git__aynig() {
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__inbox)
+            opts="-C -q -v -f -h --git-dir --quiet --verbose --remote --kind --follow --take --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --take)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -913,6 +1077,104 @@ _git__aynig() {
             ;;
         git__aynig__subcmd__logs)
             opts="-C -q -v -f -h --git-dir --quiet --verbose --remote --follow --stderr --events --path --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__pause)
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --stop --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --message)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__reject)
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --message)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__resume)
+            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1015,6 +1277,64 @@ _git__aynig() {
                     return 0
                     ;;
                 --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__send)
+            opts="-C -q -v -m -F -h --git-dir --quiet --verbose --remote --message --file --kind --attach --trailer --id --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --message)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --attach)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trailer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --id)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1371,6 +1691,49 @@ _git_aynig_states() {
     done
 }
 
+# Kinds of messages: those that mean something here, and those that wait somewhere.
+_git_aynig_kinds() {
+    {
+        printf '%s\n' message handoff interrupt
+        git for-each-ref --format='%(refname)' refs/aynig/inbox 2>/dev/null |
+            while IFS= read -r name; do name=${name%/*}; printf '%s\n' "${name##*/}"; done
+    } | sort -u | while IFS= read -r name; do
+        case "$name" in "$1"*) printf '%s\n' "$name" ;; esac
+    done
+}
+
+# Branches that ask something, and the questions' ids. What is no plain word to a shell is not offered: whoever may push
+# wrote it.
+_git_aynig_questions() {
+    git for-each-ref --format='%(trailers:key=dwp-branch,valueonly,separator=)%0a%(refname:lstrip=3)' refs/aynig/asked 2>/dev/null |
+        sort -u | while IFS= read -r name; do
+        case "$name" in "" | *[!A-Za-z0-9._/-]*) ;; "$1"*) printf '%s\n' "$name" ;; esac
+    done
+}
+
+# What the question of the word before offers.
+_git_aynig_choices() {
+    local what="${COMP_WORDS[COMP_CWORD-1]}" id branch choices
+    git for-each-ref \
+        --format='%(refname:lstrip=3)%09%(trailers:key=dwp-branch,valueonly,separator=)%09%(trailers:key=dwp-choice,valueonly,separator=%x09)' \
+        refs/aynig/asked 2>/dev/null | while IFS=$'\t' read -r id branch choices; do
+        [ "$id" = "$what" ] || [ "$branch" = "$what" ] || continue
+        printf '%s\n' "$choices" | tr '\t' '\n' | while IFS= read -r name; do
+            case "$name" in "" | *[!A-Za-z0-9._-]*) ;; "$1"*) printf '%s\n' "$name" ;; esac
+        done
+    done
+}
+
+# True where the word that is being completed is what is answered (1), or the answer (2).
+_git_aynig_answers() {
+    case "${COMP_WORDS[1]},$2" in
+        answer,-*|approve,-*|reject,-*) return 1 ;;
+        answer,*) [ "$COMP_CWORD" -eq $(($1 + 1)) ] ;;
+        approve,*|reject,*) [ "$1" -eq 1 ] && [ "$COMP_CWORD" -eq 2 ] ;;
+        *) return 1 ;;
+    esac
+}
+
 # True where the word that is being completed is set-state's state.
 _git_aynig_wants_state() {
     local word words=0 value=""
@@ -1399,11 +1762,11 @@ _git_aynig_wants_branch() {
     case "$2" in
         -b|--branch) return 0 ;;
         --ref) return 0 ;;
-        --remote|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--for|--current-branch|-n|-C|--git-dir) return 1 ;;
+        --remote|-m|--message|-F|--file|--attach|--trailer|--id|--take|--lease|--grace|--timeout|--jobs|-j|--role|--log-level|--every|--for|--current-branch|-n|-C|--git-dir) return 1 ;;
     esac
     case "$verb,$1" in
         *,-*) return 1 ;;
-        tick,*|run,*|status,*|events,*|logs,*|diff,*|wait,*|cancel,*|retry,*) return 0 ;;
+        tick,*|run,*|status,*|events,*|logs,*|diff,*|wait,*|cancel,*|retry,*|send,*|inbox,*) return 0 ;;
         *) return 1 ;;
     esac
 }
@@ -1415,6 +1778,12 @@ _git-aynig_or_branches() {
         list=_git_aynig_remotes
     elif [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --for ]; then
         list=_git_aynig_states
+    elif [ "$COMP_CWORD" -gt 1 ] && [ "$prev" = --kind ]; then
+        list=_git_aynig_kinds
+    elif _git_aynig_answers 1 "$cur"; then
+        list=_git_aynig_questions
+    elif _git_aynig_answers 2 "$cur"; then
+        list=_git_aynig_choices
     elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_state "$cur"; then
         list=_git_aynig_states
     elif [ "$COMP_CWORD" -gt 1 ] && _git_aynig_wants_branch "$cur" "$prev"; then

@@ -41,6 +41,14 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show 
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "diff" -d 'Show what a run changed'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "wait" -d 'Wait until a branch rests, or is in a state'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "usage" -d 'Add up what runs have used and cost'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "send" -d 'Say something to a branch, whether it is at work or not'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "inbox" -d 'Show the messages that wait for a branch'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "ask" -d 'Inside a run: ask a person'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "answer" -d 'Answer a branch\'s question'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "approve" -d 'Answer a question with yes'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "reject" -d 'Answer a question with no'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "pause" -d 'Hold branches: nothing is started on them'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "resume" -d 'Let go of what was paused'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
@@ -182,6 +190,82 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s q -l quiet
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand usage" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s m -l message -d 'The text: each is a paragraph' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s F -l file -d 'Read the text from a file, \'-\' for standard input' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l kind -d 'What kind of message it is, one lower-case word' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l attach -d 'Hand over this commit\'s work' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l trailer -d 'Add a trailer' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l id -d 'Its id, a UUID of version 7 or 8: one that was sent already is not sent again [default: a new one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -l kind -d 'Only messages of this kind' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -l take -d 'Inside a run: this message is heard, and goes with the run\'s outcome' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -s f -l follow -d 'Show what waits, then each message as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -l choice -d 'An answer that is offered; without any, every answer is' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -l timeout -d 'Wait no longer than this' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -l wait -d 'Wait for the answer, and print it'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand ask" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s m -l message -d 'A word to go with it: each is a paragraph' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l seen -d 'The commit that was looked at: refused where the question is about another one by now' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s m -l message -d 'A word to go with it: each is a paragraph' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l seen -d 'The commit that was looked at: refused where the question is about another one by now' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s m -l message -d 'A word to go with it: each is a paragraph' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l seen -d 'The commit that was looked at: refused where the question is about another one by now' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s m -l message -d 'Why, for whoever meets it' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l stop -d 'Also end the commands that run: asked first, canceled after the kill grace'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l all -d 'Also the pauses of others'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -389,7 +473,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches
@@ -402,12 +486,33 @@ end
 function __fish_git_aynig_states
     git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null
 end
-for verb in tick run status events logs diff wait cancel retry set-state set-working
+# Kinds of messages: those that mean something here, and those that wait somewhere.
+function __fish_git_aynig_kinds
+    begin
+        printf '%s\n' message handoff interrupt
+        git for-each-ref --format='%(refname)' refs/aynig/inbox 2>/dev/null | string replace -r '.*/([^/]*)/[^/]*$' '$1'
+    end | sort -u
+end
+# Branches that ask something, the questions' ids, and what they offer.
+function __fish_git_aynig_questions
+    git for-each-ref --format='%(trailers:key=dwp-branch,valueonly,separator=)%0a%(refname:lstrip=3)' refs/aynig/asked 2>/dev/null | string match -r '.+'
+end
+function __fish_git_aynig_choices
+    git for-each-ref --format='%(trailers:key=dwp-choice,valueonly,separator=%x0A)' refs/aynig/asked 2>/dev/null | string match -r '.+'
+end
+for verb in tick run status events logs diff wait cancel retry set-state set-working send inbox answer approve reject pause resume
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -l remote -x -a '(__fish_git_aynig_remotes)'
 end
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -f -a '(__fish_git_aynig_states)'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l for -x -a '(__fish_git_aynig_states)'
-for verb in tick run status events logs diff wait cancel retry
+for verb in send inbox
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -l kind -x -a '(__fish_git_aynig_kinds)'
+end
+for verb in answer approve reject
+    complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_questions)'
+end
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -f -a '(__fish_git_aynig_choices)'
+for verb in tick run status events logs diff wait cancel retry send inbox
     complete -c git-aynig -n "__fish_git_aynig_using_subcommand $verb" -f -a '(__fish_git_aynig_branches)'
 end
 for verb in set-state set-working

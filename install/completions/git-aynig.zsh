@@ -259,6 +259,153 @@ day\:"The day on which the run ended, in UTC"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
+(send)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-m+[The text\: each is a paragraph]:MSG:_default' \
+'*--message=[The text\: each is a paragraph]:MSG:_default' \
+'(-m --message)-F+[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'(-m --message)--file=[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'--kind=[What kind of message it is, one lower-case word]:KIND:_git-aynig_kinds' \
+'--attach=[Hand over this commit'\''s work]:COMMIT:_default' \
+'*--trailer=[Add a trailer]:KEY: VALUE:_default' \
+'--id=[Its id, a UUID of version 7 or 8\: one that was sent already is not sent again \[default\: a new one\]]:ID:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':branch -- The branch:_git-aynig_branches' \
+&& ret=0
+;;
+(inbox)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'(--take)--kind=[Only messages of this kind]:KIND:_git-aynig_kinds' \
+'--take=[Inside a run\: this message is heard, and goes with the run'\''s outcome]:ID:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'(--take)-f[Show what waits, then each message as it comes]' \
+'(--take)--follow[Show what waits, then each message as it comes]' \
+'--json[One JSON object a line]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::branch -- The branch \[default\: the run'\''s own, else the current one\]:_git-aynig_branches' \
+&& ret=0
+;;
+(ask)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'*--choice=[An answer that is offered; without any, every answer is]:CHOICE:_default' \
+'--timeout=[Wait no longer than this]:DURATION:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--wait[Wait for the answer, and print it]' \
+'--json[One JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':question -- The question:_default' \
+&& ret=0
+;;
+(answer)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-m+[A word to go with it\: each is a paragraph]:MSG:_default' \
+'*--message=[A word to go with it\: each is a paragraph]:MSG:_default' \
+'--seen=[The commit that was looked at\: refused where the question is about another one by now]:COMMIT:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':what -- The branch that asks, or the question'\''s id:_git-aynig_questions' \
+':choice -- The answer, one of those that are offered:_git-aynig_choices' \
+&& ret=0
+;;
+(approve)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-m+[A word to go with it\: each is a paragraph]:MSG:_default' \
+'*--message=[A word to go with it\: each is a paragraph]:MSG:_default' \
+'--seen=[The commit that was looked at\: refused where the question is about another one by now]:COMMIT:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':what -- The branch that asks, or the question'\''s id:_git-aynig_questions' \
+&& ret=0
+;;
+(reject)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-m+[A word to go with it\: each is a paragraph]:MSG:_default' \
+'*--message=[A word to go with it\: each is a paragraph]:MSG:_default' \
+'--seen=[The commit that was looked at\: refused where the question is about another one by now]:COMMIT:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':what -- The branch that asks, or the question'\''s id:_git-aynig_questions' \
+&& ret=0
+;;
+(pause)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-m+[Why, for whoever meets it]:WHY:_default' \
+'*--message=[Why, for whoever meets it]:WHY:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--stop[Also end the commands that run\: asked first, canceled after the kill grace]' \
+'--json[One JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::patterns -- Branches, as '\''aynig.branches'\'' has them; without any, every branch:_default' \
+&& ret=0
+;;
+(resume)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--all[Also the pauses of others]' \
+'--json[One JSON object a line]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -652,7 +799,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage cancel retry trust hooks govern install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -686,6 +833,14 @@ _git-aynig_commands() {
 'diff:Show what a run changed' \
 'wait:Wait until a branch rests, or is in a state' \
 'usage:Add up what runs have used and cost' \
+'send:Say something to a branch, whether it is at work or not' \
+'inbox:Show the messages that wait for a branch' \
+'ask:Inside a run\: ask a person' \
+'answer:Answer a branch'\''s question' \
+'approve:Answer a question with yes' \
+'reject:Answer a question with no' \
+'pause:Hold branches\: nothing is started on them' \
+'resume:Let go of what was paused' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
@@ -700,6 +855,21 @@ _git-aynig_commands() {
 'version:Say which version this is' \
     )
     _describe -t commands 'git-aynig commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__answer_commands] )) ||
+_git-aynig__subcmd__answer_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig answer commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__approve_commands] )) ||
+_git-aynig__subcmd__approve_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig approve commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__ask_commands] )) ||
+_git-aynig__subcmd__ask_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig ask commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__cancel_commands] )) ||
 _git-aynig__subcmd__cancel_commands() {
@@ -819,6 +989,11 @@ _git-aynig__subcmd__hooks_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig hooks commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__inbox_commands] )) ||
+_git-aynig__subcmd__inbox_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig inbox commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__init_commands] )) ||
 _git-aynig__subcmd__init_commands() {
     local commands; commands=()
@@ -834,6 +1009,21 @@ _git-aynig__subcmd__logs_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig logs commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__pause_commands] )) ||
+_git-aynig__subcmd__pause_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig pause commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__reject_commands] )) ||
+_git-aynig__subcmd__reject_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig reject commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__resume_commands] )) ||
+_git-aynig__subcmd__resume_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig resume commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__retry_commands] )) ||
 _git-aynig__subcmd__retry_commands() {
     local commands; commands=()
@@ -843,6 +1033,11 @@ _git-aynig__subcmd__retry_commands() {
 _git-aynig__subcmd__run_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig run commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__send_commands] )) ||
+_git-aynig__subcmd__send_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig send commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__set-state_commands] )) ||
 _git-aynig__subcmd__set-state_commands() {
@@ -905,6 +1100,21 @@ _git-aynig_remotes() {
 (( $+functions[_git-aynig_states] )) ||
 _git-aynig_states() {
     compadd -- ${(f)"$(git ls-tree -r --full-tree --name-only HEAD:.aynig/command 2>/dev/null)"}
+}
+# Kinds of messages: those that mean something here, and those that wait somewhere.
+(( $+functions[_git-aynig_kinds] )) ||
+_git-aynig_kinds() {
+    local -a names=(${(f)"$(git for-each-ref --format='%(refname)' refs/aynig/inbox 2>/dev/null)"})
+    compadd -- message handoff interrupt ${${names%/*}##*/}
+}
+# Branches that ask something, the questions' ids, and what they offer.
+(( $+functions[_git-aynig_questions] )) ||
+_git-aynig_questions() {
+    compadd -- ${(f)"$(git for-each-ref --format='%(trailers:key=dwp-branch,valueonly,separator=)%0a%(refname:lstrip=3)' refs/aynig/asked 2>/dev/null)"}
+}
+(( $+functions[_git-aynig_choices] )) ||
+_git-aynig_choices() {
+    compadd -- ${(f)"$(git for-each-ref --format='%(trailers:key=dwp-choice,valueonly,separator=%x0A)' refs/aynig/asked 2>/dev/null)"}
 }
 
 if [ "$funcstack[1]" = "_git-aynig" ]; then

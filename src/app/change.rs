@@ -109,9 +109,9 @@ pub enum NotPushed {
 
 /// A change that is about to be made.
 pub struct Change<'a> {
-    session: &'a Session,
-    settings: Settings,
-    inside: Option<Inside>,
+    pub(super) session: &'a Session,
+    pub(super) settings: Settings,
+    pub(super) inside: Option<Inside>,
 }
 
 impl<'a> Change<'a> {

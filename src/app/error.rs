@@ -8,6 +8,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
+use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
 use crate::store::repository::OpenError;
 use crate::store::{RefName, StoreError};
@@ -31,6 +32,14 @@ pub enum AppError {
     Change {
         /// Why.
         error: ChangeError,
+        /// The remote whose branch it is.
+        remote: Option<String>,
+    },
+    /// Nothing was said to a branch.
+    #[error("{error}")]
+    Talk {
+        /// Why.
+        error: Box<TalkError>,
         /// The remote whose branch it is.
         remote: Option<String>,
     },
@@ -162,6 +171,25 @@ pub enum Misuse {
         /// Why.
         why: String,
     },
+    /// A kind of message that is none.
+    #[error("kind '{}' is not usable: {why}", escape(kind.as_bytes()))]
+    Kind {
+        /// The kind.
+        kind: String,
+        /// Why.
+        why: String,
+    },
+    /// An id that is none.
+    #[error("'{}' is not usable: {why}", escape(id.as_bytes()))]
+    Id {
+        /// The id.
+        id: String,
+        /// Why.
+        why: String,
+    },
+    /// What should be a commit is none.
+    #[error("'{}' is no commit here", escape(.0.as_bytes()))]
+    Commit(OsString),
     /// A lease is written by `set-working`.
     #[error("state 'working' is reserved for leases")]
     Working,

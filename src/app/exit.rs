@@ -9,6 +9,7 @@ use super::{AppError, Misuse};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
 use crate::runner::report::{Note, Outcome, Report, Skip, Verdict, is_full};
+use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
 use crate::store::repository::OpenError;
 use crate::store::{RemoteFailure, StoreError};
@@ -138,11 +139,35 @@ impl From<&ChangeError> for Exit {
     }
 }
 
+impl From<&TalkError> for Exit {
+    fn from(error: &TalkError) -> Self {
+        match error {
+            TalkError::NoBranch(_)
+            | TalkError::IsAnswer
+            | TalkError::Dialect(_)
+            | TalkError::Several(..)
+            | TalkError::NotOffered { .. }
+            | TalkError::NoShortForm { .. }
+            | TalkError::Unseen(..) => Exit::Refused,
+            TalkError::Answered { .. } => Exit::Held,
+            TalkError::Message(_) => Exit::Usage,
+            TalkError::NotWaiting(..)
+            | TalkError::Outside
+            | TalkError::NoQuestion(_)
+            | TalkError::NoSuchQuestion(_)
+            | TalkError::Unreadable(..)
+            | TalkError::Gone(_) => Exit::Failed,
+            TalkError::Change(error) => error.into(),
+        }
+    }
+}
+
 impl From<&AppError> for Exit {
     fn from(error: &AppError) -> Self {
         match error {
             AppError::Runner(error) => error.into(),
             AppError::Change { error, .. } => error.into(),
+            AppError::Talk { error, .. } => (&**error).into(),
             AppError::Trust(error) => error.into(),
             AppError::InUse(InUse::Run) => Exit::Held,
             AppError::InUse(InUse::Checkout(_)) => Exit::Unfinished,
@@ -163,6 +188,9 @@ impl From<&AppError> for Exit {
                 | Misuse::Role { .. }
                 | Misuse::State { .. }
                 | Misuse::Working
+                | Misuse::Kind { .. }
+                | Misuse::Id { .. }
+                | Misuse::Commit(_)
                 | Misuse::Trailer(_)
                 | Misuse::Message(_)
                 | Misuse::Branch(_)

@@ -26,6 +26,7 @@ pub mod report;
 pub mod session;
 mod shown;
 pub mod status;
+pub mod talk;
 pub mod trust;
 pub mod uninstall;
 pub mod usage;

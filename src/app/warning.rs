@@ -22,6 +22,8 @@ pub enum Warning {
     CannotNote(RefName, String),
     /// The branch that is checked out is meant, and HEAD is detached.
     NoCurrentBranch,
+    /// A message waits for this branch, and nothing may run on it here: the next tick of somebody who may delivers it.
+    LeftToOthers(RefName),
     /// `aynig.hooks` was switched off while a chain waited.
     HooksOff,
     /// Part of the work failed, and the verb goes on without it.

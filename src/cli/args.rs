@@ -3,6 +3,7 @@
 //! Nothing here means anything yet; `settings` turns flags and configuration into values.
 //! Implements section 13 of the contract (verbs and flags).
 
+pub use super::args_talk::{Answer, Answering, Ask, Inbox, Pause, Resume, Send, YesOrNo};
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb, UsageBy};
 pub use super::deferred::Deferred;
 pub use super::govern::args::Govern;
@@ -81,6 +82,30 @@ pub enum Verb {
     /// Add up what runs have used and cost
     #[command(long_about = manual::USAGE, after_long_help = manual::USAGE_MORE)]
     Usage(Deferred<Usage>),
+    /// Say something to a branch, whether it is at work or not
+    #[command(long_about = manual::SEND, after_long_help = manual::SEND_MORE)]
+    Send(Deferred<Send>),
+    /// Show the messages that wait for a branch
+    #[command(long_about = manual::INBOX, after_long_help = manual::INBOX_MORE)]
+    Inbox(Deferred<Inbox>),
+    /// Inside a run: ask a person
+    #[command(long_about = manual::ASK, after_long_help = manual::ASK_MORE)]
+    Ask(Deferred<Ask>),
+    /// Answer a branch's question
+    #[command(long_about = manual::ANSWER, after_long_help = manual::ANSWER_MORE)]
+    Answer(Deferred<Answer>),
+    /// Answer a question with yes
+    #[command(long_about = manual::APPROVE, after_long_help = manual::YES_OR_NO_MORE)]
+    Approve(Deferred<YesOrNo>),
+    /// Answer a question with no
+    #[command(long_about = manual::REJECT, after_long_help = manual::YES_OR_NO_MORE)]
+    Reject(Deferred<YesOrNo>),
+    /// Hold branches: nothing is started on them
+    #[command(long_about = manual::PAUSE, after_long_help = manual::PAUSE_MORE)]
+    Pause(Deferred<Pause>),
+    /// Let go of what was paused
+    #[command(long_about = manual::RESUME, after_long_help = manual::RESUME_MORE)]
+    Resume(Deferred<Resume>),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
     Cancel(Deferred<Branches>),

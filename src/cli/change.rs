@@ -13,10 +13,11 @@ use crate::protocol::text::escape;
 use crate::runner::change::{ChangeError, Written};
 use crate::store::RefName;
 use std::io::Read;
+use std::path::Path;
 
-/// The message that `set-state` was given.
-fn message(args: &SetState) -> Result<String, Failure> {
-    match &args.file {
+/// The text that a verb was given: in a file, on standard input, or paragraph by paragraph.
+pub fn text(paragraphs: &[String], file: Option<&Path>) -> Result<String, Failure> {
+    match file {
         Some(path) if path.as_os_str() == "-" => {
             let mut text = String::new();
             let read = std::io::stdin().read_to_string(&mut text);
@@ -25,14 +26,15 @@ fn message(args: &SetState) -> Result<String, Failure> {
         }
         Some(path) => std::fs::read_to_string(path)
             .map_err(|e| Failure::fatal(format!("cannot read '{}': {e}", path.display()))),
-        None => Ok(args.message.join("\n\n")),
+        None => Ok(paragraphs.join("\n\n")),
     }
 }
 
 /// `git aynig set-state`.
 pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     let state = state(&args.state)?;
-    let declaration = declaration(state, &message(args)?, &args.trailer, args.keep_trailers)?;
+    let declaration =
+        declaration(state, &text(&args.message, args.file.as_deref())?, &args.trailer, args.keep_trailers)?;
     if args.emit {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);

@@ -11,6 +11,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
+use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
 use crate::store::{RefName, StoreError};
 
@@ -141,6 +142,7 @@ fn mended(error: &AppError) -> Vec<String> {
         }
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
         AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
+        AppError::Talk { error, remote } => talked(error, remote.as_deref()),
         AppError::Logs(error) => logs::mended(error),
         AppError::Past(error) => diff::mended(error),
         AppError::Trust(error) => trust::mended(error),
@@ -170,6 +172,9 @@ fn mended(error: &AppError) -> Vec<String> {
             | Misuse::State { .. }
             | Misuse::Trailer(_)
             | Misuse::Message(_)
+            | Misuse::Kind { .. }
+            | Misuse::Id { .. }
+            | Misuse::Commit(_)
             | Misuse::Branch(_)
             | Misuse::Ref(_),
         )
@@ -181,6 +186,30 @@ fn mended(error: &AppError) -> Vec<String> {
         | AppError::Unseen { .. } => None,
     };
     one.into_iter().collect()
+}
+
+/// The command that mends what kept something from being said.
+fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
+    let at = |branch| Addressed::new(branch, remote);
+    match error {
+        TalkError::NoBranch(branch) => Some(at(branch).list()),
+        TalkError::IsAnswer => Some("git aynig answer <branch> <choice>".to_owned()),
+        TalkError::NotWaiting(branch, _) => Some(at(branch).call("inbox")),
+        TalkError::NoQuestion(_)
+        | TalkError::NoSuchQuestion(_)
+        | TalkError::Gone(_)
+        | TalkError::Several(..) => Some("git aynig status --waiting".to_owned()),
+        TalkError::Dialect(_) => Some("git aynig ask --wait".to_owned()),
+        TalkError::NoShortForm { .. } | TalkError::NotOffered { .. } => {
+            Some("git aynig answer <branch> <choice>".to_owned())
+        }
+        TalkError::Unseen(id, _) => Some(format!("git show refs/aynig/asked/{id}")),
+        TalkError::Outside
+        | TalkError::Answered { .. }
+        | TalkError::Message(_)
+        | TalkError::Unreadable(..)
+        | TalkError::Change(_) => None,
+    }
 }
 
 /// The commands that bring a branch to its remote after all.

@@ -2,7 +2,10 @@
 //!
 //! Results go to standard output, everything else to standard error. Only this room prints. Implements section 13 of the contract.
 
+mod answer;
 pub mod args;
+mod args_talk;
+mod ask;
 mod chain;
 mod change;
 mod choices;
@@ -18,6 +21,7 @@ mod govern;
 mod hints;
 mod hook;
 mod hooks;
+mod inbox;
 mod init;
 mod inner;
 mod install;
@@ -26,9 +30,11 @@ mod manual;
 mod mend;
 mod observe;
 mod output;
+mod pause;
 mod ran;
 mod reader;
 mod render;
+mod send;
 mod session;
 mod status;
 mod tick;
@@ -152,6 +158,14 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Diff(args) => diff::run(&global, &args),
         Verb::Wait(args) => wait::run(&global, &args),
         Verb::Usage(args) => usage::run(&global, &args),
+        Verb::Send(args) => send::run(&global, &args),
+        Verb::Inbox(args) => inbox::run(&global, &args),
+        Verb::Ask(args) => ask::run(&global, &args),
+        Verb::Answer(args) => answer::run(&global, &args),
+        Verb::Approve(args) => answer::approve(&global, &args),
+        Verb::Reject(args) => answer::reject(&global, &args),
+        Verb::Pause(args) => pause::run(&global, &args),
+        Verb::Resume(args) => pause::resumed(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),

@@ -17,6 +17,7 @@ impl Listener for Teller {
             Warning::Ignored(_)
             | Warning::Conditional(_)
             | Warning::NotAsked(_)
+            | Warning::LeftToOthers(_)
             | Warning::NoCurrentBranch => true,
             Warning::CannotFollow(..) | Warning::CannotNote(..) | Warning::HooksOff | Warning::Failed(_) => {
                 false
@@ -54,6 +55,10 @@ fn text(warning: &Warning) -> String {
         }
         Warning::CannotNote(branch, why) => {
             format!("warning: cannot note '{}' for the runner: {why}\n", escape(branch.short()))
+        }
+        Warning::LeftToOthers(branch) => {
+            let shown = escape(branch.short());
+            format!("nothing may run on '{shown}' here: it waits for the next tick of somebody who may\n")
         }
         Warning::NoCurrentBranch => {
             "HEAD is detached: no branch is the current one\nhint: git switch <branch>\n".to_owned()

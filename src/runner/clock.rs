@@ -9,6 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 pub trait Clock: Sync {
     /// Whole seconds since 1970.
     fn now(&self) -> i64;
+    /// Milliseconds since 1970, for ids that sort by time.
+    fn millis(&self) -> u64 {
+        u64::try_from(self.now()).unwrap_or(0).saturating_mul(1000)
+    }
     /// Time since some fixed moment, suspend counted.
     fn elapsed(&self) -> Duration;
     /// A moment for deadlines within this process, and for how long something took: suspend does not count.
@@ -21,6 +25,10 @@ pub(crate) struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> i64 {
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+    }
+
+    fn millis(&self) -> u64 {
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
     }
 
     fn elapsed(&self) -> Duration {

@@ -37,7 +37,7 @@ pub(crate) mod queue;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod resolve;
-mod run_events;
+pub(crate) mod run_events;
 pub(crate) mod select;
 pub(crate) mod settings;
 mod signed;
@@ -46,6 +46,7 @@ pub(crate) mod spent;
 mod start;
 pub(crate) mod supervise;
 pub(crate) mod survey;
+pub(crate) mod talk;
 pub(crate) mod tick;
 pub(crate) mod uninstall;
 

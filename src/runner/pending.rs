@@ -156,9 +156,29 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// True while a runner is at work on the run of this folder: what was left running may outlive it (K21).
 pub(crate) fn has_runner(run_dir: &Path) -> bool {
-    let lock = run_dir.join("lock");
-    let Ok(file) = apart(&lock).and_then(|(folder, name)| folder.file(name)) else { return false };
+    is_held(&run_dir.join("lock"))
+}
+
+fn is_held(lock: &Path) -> bool {
+    let Ok(file) = apart(lock).and_then(|(folder, name)| folder.file(name)) else { return false };
     Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
+}
+
+/// How the file in a run's folder is called that is held while its command waits for an answer.
+const ASKING: &str = "asking";
+
+/// True while a command of the run of this folder waits for an answer (K49).
+pub(crate) fn is_asking(run_dir: &Path) -> bool {
+    is_held(&run_dir.join(ASKING))
+}
+
+/// Says that a command of the run of this folder waits for an answer, for as long as what is returned lives. `None`:
+/// another one of its processes says so already.
+pub(crate) fn begin_asking(run_dir: &Path) -> std::io::Result<Option<Flock<File>>> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let file = options.open(run_dir.join(ASKING))?;
+    Ok(Flock::lock(file, FlockArg::LockExclusiveNonblock).ok())
 }
 
 /// Notes in a run's folder that a branch is to be looked at once the run is over.

@@ -160,7 +160,8 @@ impl Runner<'_> {
         if !self.repo.aynig_dir().join("slots").is_dir() {
             return Ok(size);
         }
-        let pool = Pool::new(self.repo, self.settings.worktree_dir.clone(), size)?;
+        let mut pool = Pool::new(self.repo, self.settings.worktree_dir.clone(), size)?;
+        pool.resize(size + self.asking_runs(&pool));
         let mut free = 0;
         for number in pool.numbers() {
             let is_free = !pool.was_used(number)

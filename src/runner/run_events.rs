@@ -14,6 +14,7 @@ use crate::protocol::message::Trailer;
 use crate::protocol::run_events::{EVENT_LINE_MAX, Progress, RunEvent};
 use crate::protocol::usage::{Usage, tally};
 use crate::store::beneath::{BeneathError, apart};
+use crate::store::repository::Repository;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -125,4 +126,20 @@ fn shorten(file: &mut File, length: u64, most: u64, to: &mut File) -> io::Result
     file.seek(SeekFrom::Start(length.saturating_sub(half).max(head)))?;
     // It may grow meanwhile, where somebody lives who was handed it.
     io::copy(&mut file.take(half), to).map(drop)
+}
+
+/// Adds one line to the events of a run, where they are here: its command may follow them.
+pub(crate) fn tell(
+    repo: &Repository,
+    run_id: &str,
+    trigger: ObjectId,
+    line: &str,
+) -> Result<(), BeneathError> {
+    let Some(logs) = logs::of_run(repo, run_id, trigger) else { return Ok(()) };
+    let events = logs.events();
+    let (folder, name) = apart(&events)?;
+    let mut file = folder.append(name, 0o600)?;
+    // One write: two lines at once don't mix.
+    let failed = |source| BeneathError::Io { what: "write", path: events.clone(), source };
+    file.write_all(format!("{line}\n").as_bytes()).map_err(failed)
 }

@@ -1,9 +1,11 @@
 //! Getting a slot, and what to do with work that is still in one.
 //!
 //! A slot whose run is over but was never completed here (its runner was killed) holds work: that is
-//! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's.
-//! Implements K14, K21, K26, K57.
+//! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's. A run that waits for
+//! an answer keeps its slot, and gives its job back: there is one slot more meanwhile.
+//! Implements K14, K21, K26, K57, K49 (jobs).
 
+use super::pending::is_asking;
 use super::report::{Note, Report};
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
@@ -27,6 +29,9 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Longest wait for a guardian to end what it guards: its own grace, and some.
 const GUARDIAN_ENDS: Duration = Duration::from_millis(1500);
+
+/// Most runs whose jobs are others' while they wait for an answer (K49).
+const ASKING_MAX: usize = 64;
 
 /// How long a process may go on after it wrote its run's outcome, where its slot is needed.
 const AFTER_OUTCOME: Duration = Duration::from_secs(1);
@@ -99,6 +104,12 @@ impl Runner<'_> {
         })
     }
 
+    /// How many runs in these slots wait for an answer: what a command says of itself, so no more than a few.
+    pub(super) fn asking_runs(&self, pool: &Pool<'_>) -> usize {
+        let runs = pool.known().into_iter().filter_map(|number| pool.peek(number).run);
+        runs.filter(|run| is_asking(&self.run_dir(&run.run_id))).take(ASKING_MAX).count()
+    }
+
     /// The pool of slots.
     pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
         Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs)
@@ -112,7 +123,7 @@ impl Runner<'_> {
         tip: &Tip,
         report: &mut Report,
     ) -> Result<Option<Slot>, RunnerError> {
-        let pool = self.pool()?;
+        let mut pool = self.pool()?;
         let tree = tip.commit.tree.to_string();
         let remote = self.settings.remote.as_deref();
         let work = Work { branch: branch.as_bytes(), remote, tree: &tree };
@@ -143,6 +154,10 @@ impl Runner<'_> {
                         unsettled = unsettled.or(Some(error));
                     }
                 }
+            }
+            // Where all are taken, runs that wait for an answer have given their jobs back.
+            if pool.resize(self.settings.jobs + self.asking_runs(&pool)) {
+                continue;
             }
             if let Some(error) = unsettled {
                 return Err(error);

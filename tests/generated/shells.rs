@@ -69,6 +69,9 @@ fn zsh(script: &str) -> String {
     let lines = script.lines().map(|line| match line {
         _ if line.contains("'--remote=[") => line.replace(":NAME:_default'", ":NAME:_git-aynig_remotes'"),
         _ if line.contains("'*--for=[") => line.replace(":STATE:_default'", ":STATE:_git-aynig_states'"),
+        _ if line.contains(":KIND:_default'") => line.replace(":_default'", ":_git-aynig_kinds'"),
+        _ if line.contains("':choice -- ") => line.replace(":_default'", ":_git-aynig_choices'"),
+        _ if line.contains("':what -- ") => line.replace(":_default'", ":_git-aynig_questions'"),
         _ if line.contains("':state -- ") => line.replace(":_default'", ":_git-aynig_states'"),
         _ if branch(line) => line.replace(":_default'", ":_git-aynig_branches'"),
         _ => line.to_owned(),
@@ -98,6 +101,12 @@ fn try_in(shell: &str, args: &[&str], script: &str) -> Option<String> {
     std::fs::write(folder.path().join(".aynig/command/turn/dev"), "").unwrap();
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "y"]);
+    // A question, one of whose choices no shell should ever be given.
+    let said = "q\n\nq?\n\ndwp-branch: topic/one\ndwp-choice: yes\ndwp-choice: $(touch x)\ndwp-choice: no";
+    git(&["commit", "-q", "--allow-empty", "-m", said]);
+    git(&["update-ref", "refs/aynig/asked/q-7", "HEAD"]);
+    git(&["update-ref", "refs/aynig/inbox/topic/one/zeta/id", "HEAD"]);
+    git(&["reset", "-q", "--hard", "HEAD^"]);
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("install/completions");
     let bin = Path::new(env!("CARGO_BIN_EXE_git-aynig")).parent().unwrap().to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
@@ -151,6 +160,10 @@ try git -C . aynig set-state -b main t
 try git aynig set-state turn/dev -m ''
 try git aynig help go
 try git aynig vers
+try git aynig answer ''
+try git aynig answer topic/one ''
+try git aynig approve q
+try git aynig send main --kind ''
 "#;
 
 #[test]
@@ -169,6 +182,9 @@ fn bash_completes_through_gits_own_completion() {
     assert!(!lines[9].contains("= turn/dev"), "{out}");
     assert!(has(lines[0], &["help", "version"]), "{out}");
     assert!(lines[10].ends_with("= govern") && lines[11].ends_with("= version"), "{out}");
+    assert!(has(lines[12], &["topic/one", "q-7"]), "{out}");
+    assert!(has(lines[13], &["yes", "no"]) && !lines[13].contains("touch"), "{out}");
+    assert!(lines[14].ends_with("= q-7") && has(lines[15], &["message", "zeta"]), "{out}");
 }
 
 #[test]

@@ -55,7 +55,11 @@ impl Runner<'_> {
     }
 
     /// The head, if it is a lease of this run.
-    fn own_lease(&self, branch: &RefName, inside: &Inside) -> Result<(Tip, Event, Run), ChangeError> {
+    pub(in crate::runner) fn own_lease(
+        &self,
+        branch: &RefName,
+        inside: &Inside,
+    ) -> Result<(Tip, Event, Run), ChangeError> {
         let lost = || ChangeError::LeaseLost(branch.clone(), inside.run_id.clone());
         let tip = self.fresh_tip(branch)?.ok_or_else(lost)?;
         let lease = self.whole_lease(&tip)?.filter(|e| e.run_id() == Some(&*inside.run_id));
@@ -77,7 +81,7 @@ impl Runner<'_> {
     }
 
     /// The tree and parents of a commit from inside a run: what its slot holds.
-    fn inside_tree(
+    pub(in crate::runner) fn inside_tree(
         &self,
         inside: &Inside,
         tip: &Tip,

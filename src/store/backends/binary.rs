@@ -404,6 +404,11 @@ impl Store for GitStore {
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
+        if is_empty_tree(new.tree) {
+            // Git knows it by itself, and its `fsck` misses the object all the same.
+            let command = self.git.command(&self.common_dir).durable(self.durable).verb("hash-object");
+            command.args(["-t", "tree", "-w", "--stdin"]).stdin(Vec::new()).id()?;
+        }
         let command = self.git.command(&self.common_dir).durable(self.durable).verb("hash-object");
         let command = command.args(["-t", "commit", "-w", "--stdin"]);
         let id = command.stdin(commit::encode(new)?).id()?;
@@ -415,4 +420,9 @@ impl Store for GitStore {
         }
         Ok(id)
     }
+}
+
+fn is_empty_tree(tree: ObjectId) -> bool {
+    let kinds = [gix::hash::Kind::Sha1, gix::hash::Kind::Sha256];
+    kinds.into_iter().any(|kind| gix::ObjectId::empty_tree(kind).as_bytes() == tree.as_bytes())
 }

@@ -186,6 +186,12 @@ impl<'r> Pool<'r> {
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
 
+    /// Has so many slots from now on; true where those are more than there were.
+    pub(crate) fn resize(&mut self, size: usize) -> bool {
+        let before = std::mem::replace(&mut self.size, size.max(1));
+        self.size > before
+    }
+
     /// The numbers of the slots, the best for this work first, those that are the user's left out.
     pub(crate) fn order(&self, work: &Work<'_>) -> Vec<usize> {
         affinity::ordered(self.numbers(), work, |n| read_record(&self.notes, n))

@@ -14,6 +14,7 @@ mod people;
 mod rig;
 mod several;
 mod status;
+mod talk;
 mod trust;
 mod uninstall;
 mod usage;

@@ -1,0 +1,83 @@
+//! `ask`: a question from inside a run, and with `--wait` the answer to it.
+//!
+//! Who waits sleeps between two looks, and holds a file of the run's folder locked meanwhile: the run's job is others'
+//! (K49). However the wait ends, the question goes with it. Implements K49.
+
+use super::super::change::Change;
+use super::super::{AppError, Exit, Misuse};
+use super::looks::Looks;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{Letter, TEXT_MAX};
+use crate::protocol::question::is_offer;
+use crate::runner::change::Inside;
+use crate::runner::pending::begin_asking;
+use crate::runner::talk::TalkError;
+pub use crate::runner::talk::ask::Asked;
+use crate::supervisor::interrupt::Interrupt;
+use std::time::{Duration, Instant};
+
+/// How a wait ended.
+#[derive(Debug)]
+pub enum Heard {
+    /// With this answer.
+    Answer(Box<(ObjectId, Letter)>),
+    /// By a signal, or by the time that was given.
+    Nothing(Exit),
+}
+
+/// Asks.
+pub fn ask(change: &Change<'_>, text: &str, choices: &[String], waits: bool) -> Result<Asked, AppError> {
+    let inside = inside(change)?;
+    let text = text.trim();
+    if text.is_empty() || text.len() > TEXT_MAX {
+        return Err(Misuse::Message("a question is a text of at most 1 MiB".to_owned()).into());
+    }
+    if !is_offer(choices) {
+        let why = "a question offers at most 64 choices, each of 1 to 1000 bytes on one line";
+        return Err(Misuse::Message(why.to_owned()).into());
+    }
+    change.talk(|runner| runner.ask(inside, text, choices, waits))
+}
+
+/// Waits for the answer, at most so long.
+pub fn wait(
+    change: &Change<'_>,
+    asked: &Asked,
+    timeout: Option<Duration>,
+    interrupt: &Interrupt,
+) -> Result<Heard, AppError> {
+    let inside = inside(change)?;
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let heard = change.talk_until(interrupt, |runner| {
+        // Where it can't be said that this run waits, it waits all the same.
+        let _asking = begin_asking(&runner.run_dir(&inside.run_id)).ok().flatten();
+        let mut looks = Looks::new(runner, &inside.branch);
+        loop {
+            if looks.is_due()
+                && let Some((commit, letter)) = runner.answer_of(asked)?
+            {
+                runner.take_answer(asked, commit)?;
+                return Ok(Heard::Answer(Box::new((commit, letter))));
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(Heard::Nothing(Exit::Later));
+            }
+            interrupt.wait(left.map_or(looks.every(), |left| left.min(looks.every())));
+            if let Some(signal) = interrupt.signal() {
+                return Ok(Heard::Nothing(Exit::of_signal(signal)));
+            }
+        }
+    });
+    if !matches!(heard, Ok(Heard::Answer(_))) {
+        let gone = change.talk(|runner| runner.withdraw(asked));
+        if heard.is_ok() {
+            gone?;
+        }
+    }
+    heard
+}
+
+fn inside<'c>(change: &'c Change<'_>) -> Result<&'c Inside, AppError> {
+    change.inside.as_ref().ok_or_else(|| change.talked(TalkError::Outside))
+}

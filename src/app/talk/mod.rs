@@ -1,0 +1,72 @@
+//! How people, commands and branches talk: `send`, `inbox`, `ask`, `answer`, `pause` and what programs are told of each.
+//!
+//! Each begins as a [`Change`](super::change::Change) does: settings, the run that we are inside of, what an earlier
+//! process left. Implements K46, K48, K49, K49a, K50.
+
+pub mod answer;
+pub mod ask;
+pub mod inbox;
+pub mod lines;
+mod looks;
+pub mod pause;
+pub mod send;
+
+pub use lines::{MessageLine, PauseLine, QuestionLine};
+
+use super::change::Change;
+use super::{AppError, Misuse};
+use crate::protocol::declaration::parse_trailer;
+use crate::protocol::inbox::{Kind, MessageId};
+use crate::protocol::message::Trailer;
+use crate::runner::talk::TalkError;
+use crate::runner::{Runner, Silent};
+use crate::supervisor::interrupt::Interrupt;
+
+/// The schema of a message.
+pub const MESSAGE_SCHEMA: &str = "aynig.message/1";
+/// The schema of a question.
+pub const QUESTION_SCHEMA: &str = "aynig.question/1";
+/// The schema of a pause.
+pub const PAUSE_SCHEMA: &str = "aynig.pause/1";
+
+impl Change<'_> {
+    /// Does something with a runner of this change's.
+    fn talk<T>(&self, talk: impl FnOnce(&Runner<'_>) -> Result<T, TalkError>) -> Result<T, AppError> {
+        let interrupt = Interrupt::never()?;
+        self.talk_until(&interrupt, talk)
+    }
+
+    /// The same, ended by signals.
+    fn talk_until<T>(
+        &self,
+        interrupt: &Interrupt,
+        talk: impl FnOnce(&Runner<'_>) -> Result<T, TalkError>,
+    ) -> Result<T, AppError> {
+        let runner = self.session.runner(&self.settings, interrupt, &Silent)?;
+        talk(&runner).map_err(|error| self.talked(error))
+    }
+
+    fn talked(&self, error: TalkError) -> AppError {
+        let remote = self.settings.remote.clone();
+        match error {
+            TalkError::Change(error) => AppError::Change { error, remote },
+            error => AppError::Talk { error: Box::new(error), remote },
+        }
+    }
+}
+
+/// A kind as it was typed.
+pub fn kind(text: &str) -> Result<Kind, AppError> {
+    Kind::new(text).map_err(|why| Misuse::Kind { kind: text.to_owned(), why: why.to_string() }.into())
+}
+
+/// An id as it was typed.
+pub fn id(text: &str) -> Result<MessageId, AppError> {
+    MessageId::parse(text).map_err(|why| Misuse::Id { id: text.to_owned(), why: why.to_string() }.into())
+}
+
+/// Trailers as they were typed.
+fn trailers(typed: &[String]) -> Result<Vec<Trailer>, AppError> {
+    let trailers = typed.iter().map(|trailer| parse_trailer(trailer)).collect::<Result<_, _>>();
+    trailers.map_err(|why| Misuse::Trailer(why.to_string()).into())
+}

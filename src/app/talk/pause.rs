@@ -1,0 +1,160 @@
+//! `pause` and `resume`: nobody starts anything on these branches, until somebody takes that back.
+//!
+//! [`pause`], then with `--stop` [`stop`]: what runs is named in the pause first, then asked to end, then canceled. What
+//! `resume` takes back asks for those again. Implements K50.
+
+use super::super::change::Change;
+use super::super::{AppError, Exit, Warning, background};
+use crate::runner::Runner;
+use crate::runner::run_events::tell;
+use crate::runner::talk::TalkError;
+pub use crate::runner::talk::pause::Paused;
+use crate::runner::talk::pause::{Held, Interrupting};
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether a run has ended that was asked to.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Holds branches.
+pub fn pause(change: &Change<'_>, patterns: &[String], why: &str) -> Result<Paused, AppError> {
+    change.talk(|runner| runner.pause(patterns, why.trim(), change.inside.as_ref()))
+}
+
+/// What became of the runs that a pause ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The pause, with what `resume` asks for again.
+    pub paused: Paused,
+    /// Runs that ended by themselves, once they were asked.
+    pub left: Vec<RefName>,
+    /// Runs that were canceled.
+    pub canceled: Vec<RefName>,
+    /// The signal that ended the wait: the runs that are left go on.
+    pub signal: Option<i32>,
+}
+
+/// Ends the commands that run on the branches that a pause holds.
+pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Result<Ended, AppError> {
+    let (runs, paused) = change.talk(|runner| {
+        let runs = runner.held_runs(&paused)?;
+        let paused = if runs.is_empty() { paused } else { runner.note_stopped(&paused, &runs)? };
+        Ok((runs, paused))
+    })?;
+    let mut ended = Ended { paused, left: Vec::new(), canceled: Vec::new(), signal: None };
+    let mut running: Vec<(Held, Option<Interrupting>)> = Vec::new();
+    for run in runs {
+        let said = change.talk(|runner| ask_to_end(runner, &run, &ended.paused.pause.reason));
+        let said = said.map_err(|error| change.session.warn(Warning::Failed(error))).ok();
+        running.push((run, said));
+    }
+    let until = Instant::now() + change.settings.kill_grace;
+    while !running.is_empty() && Instant::now() < until && interrupt.signal().is_none() {
+        let mut still = Vec::new();
+        for (run, said) in running {
+            match change.talk(|runner| runner.holds_on(&run))? {
+                true => still.push((run, said)),
+                false => {
+                    unsay(change, said);
+                    ended.left.push(run.branch);
+                }
+            }
+        }
+        running = still;
+        if !running.is_empty() {
+            interrupt.wait(LOOK_EVERY);
+        }
+    }
+    ended.signal = interrupt.signal();
+    for (run, said) in running {
+        if ended.signal.is_none() && change.talk(|runner| runner.holds_on(&run))? {
+            change.cancel(&run.branch)?;
+            ended.canceled.push(run.branch);
+        }
+        unsay(change, said);
+    }
+    Ok(ended)
+}
+
+/// Says it in the inbox, and where the run's own machine is here among its events.
+fn ask_to_end(runner: &Runner<'_>, run: &Held, reason: &str) -> Result<Interrupting, TalkError> {
+    let said = runner.interrupt_run(run, reason)?;
+    let event = serde_json::json!({
+        "type": "interrupt",
+        "id": said.letter.id.to_string(),
+        "from": said.letter.from,
+        "text": said.letter.text,
+    });
+    // Who follows its inbox hears it anyway.
+    let _ = tell(runner.repo, &run.run_id, run.trigger, &event.to_string());
+    Ok(said)
+}
+
+fn unsay(change: &Change<'_>, said: Option<Interrupting>) {
+    let Some(said) = said else { return };
+    if let Err(error) = change.talk(|runner| runner.unsay(&said)) {
+        change.session.warn(Warning::Failed(error));
+    }
+}
+
+/// A pause that was taken back.
+#[derive(Debug)]
+pub struct Resumed {
+    /// The pause.
+    pub paused: Paused,
+    /// The branches whose runs were asked for again.
+    pub again: Vec<RefName>,
+}
+
+/// What was taken back, and what others still hold.
+#[derive(Debug, Default)]
+pub struct Released {
+    /// What was taken back.
+    pub resumed: Vec<Resumed>,
+    /// What stands still.
+    pub standing: Vec<Paused>,
+    /// Branches that may have something to do now.
+    pub branches: Vec<RefName>,
+}
+
+/// Takes back the caller's own pauses, or all of them, and asks again for the runs that were ended for them.
+pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
+    let own = change.talk(|runner| Ok(runner.speaker(change.inside.as_ref())))?;
+    let pauses = change.talk(|runner| runner.pauses())?;
+    let (mine, standing): (Vec<Paused>, Vec<Paused>) =
+        pauses.into_iter().partition(|paused| all || paused.pause.holder == own);
+    let mut released = Released { standing, ..Released::default() };
+    for paused in mine {
+        // What was ended is asked for while its branch is still held: nobody dispatches half of them.
+        let mut again = Vec::new();
+        for run in &paused.stopped {
+            match change.talk(|runner| runner.ask_again(run)) {
+                Ok(Some(_)) => again.push(run.branch.clone()),
+                Ok(None) => {}
+                Err(error) => change.session.warn(Warning::Failed(error)),
+            }
+        }
+        if change.talk(|runner| runner.take_back(&paused))? {
+            released.resumed.push(Resumed { paused, again });
+        }
+    }
+    released.branches = change.talk(|runner| {
+        let held = |branch: &RefName| released.standing.iter().any(|paused| paused.holds(branch));
+        let was_held = |branch: &RefName| {
+            released.resumed.iter().any(|resumed| resumed.paused.holds(branch)) && !held(branch)
+        };
+        Ok(runner.released(&was_held)?)
+    })?;
+    Ok(released)
+}
+
+/// Starts what the installed hook would have started for the branches that nothing holds any more.
+pub fn go_on(change: &Change<'_>, released: &Released) -> Result<(), AppError> {
+    background::as_hooks_would(change.session, &change.settings, &released.branches)
+}
+
+/// How a verb ends that ended these runs.
+pub fn end(ended: &Ended) -> Exit {
+    ended.signal.map_or(Exit::Done, Exit::of_signal)
+}

@@ -1,0 +1,80 @@
+//! `send`: says something to a branch, and has it heard where that may be now.
+//!
+//! [`sending`], [`send`], then [`hear`]: the message is in the inbox whatever comes of the last. Implements K46 (a
+//! sender that may not deliver).
+
+use super::super::change::Change;
+use super::super::{AppError, Misuse, Warning, background};
+use super::{id, kind, trailers};
+use crate::protocol::inbox::TEXT_MAX;
+use crate::runner::settings::CommandsFrom;
+pub use crate::runner::talk::send::{Sending, Sent};
+use crate::store::hooks::Hooks;
+use crate::store::{RefName, pattern};
+use std::ffi::OsStr;
+
+/// A message as it was typed.
+#[derive(Debug)]
+pub struct Typed<'a> {
+    /// Which kind.
+    pub kind: &'a str,
+    /// Its id.
+    pub id: Option<&'a str>,
+    /// What it says.
+    pub text: &'a str,
+    /// Trailers, as `key: value`.
+    pub trailers: &'a [String],
+    /// The commit that is handed over.
+    pub attach: Option<&'a OsStr>,
+}
+
+/// What is to be sent.
+pub fn sending(change: &Change<'_>, typed: &Typed<'_>) -> Result<Sending, AppError> {
+    let text = typed.text.trim_matches('\n');
+    if text.len() > TEXT_MAX {
+        let why = format!("its text has {} bytes, more than 1 MiB", text.len());
+        return Err(Misuse::Message(why).into());
+    }
+    Ok(Sending {
+        kind: kind(typed.kind)?,
+        id: typed.id.map(id).transpose()?,
+        text: text.to_owned(),
+        trailers: trailers(typed.trailers)?,
+        attach: typed.attach.map(|name| change.commit(name)).transpose()?,
+    })
+}
+
+/// Sends it.
+pub fn send(change: &Change<'_>, branch: &OsStr, sending: &Sending) -> Result<Sent, AppError> {
+    let branch = change.session.branch(branch)?;
+    change.talk(|runner| runner.send(&branch, sending, change.inside.as_ref()))
+}
+
+/// Starts what the installed hook would have started, where the branch takes the message in now. Where nothing may run
+/// here, or not on this branch, that is said: the next tick of somebody who may delivers it.
+pub fn hear(change: &Change<'_>, sent: &Sent) -> Result<(), AppError> {
+    if !sent.wanted || change.settings.remote.is_some() || !Hooks::any_installed(&change.session.repo) {
+        return Ok(());
+    }
+    let settings = &change.settings;
+    let left_out = !settings.branches.is_empty() && !pattern::any(&settings.branches, &sent.branch);
+    if settings.commands_from == CommandsFrom::Nowhere || left_out {
+        change.session.warn(Warning::LeftToOthers(sent.branch.clone()));
+        return Ok(());
+    }
+    start(change, &sent.branch)
+}
+
+fn start(change: &Change<'_>, branch: &RefName) -> Result<(), AppError> {
+    background::as_the_hook_would(change.session, &change.settings, branch)
+}
+
+impl Change<'_> {
+    /// The commit that a name means here.
+    pub(super) fn commit(&self, name: &OsStr) -> Result<crate::protocol::id::ObjectId, AppError> {
+        let none = || Misuse::Commit(name.to_owned());
+        let text = name.to_str().filter(|text| !text.starts_with('-')).ok_or_else(none)?;
+        let repo = &self.session.repo;
+        Ok(repo.git.rev_parse(&repo.git_dir, &format!("{text}^{{commit}}")).map_err(|_| none())?)
+    }
+}

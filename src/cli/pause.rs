@@ -1,0 +1,90 @@
+//! `pause` and `resume`: nobody starts anything on these branches, until somebody takes that back.
+
+use super::args::{Pause, Resume};
+use super::fail::Failure;
+use super::session::Global;
+use super::{exit, output};
+use crate::app::change::Change;
+use crate::app::config::Flags;
+use crate::app::talk::PauseLine;
+use crate::app::talk::pause::{Ended, Paused, end, go_on, pause, resume, stop};
+use crate::protocol::text::escape;
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+
+/// `git aynig pause`.
+pub fn run(global: &Global, args: &Pause) -> Result<i32, Failure> {
+    let interrupt = if args.stop { Interrupt::by_signals()? } else { Interrupt::never()? };
+    let session = global.open()?;
+    let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
+    let paused = pause(&change, &args.patterns, &args.message.join("\n\n"))?;
+    if !args.json {
+        output::line(&format!("{} paused ({})", what(&paused), paused.id));
+    }
+    let ended = match args.stop {
+        true => stop(&change, paused, &interrupt)?,
+        false => Ended { paused, left: Vec::new(), canceled: Vec::new(), signal: None },
+    };
+    if args.json {
+        output::line(&output::json(&PauseLine::of(&ended.paused, &[])));
+    } else {
+        say(&ended.left, "ended by itself");
+        say(&ended.canceled, "canceled");
+    }
+    Ok(exit::code(end(&ended)))
+}
+
+/// `git aynig resume`.
+pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
+    let session = global.open()?;
+    let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
+    let released = resume(&change, args.all)?;
+    for one in &released.resumed {
+        if args.json {
+            output::line(&output::json(&PauseLine::of(&one.paused, &one.again)));
+            continue;
+        }
+        output::line(&format!("{} resumed ({})", what(&one.paused), one.paused.id));
+        say(&one.again, "asked for again");
+    }
+    if !global.quiet && !args.json {
+        if released.resumed.is_empty() {
+            output::note(if args.all { "nothing is paused" } else { "nothing of yours is paused" });
+        }
+        for paused in &released.standing {
+            let (holder, why) = (paused.pause.holder.to_string(), reason(paused));
+            let what = what(paused);
+            output::note(&format!("{what} still paused by {}{why}", escape(holder.as_bytes())));
+        }
+        if !released.standing.is_empty() {
+            output::note("hint: git aynig resume --all");
+        }
+    }
+    if !args.no_tick {
+        go_on(&change, &released)?;
+    }
+    Ok(0)
+}
+
+fn say(branches: &[RefName], what: &str) {
+    branches.iter().for_each(|branch| output::line(&format!("{}: {what}", escape(branch.short()))));
+}
+
+/// What a pause holds.
+fn what(paused: &Paused) -> String {
+    match &paused.pause.patterns[..] {
+        [] => "every branch is".to_owned(),
+        [one] => format!("'{}' is", escape(one.as_bytes())),
+        some => {
+            let some: Vec<String> = some.iter().map(|one| format!("'{}'", escape(one.as_bytes()))).collect();
+            format!("{} are", some.join(", "))
+        }
+    }
+}
+
+fn reason(paused: &Paused) -> String {
+    match paused.pause.reason.lines().next() {
+        Some(first) => format!(": {}", escape(first.as_bytes())),
+        None => String::new(),
+    }
+}

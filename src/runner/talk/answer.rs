@@ -1,0 +1,246 @@
+//! Answering: one message whose id is the question's own, so that there can be one answer alone.
+//!
+//! It is made where none is and where the question still stands, and the question goes, in one transaction. Killed in
+//! between, the question stays and is answered all the same: who answers it again is told by whom. Implements K49 (which questions
+//! stand), K49a.
+
+use super::super::change::Inside;
+use super::super::{Runner, Tip};
+use super::TalkError;
+use super::ask::Asked;
+use super::send::Sent;
+use crate::protocol::accepts::Accepts;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{
+    ASKED, Kind, MessageId, QUESTION, answer_id, asked_ref, heard_ref, parse_id_ref, parse_inbox_ref,
+};
+use crate::protocol::message::Message;
+use crate::protocol::question::{Offered, Question};
+use crate::protocol::text::escape;
+use crate::store::{RefChange, RefName};
+
+/// Who waits for the answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// A run that is under way.
+    Run,
+    /// A head.
+    Head,
+    /// Nobody any more.
+    Nobody,
+}
+
+/// What is answered, and with what.
+#[derive(Debug, Clone)]
+pub struct Answering {
+    /// The choice.
+    pub choice: String,
+    /// A word to go with it.
+    pub text: String,
+    /// The commit that was looked at.
+    pub seen: Option<ObjectId>,
+}
+
+impl Runner<'_> {
+    /// The questions that somebody waits for an answer to, of one branch or of all, the oldest first. Those of runs that
+    /// are over, and for which no head waits, are none; nor are those that were answered, and what is no question.
+    pub fn open_questions(&self, of: Option<&RefName>) -> Result<Vec<(Asked, Asker)>, TalkError> {
+        let prefix = String::from_utf8_lossy(ASKED);
+        let mut open = Vec::new();
+        for (name, commit) in self.store.scan(&prefix)? {
+            let Some(id) = parse_id_ref(ASKED, name.as_bytes()) else { continue };
+            let Ok(asked) = self.read_question(id, commit) else { continue };
+            if of.is_some_and(|branch| *branch != asked.branch()) {
+                continue;
+            }
+            let asker = self.asker(&asked)?;
+            if asker != Asker::Nobody && !self.is_answered(&asked)? {
+                open.push((asked, asker));
+            }
+        }
+        open.sort_by_key(|(asked, _)| asked.question.id);
+        Ok(open)
+    }
+
+    fn read_question(&self, id: MessageId, commit: ObjectId) -> Result<Asked, TalkError> {
+        let read = self.store.read_commit(commit)?;
+        let question = Question::read(id, &Message::parse(&read.message));
+        let question = question.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
+        if !RefName::branch(&question.branch).is_valid() {
+            return Err(TalkError::Unreadable(id, "it names no branch".to_owned()));
+        }
+        Ok(Asked { question, commit, snapshot: read.parents.first().copied(), asked: read.committed })
+    }
+
+    /// The question of this id.
+    ///
+    /// # Errors
+    /// [`TalkError::NoSuchQuestion`], [`TalkError::Unreadable`].
+    pub fn question(&self, id: MessageId) -> Result<Asked, TalkError> {
+        match self.store.tip(&RefName::new(asked_ref(id)))? {
+            Some(commit) => self.read_question(id, commit),
+            None => Err(TalkError::NoSuchQuestion(id)),
+        }
+    }
+
+    /// The question that a branch asks now.
+    ///
+    /// # Errors
+    /// [`TalkError::NoBranch`], [`TalkError::NoQuestion`], [`TalkError::Several`], and [`TalkError::Answered`] for a head
+    /// whose question was answered and that has not heard it yet.
+    pub fn question_of(&self, branch: &RefName) -> Result<Asked, TalkError> {
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
+        let mut open = self.open_questions(Some(branch))?;
+        match open.pop() {
+            None => match head_question(&tip) {
+                Some(id) => {
+                    self.unless_answered(branch, id)?;
+                    Err(TalkError::NoSuchQuestion(id))
+                }
+                None => Err(self.answered_on(branch)?.unwrap_or(TalkError::NoQuestion(branch.clone()))),
+            },
+            Some((asked, _)) if open.is_empty() => Ok(asked),
+            Some(last) => {
+                open.push(last);
+                let ids: Vec<String> = open.iter().map(|(asked, _)| asked.question.id.to_string()).collect();
+                Err(TalkError::Several(branch.clone(), ids.join(", ")))
+            }
+        }
+    }
+
+    /// The question of this id; of one that was answered and is gone it is said by whom.
+    ///
+    /// # Errors
+    /// [`TalkError::NoSuchQuestion`], [`TalkError::Answered`], [`TalkError::Unreadable`].
+    pub fn question_of_id(&self, id: MessageId) -> Result<Asked, TalkError> {
+        match self.question(id) {
+            Err(error @ TalkError::NoSuchQuestion(_)) => {
+                // Which branch asked is not known any more: an answer that waits is found by its id alone.
+                let waits = self.store.scan("refs/aynig/inbox/")?.into_iter().find_map(|(name, _)| {
+                    let at = parse_inbox_ref(name.as_bytes())?;
+                    (at.id == answer_id(id)).then(|| RefName::branch(at.branch))
+                });
+                self.unless_answered(&waits.unwrap_or_else(|| RefName::branch("HEAD")), id)?;
+                Err(error)
+            }
+            other => other,
+        }
+    }
+
+    /// True where a question was answered already.
+    pub fn is_answered(&self, asked: &Asked) -> Result<bool, TalkError> {
+        let heard = RefName::new(heard_ref(answer_id(asked.question.id)));
+        Ok(self.store.tip(&asked.answer_name())?.is_some() || self.store.tip(&heard)?.is_some())
+    }
+
+    /// The answer that waits for a branch which asks nothing more.
+    fn answered_on(&self, branch: &RefName) -> Result<Option<TalkError>, TalkError> {
+        let waits = self.inbox(branch, Some(&Kind::answer()), &|_, _| false)?;
+        Ok(waits.into_iter().rev().filter_map(|waiting| waiting.letter.ok()).find_map(|letter| {
+            let (id, choice) = (letter.question?, letter.choice.unwrap_or_default());
+            Some(TalkError::Answered { id, by: letter.from, choice })
+        }))
+    }
+
+    /// Who waits for the answer to a question.
+    pub fn asker(&self, asked: &Asked) -> Result<Asker, TalkError> {
+        let tip = self.read_tip(&asked.branch())?;
+        Ok(tip.map_or(Asker::Nobody, |tip| asker(&tip, asked)))
+    }
+
+    /// Says by whom, where a question of a branch was answered.
+    fn unless_answered(&self, branch: &RefName, id: MessageId) -> Result<(), TalkError> {
+        match self.sent_before(branch, answer_id(id))? {
+            None => Ok(()),
+            Some(sent) => Err(TalkError::Answered {
+                id,
+                by: sent.letter.from,
+                choice: sent.letter.choice.unwrap_or_default(),
+            }),
+        }
+    }
+
+    /// Answers a question: `answer`.
+    ///
+    /// # Errors
+    /// [`TalkError::NotOffered`], [`TalkError::Unseen`], [`TalkError::Gone`], [`TalkError::Answered`],
+    /// [`TalkError::Message`].
+    pub fn answer(
+        &self,
+        asked: &Asked,
+        answering: &Answering,
+        inside: Option<&Inside>,
+    ) -> Result<Sent, TalkError> {
+        let (branch, question) = (asked.branch(), &asked.question);
+        if question.offers(&answering.choice) == Offered::No {
+            let choice = answering.choice.clone();
+            return Err(TalkError::NotOffered { choice, offered: offered(question) });
+        }
+        // What is no answer does not stand in the way of one.
+        self.answer_of(asked)?;
+        self.unless_answered(&branch, question.id)?;
+        let tip = self.fresh_tip(&branch)?;
+        let who = tip.as_ref().map_or(Asker::Nobody, |tip| asker(tip, asked));
+        if who == Asker::Nobody {
+            // Another answer may have been given and heard since we looked.
+            self.unless_answered(&branch, question.id)?;
+            return Err(TalkError::Gone(question.id));
+        }
+        if let Some(seen) = answering.seen {
+            let head = tip.as_ref().filter(|_| who == Asker::Head).map(Tip::id);
+            if ![Some(asked.commit), asked.snapshot, head].contains(&Some(seen)) {
+                return Err(TalkError::Unseen(question.id, seen.to_string()));
+            }
+        }
+        let from = self.speaker(inside).to_string();
+        let hop = inside.map_or(0, |inside| inside.hop.saturating_add(1));
+        let letter = question.answer(answering.choice.clone(), answering.text.clone(), from, hop);
+        let commit = self.write_letter(&branch, &letter)?;
+        // Where the question stands, and there is no answer yet. The question goes with it.
+        let gone = [RefChange::delete(asked.name(), asked.commit)];
+        if !self.create_with(&asked.answer_name(), commit, &gone, "aynig: answer")? {
+            self.unless_answered(&branch, question.id)?;
+            return Err(TalkError::Gone(question.id));
+        }
+        let event = tip.as_ref().and_then(|tip| tip.event.as_ref()).filter(|_| who == Asker::Head);
+        let wanted = event.is_some_and(|event| Accepts::of(event).state(&Kind::answer()).is_some());
+        Ok(Sent { branch, commit, letter, fresh: true, waiting: true, wanted })
+    }
+}
+
+/// The question that a head waits for.
+pub(crate) fn head_question(tip: &Tip) -> Option<MessageId> {
+    let event = tip.event.as_ref().filter(|event| !event.is_working())?;
+    MessageId::parse(event.message.last(QUESTION)?).ok()
+}
+
+/// Who waits for the answer to a question of this head's branch.
+pub(crate) fn asker(tip: &Tip, asked: &Asked) -> Asker {
+    let Some(event) = &tip.event else { return Asker::Nobody };
+    let run_id = asked.question.run_id.as_deref();
+    if event.is_working() && run_id.is_some() && event.run_id() == run_id {
+        return Asker::Run;
+    }
+    if head_question(tip) == Some(asked.question.id) { Asker::Head } else { Asker::Nobody }
+}
+
+/// What a question offers, for people.
+pub(crate) fn offered(question: &Question) -> String {
+    let choices = question.choices.iter().map(|choice| format!("'{}'", escape(choice.as_bytes())));
+    choices.collect::<Vec<_>>().join(", ")
+}
+
+/// Words that mean yes, and those that mean no.
+const YES: [&str; 9] = ["yes", "approve", "approved", "accept", "ok", "go", "continue", "allow", "y"];
+const NO: [&str; 9] = ["no", "reject", "rejected", "decline", "deny", "stop", "abort", "refuse", "n"];
+
+/// The choice of a question that means yes, or no.
+///
+/// # Errors
+/// [`TalkError::NoShortForm`].
+pub(crate) fn short_form(question: &Question, yes: bool) -> Result<String, TalkError> {
+    let (words, meant) = if yes { (YES, "yes") } else { (NO, "no") };
+    let is = |word: &&str| question.choices.iter().find(|choice| choice.eq_ignore_ascii_case(word));
+    let found = words.iter().find_map(is);
+    found.cloned().ok_or_else(|| TalkError::NoShortForm { meant, offered: offered(question) })
+}

@@ -1,0 +1,144 @@
+//! Asking, from inside a run: the question's commit, whose parent is the work as it is now.
+//!
+//! The work is read as an outcome would read it (K25), and nothing in the slot is moved for it. Who waits for the answer
+//! looks for the one message that can be it, and takes it together with the question. What stands in its place and is
+//! no answer that was offered is removed: else nobody could give one. Implements K49, K49a (what is taken for an answer).
+
+use super::super::Runner;
+use super::super::change::{ChangeError, Inside};
+use super::TalkError;
+use crate::protocol::dialect::Writer;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{InboxRef, Kind, Letter, answer_id, asked_ref, heard_ref, inbox_ref};
+use crate::protocol::message::Message;
+use crate::protocol::question::{Offered, Question};
+use crate::store::{Commit, NewCommit, RefChange, RefName, swap};
+
+/// A question that was asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// What it asks.
+    pub question: Question,
+    /// Its commit.
+    pub commit: ObjectId,
+    /// The work that is asked about.
+    pub snapshot: Option<ObjectId>,
+    /// When it was asked, in seconds since 1970.
+    pub asked: Option<i64>,
+}
+
+impl Asked {
+    /// The branch that asks.
+    pub fn branch(&self) -> RefName {
+        RefName::branch(&self.question.branch)
+    }
+
+    /// Where the one answer to it waits.
+    pub(super) fn answer_at(&self) -> InboxRef {
+        let id = answer_id(self.question.id);
+        InboxRef { branch: self.question.branch.clone(), kind: Kind::answer(), id }
+    }
+
+    pub(super) fn answer_name(&self) -> RefName {
+        let at = self.answer_at();
+        RefName::new(inbox_ref(&at.branch, &at.kind, at.id))
+    }
+
+    pub(super) fn name(&self) -> RefName {
+        RefName::new(asked_ref(self.question.id))
+    }
+}
+
+impl Runner<'_> {
+    /// Asks a question about the work of the run that we are inside of: `ask`.
+    ///
+    /// # Errors
+    /// [`ChangeError::LeaseLost`], [`TalkError::Dialect`] where its branch could not take the answer in and `waits` is
+    /// false, [`TalkError::Message`].
+    pub fn ask(
+        &self,
+        inside: &Inside,
+        text: &str,
+        choices: &[String],
+        waits: bool,
+    ) -> Result<Asked, TalkError> {
+        let branch = &inside.branch;
+        let (tip, _, run) = self.own_lease(branch, inside)?;
+        if run.dialect.writer() == Writer::Command && !waits {
+            return Err(TalkError::Dialect(branch.clone()));
+        }
+        let (tree, parents, _) = self.inside_tree(inside, &tip, run.dialect, &mut Vec::new())?;
+        let snapshot = match tree == tip.commit.tree && parents == [tip.id()] {
+            true => tip.id(),
+            false => self.store.write_commit(&NewCommit {
+                tree,
+                parents,
+                signature: self.signature(),
+                message: format!("aynig: work of run {} as it asks\n", inside.run_id).into_bytes(),
+            })?,
+        };
+        let question = Question {
+            id: self.new_id(),
+            branch: branch.short().to_vec(),
+            run_id: Some(inside.run_id.clone()),
+            choices: choices.to_vec(),
+            text: text.to_owned(),
+        };
+        let message = question.message().map_err(|why| TalkError::Message(why.to_string()))?;
+        let commit = self.write_said(branch, tree, vec![snapshot], message)?;
+        let asked = Asked { question, commit, snapshot: Some(snapshot), asked: Some(self.clock.now()) };
+        if !self.create(&asked.name(), commit, "aynig: ask")? {
+            return Err(ChangeError::Raced(asked.name()).into());
+        }
+        Ok(asked)
+    }
+
+    /// The answer to a question, once it is there.
+    pub fn answer_of(&self, asked: &Asked) -> Result<Option<(ObjectId, Letter)>, TalkError> {
+        let name = asked.answer_name();
+        let Some(id) = self.store.tip(&name)? else { return Ok(None) };
+        let commit = self.store.read_commit(id)?;
+        if let Some(letter) = self.as_answer(asked, &commit)? {
+            return Ok(Some((id, letter)));
+        }
+        swap::delete_ref(&*self.store, &name, id, &self.signature())?;
+        Ok(None)
+    }
+
+    /// What a commit answers, where it is an answer to this question: one that is offered, and signed for its branch
+    /// where signatures are asked for.
+    pub(super) fn as_answer(&self, asked: &Asked, commit: &Commit) -> Result<Option<Letter>, TalkError> {
+        let message = Message::parse(&commit.message);
+        let letter = Letter::read_at(&asked.answer_at(), &message, &commit.parents).ok();
+        let letter = letter.filter(|letter| letter.question == Some(asked.question.id));
+        let is_offered = |choice: &String| asked.question.offers(choice) == Offered::Yes;
+        let letter = letter.filter(|letter| letter.choice.as_ref().is_some_and(is_offered));
+        let is_ours = || self.is_vouched(&asked.branch(), commit.id, &message);
+        Ok(match letter {
+            Some(letter) if is_ours()? => Some(letter),
+            Some(_) | None => None,
+        })
+    }
+
+    /// Takes an answer and its question away: the one was heard by the run that asked the other.
+    pub fn take_answer(&self, asked: &Asked, answer: ObjectId) -> Result<(), TalkError> {
+        let heard = RefName::new(heard_ref(answer_id(asked.question.id)));
+        let mut gone = vec![RefChange::delete(asked.answer_name(), answer)];
+        if self.store.tip(&asked.name())? == Some(asked.commit) {
+            // Whoever answered was killed before it went.
+            gone.push(RefChange::delete(asked.name(), asked.commit));
+        }
+        if !self.create_with(&heard, answer, &gone, "aynig: heard")? {
+            // It was heard before, and its question is gone.
+            swap::delete_ref(&*self.store, &asked.answer_name(), answer, &self.signature())?;
+            self.withdraw(asked)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a question away that nobody waits for any more.
+    pub fn withdraw(&self, asked: &Asked) -> Result<(), TalkError> {
+        swap::delete_ref(&*self.store, &asked.name(), asked.commit, &self.signature())?;
+        Ok(())
+    }
+}

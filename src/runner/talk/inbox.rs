@@ -1,0 +1,56 @@
+//! What waits for a branch, as its readers are told.
+//!
+//! A message that cannot be read is listed with what is wrong with it: it never hides the others. Implements K48.
+
+use super::super::Runner;
+use super::TalkError;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{Kind, Letter, MessageId, parse_inbox_ref};
+use crate::protocol::message::Message;
+use crate::store::RefName;
+
+/// A message that waits.
+#[derive(Debug)]
+pub struct Waiting {
+    /// Its ref.
+    pub name: RefName,
+    /// Its id.
+    pub id: MessageId,
+    /// Which kind its ref says that it is.
+    pub kind: Kind,
+    /// Its commit.
+    pub commit: ObjectId,
+    /// When that was made, in seconds since 1970.
+    pub committed: Option<i64>,
+    /// What it says, or why that is not known.
+    pub letter: Result<Letter, String>,
+}
+
+impl Runner<'_> {
+    /// What waits for a branch, in the order of its ids; of that kind alone, where one is named. Those in `known` are
+    /// not read again.
+    pub fn inbox(
+        &self,
+        branch: &RefName,
+        kind: Option<&Kind>,
+        known: &dyn Fn(MessageId, ObjectId) -> bool,
+    ) -> Result<Vec<Waiting>, TalkError> {
+        let mut found: Vec<Waiting> = Vec::new();
+        for (name, commit) in self.inbox_refs(branch)? {
+            let Some(at) = parse_inbox_ref(name.as_bytes()) else { continue };
+            if kind.is_some_and(|kind| *kind != at.kind) || known(at.id, commit) {
+                continue;
+            }
+            let (committed, letter) = match self.store.read_commit(commit) {
+                Ok(read) => {
+                    let letter = Letter::read_at(&at, &Message::parse(&read.message), &read.parents);
+                    (read.committed, letter.map_err(|why| why.to_string()))
+                }
+                Err(error) => (None, Err(error.to_string())),
+            };
+            found.push(Waiting { name, id: at.id, kind: at.kind, commit, committed, letter });
+        }
+        found.sort_by_key(|waiting| waiting.id);
+        Ok(found)
+    }
+}

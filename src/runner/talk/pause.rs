@@ -1,0 +1,251 @@
+//! Pauses: who holds which branches, and what was ended for one, which `resume` asks for again.
+//!
+//! A pause is a commit and a ref; with `--stop` a second commit on it says which runs were ended, before the first of
+//! them is: whoever is killed in between has promised no more than was done. What ended by itself meanwhile and went on
+//! is left as it is. Implements K50.
+
+use super::super::change::{ChangeError, Inside};
+use super::super::{Runner, RunnerError, Tip};
+use super::TalkError;
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{Kind, Letter, MessageId, PAUSED, inbox_ref, parse_id_ref, paused_ref};
+use crate::protocol::message::{Message, Trailer};
+use crate::protocol::name::{CANCELED, STALLED};
+use crate::protocol::pause::{PATTERNS_MAX, Pause};
+use crate::protocol::transition;
+use crate::store::{Expected, RefName, pattern, swap};
+
+/// The trailer that names a run which was ended for a pause: its trigger, then its branch.
+const STOPPED: &str = "dwp-stopped";
+/// Most runs that are read of a pause.
+const STOPPED_MAX: usize = 100_000;
+
+/// A pause that stands.
+#[derive(Debug, Clone)]
+pub struct Paused {
+    /// Its id.
+    pub id: MessageId,
+    /// Its commit.
+    pub commit: ObjectId,
+    /// Whom it holds, by whom, and why.
+    pub pause: Pause,
+    /// Since when, in seconds since 1970.
+    pub since: Option<i64>,
+    /// The runs that were ended for it.
+    pub stopped: Vec<Stopped>,
+}
+
+/// A run that was ended for a pause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// Its branch.
+    pub branch: RefName,
+    /// What it answered.
+    pub trigger: ObjectId,
+}
+
+/// A run that is under way on a branch that a pause holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Its branch.
+    pub branch: RefName,
+    /// What it answers.
+    pub trigger: ObjectId,
+    /// Its id.
+    pub run_id: String,
+}
+
+impl Paused {
+    fn name(&self) -> RefName {
+        RefName::new(paused_ref(self.id))
+    }
+
+    fn message(&self) -> Result<Message, TalkError> {
+        let mut message = self.pause.message().map_err(|why| TalkError::Message(why.to_string()))?;
+        let line = |run: &Stopped| [run.trigger.to_string().as_bytes(), b" ", run.branch.as_bytes()].concat();
+        message.trailers.extend(self.stopped.iter().map(|run| Trailer::new(STOPPED, line(run))));
+        Ok(message)
+    }
+
+    /// True where it holds this branch.
+    pub fn holds(&self, branch: &RefName) -> bool {
+        self.pause.holds(|patterns| pattern::any(patterns, branch))
+    }
+}
+
+impl Runner<'_> {
+    /// Every pause that stands, the oldest first.
+    pub fn pauses(&self) -> Result<Vec<Paused>, TalkError> {
+        let mut all = Vec::new();
+        for (name, commit) in self.store.scan(&String::from_utf8_lossy(PAUSED))? {
+            let Some(id) = parse_id_ref(PAUSED, name.as_bytes()) else { continue };
+            let read = self.store.read_commit(commit)?;
+            let message = Message::parse(&read.message);
+            let stopped = message.all(STOPPED).take(STOPPED_MAX).filter_map(stopped).collect();
+            all.push(Paused { id, commit, pause: Pause::read(&message), since: read.committed, stopped });
+        }
+        all.sort_by_key(|paused| paused.id);
+        Ok(all)
+    }
+
+    /// Holds the branches that match; without a pattern all of them: `pause`.
+    ///
+    /// # Errors
+    /// [`TalkError::Message`] where a pattern or the reason can't be written.
+    pub fn pause(
+        &self,
+        patterns: &[String],
+        reason: &str,
+        inside: Option<&Inside>,
+    ) -> Result<Paused, TalkError> {
+        let wrong = |pattern: &&String| pattern.trim().len() != pattern.len() || pattern.is_empty();
+        if let Some(pattern) = patterns.iter().find(wrong) {
+            return Err(TalkError::Message(format!("'{pattern}' is no pattern")));
+        }
+        if patterns.len() > PATTERNS_MAX {
+            return Err(TalkError::Message(format!("more than {PATTERNS_MAX} patterns")));
+        }
+        let holder = self.speaker(inside);
+        let pause = Pause { patterns: patterns.to_vec(), holder, reason: reason.to_owned() };
+        let (id, since) = (self.new_id(), Some(self.clock.now()));
+        let mut paused = Paused { id, commit: self.repo.empty_tree()?, pause, since, stopped: Vec::new() };
+        paused.commit = self.write_pause(&paused, Vec::new())?;
+        match self.create(&paused.name(), paused.commit, "aynig: pause")? {
+            true => Ok(paused),
+            false => Err(ChangeError::Raced(paused.name()).into()),
+        }
+    }
+
+    fn write_pause(&self, paused: &Paused, parents: Vec<ObjectId>) -> Result<ObjectId, TalkError> {
+        self.write_said(&paused.name(), self.repo.empty_tree()?, parents, paused.message()?)
+    }
+
+    /// The runs that are under way on the branches that a pause holds.
+    pub fn held_runs(&self, paused: &Paused) -> Result<Vec<Held>, TalkError> {
+        self.store.refresh()?;
+        let mut found = Vec::new();
+        self.store.visit_heads("refs/heads/", &mut |branch, read| {
+            let Some(tip) = read.ok().map(Tip::from).filter(|_| paused.holds(&branch)) else { return };
+            found.extend(run_of(&tip).map(|(trigger, run_id)| Held { branch, trigger, run_id }));
+        })?;
+        found.sort_by(|a, b| a.branch.cmp(&b.branch));
+        Ok(found)
+    }
+
+    /// Says which runs are about to be ended for a pause.
+    pub fn note_stopped(&self, paused: &Paused, runs: &[Held]) -> Result<Paused, TalkError> {
+        let stopped = |run: &Held| Stopped { branch: run.branch.clone(), trigger: run.trigger };
+        let mut noted = Paused { stopped: runs.iter().map(stopped).collect(), ..paused.clone() };
+        noted.commit = self.write_pause(&noted, vec![paused.commit])?;
+        let (name, by) = (paused.name(), self.signature());
+        let expected = Expected::At(paused.commit);
+        let moved = swap::compare_and_swap(&*self.store, &name, expected, noted.commit, &by, "aynig: stop")?;
+        match super::is_written(&name, moved)? {
+            true => Ok(noted),
+            // Somebody resumed it already.
+            false => Err(ChangeError::Raced(name).into()),
+        }
+    }
+
+    /// Asks a run to end, by a message that its command may follow.
+    pub fn interrupt_run(&self, run: &Held, reason: &str) -> Result<Interrupting, TalkError> {
+        let tip = self.fresh_tip(&run.branch)?;
+        let letter = Letter {
+            id: self.new_id(),
+            kind: Kind::new(Kind::INTERRUPT).map_err(|why| TalkError::Message(why.to_string()))?,
+            from: self.speaker(None).to_string(),
+            hop: 0,
+            seen: tip.as_ref().map(Tip::id),
+            attached: None,
+            question: None,
+            choice: None,
+            trailers: Vec::new(),
+            text: if reason.is_empty() { "Paused.".to_owned() } else { reason.to_owned() },
+        };
+        let commit = self.write_letter(&run.branch, &letter)?;
+        let name = RefName::new(inbox_ref(run.branch.short(), &letter.kind, letter.id));
+        self.create(&name, commit, "aynig: interrupt")?;
+        Ok(Interrupting { name, commit, letter })
+    }
+
+    /// Takes such a message away again: a run that is asked for again was not meant.
+    pub fn unsay(&self, said: &Interrupting) -> Result<(), TalkError> {
+        swap::delete_ref(&*self.store, &said.name, said.commit, &self.signature())?;
+        Ok(())
+    }
+
+    /// True while that run holds its branch.
+    pub fn holds_on(&self, run: &Held) -> Result<bool, TalkError> {
+        let tip = self.fresh_tip(&run.branch)?;
+        Ok(tip.as_ref().and_then(run_of).is_some_and(|(_, run_id)| run_id == run.run_id))
+    }
+
+    /// Takes a pause back. False where it is gone already.
+    pub fn take_back(&self, paused: &Paused) -> Result<bool, TalkError> {
+        if self.store.tip(&paused.name())?.is_none() {
+            return Ok(false);
+        }
+        swap::delete_ref(&*self.store, &paused.name(), paused.commit, &self.signature())?;
+        Ok(true)
+    }
+
+    /// Asks again for a run that was ended for a pause, with all that its trigger said. `None` where its branch has gone
+    /// on by itself.
+    pub fn ask_again(&self, run: &Stopped) -> Result<Option<ObjectId>, TalkError> {
+        let (branch, Some(head)) = (&run.branch, self.fresh_tip(&run.branch)?) else { return Ok(None) };
+        let ended = |event: &&Event| {
+            let state = event.state_name().map(|state| state.as_str());
+            event.trigger() == Some(run.trigger) && matches!(state, Some(CANCELED | STALLED))
+        };
+        if head.event.as_ref().filter(ended).is_none() || !self.descends(run.trigger, head.id())? {
+            return Ok(None);
+        }
+        let trigger = Tip::from(self.store.read_commit(run.trigger)?);
+        if self.not_vouched(branch, &trigger)?.is_some() {
+            return Err(ChangeError::NotVouched(branch.clone(), trigger.id()).into());
+        }
+        let Some((event, state)) = trigger.event.as_ref().and_then(|e| Some((e, e.state_name()?))) else {
+            return Ok(None);
+        };
+        let message = transition::retried(state, event, None);
+        let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
+        let moved = self.advance(branch, head.id(), commit, &format!("aynig: resume {state}"))?;
+        if moved { Ok(Some(commit)) } else { Err(ChangeError::Raced(branch.clone()).into()) }
+    }
+
+    /// The branches of these whose heads have something to be done about, now that nothing holds them.
+    pub fn released(&self, holds: &dyn Fn(&RefName) -> bool) -> Result<Vec<RefName>, RunnerError> {
+        let mut found = Vec::new();
+        self.store.visit_heads("refs/heads/", &mut |branch, read| {
+            let event = read.ok().map(Tip::from).and_then(|tip| tip.event);
+            if event.is_some_and(|event| !event.is_working()) && holds(&branch) {
+                found.push(branch);
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+/// A message that asks a run to end.
+#[derive(Debug)]
+pub struct Interrupting {
+    name: RefName,
+    commit: ObjectId,
+    /// What it says.
+    pub letter: Letter,
+}
+
+/// The trigger and the id of the run that a head is a lease of.
+fn run_of(tip: &Tip) -> Option<(ObjectId, String)> {
+    let lease = tip.event.as_ref().filter(|event| event.is_working())?;
+    Some((lease.trigger()?, lease.run_id()?.to_owned()))
+}
+
+fn stopped(line: &[u8]) -> Option<Stopped> {
+    let at = line.iter().position(|b| *b == b' ')?;
+    let trigger = ObjectId::from_hex(&line[..at]).ok()?;
+    let branch = RefName::new(&line[at + 1..]);
+    let is_branch = branch.is_valid() && branch.as_bytes().starts_with(b"refs/heads/");
+    is_branch.then_some(Stopped { branch, trigger })
+}

@@ -1,0 +1,166 @@
+//! Saying something to a branch: one commit, and one ref that is made where there is none.
+//!
+//! The id, never the commit, tells one message from another: who may have been cut off sends it again under the same
+//! id, and is told that it waits, or was heard. The inbox is asked before what was heard, as messages move from there
+//! to here. Implements K46, K46a (a sender that repeats itself).
+
+use super::super::Runner;
+use super::super::change::{ChangeError, Inside};
+use super::TalkError;
+use crate::protocol::accepts::Accepts;
+use crate::protocol::dialect::{BRANCH, Dialect, RECOVERY_ID};
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{
+    Kind, Letter, MessageId, TEXT_MAX, heard_ref, inbox_prefix, inbox_ref, parse_inbox_ref,
+};
+use crate::protocol::message::{Message, Trailer};
+use crate::store::RefName;
+
+/// What is to be said.
+#[derive(Debug, Clone)]
+pub struct Sending {
+    /// Which kind of message.
+    pub kind: Kind,
+    /// Its id, where the sender has one.
+    pub id: Option<MessageId>,
+    /// The text.
+    pub text: String,
+    /// The sender's own trailers.
+    pub trailers: Vec<Trailer>,
+    /// The work that is handed over.
+    pub attach: Option<ObjectId>,
+}
+
+/// What was said.
+#[derive(Debug)]
+pub struct Sent {
+    /// To whom.
+    pub branch: RefName,
+    /// The message.
+    pub commit: ObjectId,
+    /// What it says.
+    pub letter: Letter,
+    /// It was sent now, and not before.
+    pub fresh: bool,
+    /// It waits.
+    pub waiting: bool,
+    /// The branch takes it in now, as far as its head says.
+    pub wanted: bool,
+}
+
+impl Runner<'_> {
+    /// Sends a message to a branch: `send`.
+    ///
+    /// # Errors
+    /// [`TalkError::NoBranch`], [`TalkError::IsAnswer`], [`TalkError::Message`], and whatever writing fails with.
+    pub fn send(
+        &self,
+        branch: &RefName,
+        sending: &Sending,
+        inside: Option<&Inside>,
+    ) -> Result<Sent, TalkError> {
+        if sending.kind.is_answer() {
+            return Err(TalkError::IsAnswer);
+        }
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
+        let event = tip.event.as_ref().filter(|event| !event.is_working());
+        let wanted = event.is_some_and(|event| Accepts::of(event).state(&sending.kind).is_some());
+        if let Some(id) = sending.id
+            && let Some(sent) = self.sent_before(branch, id)?
+        {
+            return Ok(Sent { wanted: wanted && sent.waiting, ..sent });
+        }
+        let letter = Letter {
+            id: sending.id.unwrap_or_else(|| self.new_id()),
+            kind: sending.kind.clone(),
+            from: self.speaker(inside).to_string(),
+            hop: inside.map_or(0, |inside| inside.hop.saturating_add(1)),
+            seen: sending.attach.is_none().then_some(tip.id()),
+            attached: sending.attach,
+            question: None,
+            choice: None,
+            trailers: sending.trailers.clone(),
+            text: sending.text.clone(),
+        };
+        let commit = self.write_letter(branch, &letter)?;
+        let name = RefName::new(inbox_ref(branch.short(), &letter.kind, letter.id));
+        if self.create(&name, commit, "aynig: send")? {
+            return Ok(Sent { branch: branch.clone(), commit, letter, fresh: true, waiting: true, wanted });
+        }
+        // Somebody sent it under this id just now.
+        match self.sent_before(branch, letter.id)? {
+            Some(sent) => Ok(Sent { wanted: wanted && sent.waiting, ..sent }),
+            None => Err(ChangeError::Raced(name).into()),
+        }
+    }
+
+    /// A new id.
+    pub(super) fn new_id(&self) -> MessageId {
+        let mut random = [0; 8];
+        random.copy_from_slice(&uuid::Uuid::new_v4().as_bytes()[8..]);
+        MessageId::after(None, self.clock.millis(), random)
+    }
+
+    /// The commit of a message.
+    pub(super) fn write_letter(&self, branch: &RefName, letter: &Letter) -> Result<ObjectId, TalkError> {
+        if letter.text.len() > TEXT_MAX {
+            let why = format!("its text has {} bytes, more than 1 MiB", letter.text.len());
+            return Err(TalkError::Message(why));
+        }
+        let mut message = letter.message().map_err(|why| TalkError::Message(why.to_string()))?;
+        // Two who send under one id, or answer one question alike, don't write the same commit.
+        message.trailers.push(Dialect::Dwp.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
+        let (tree, parents) = match letter.attached {
+            Some(work) => (self.store.read_commit(work)?.tree, vec![work]),
+            None => (self.repo.empty_tree()?, Vec::new()),
+        };
+        self.write_said(branch, tree, parents, message)
+    }
+
+    /// A commit that says something. Where signatures are asked for it names the branch that it is signed for: a
+    /// signature holds wherever a commit is pushed to.
+    pub(super) fn write_said(
+        &self,
+        branch: &RefName,
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+        mut message: Message,
+    ) -> Result<ObjectId, TalkError> {
+        let key = BRANCH.of(Dialect::Dwp);
+        if self.settings.require_signature && message.last(key).is_none() {
+            message.trailers.push(Trailer { key: key.into(), value: branch.short().to_vec() });
+        }
+        Ok(self.write(branch, tree, parents, &message)?)
+    }
+
+    /// The message of this id, where it waits for the branch, or was heard by one.
+    pub(super) fn sent_before(&self, branch: &RefName, id: MessageId) -> Result<Option<Sent>, TalkError> {
+        let waits = self
+            .inbox_refs(branch)?
+            .into_iter()
+            .find(|(name, _)| parse_inbox_ref(name.as_bytes()).is_some_and(|at| at.id == id));
+        let (commit, waiting) = match waits {
+            Some((_, commit)) => (commit, true),
+            None => match self.store.tip(&RefName::new(heard_ref(id)))? {
+                Some(commit) => (commit, false),
+                None => return Ok(None),
+            },
+        };
+        let read = self.store.read_commit(commit)?;
+        let letter = Letter::read(&Message::parse(&read.message), &read.parents);
+        let letter = letter.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
+        Ok(Some(Sent { branch: branch.clone(), commit, letter, fresh: false, waiting, wanted: false }))
+    }
+
+    /// The refs of a branch's inbox.
+    pub(super) fn inbox_refs(&self, branch: &RefName) -> Result<Vec<(RefName, ObjectId)>, TalkError> {
+        let prefix = inbox_prefix(branch.short());
+        // Git's own names of branches may be no text; then whatever waits is looked through.
+        let prefix = std::str::from_utf8(&prefix).unwrap_or("refs/aynig/inbox/");
+        let mut refs = self.store.scan(prefix)?;
+        refs.retain(|(name, _)| {
+            parse_inbox_ref(name.as_bytes()).is_some_and(|at| at.branch == branch.short())
+        });
+        Ok(refs)
+    }
+}

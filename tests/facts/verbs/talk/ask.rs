@@ -1,0 +1,216 @@
+//! `ask`, `answer`, `approve`, `reject`: who asks, about what, and whose answer counts.
+
+use super::DONE;
+use crate::support::Repo;
+use crate::support::life::{Life, Running, eventually};
+use nix::sys::signal::Signal;
+
+const ASK: &str = "echo new >made; echo $$ >\"$T/pid\"\n\
+                   if choice=$(git aynig ask 'Deploy?' --choice yes --choice no --wait $OPTIONS); then\n\
+                   echo \"$choice\" >\"$T/choice\"\nelse echo \"code $?\" >\"$T/choice\"; fi\n";
+
+/// A life whose command asks and waits.
+fn asking() -> Life {
+    Life::new(&[("build", &format!("{ASK}{DONE}"))])
+}
+
+/// K49: the question's parent is the work as it is now, and nothing of the slot moves for it.
+#[test]
+fn a_question_is_about_the_work_as_it_is() {
+    for kind in [Repo::build(), Repo::build().sha256(), Repo::build().reftable()] {
+        let Some(repo) = kind.create() else { continue };
+        drop(repo);
+        let life = Life::of(kind, &[("build", &format!("{ASK}{DONE}"))]);
+        life.event("work", "build", "");
+        let tick = life.start_tick(&["work"]);
+        let id = life.question();
+        let question = format!("refs/aynig/asked/{id}");
+        assert_eq!(life.show(&question, "made"), "new");
+        assert_eq!(life.show(&format!("{question}^"), "made"), "new");
+        assert_eq!(life.rev(&format!("{question}^^")), life.rev("refs/heads/work"));
+        let trailers = life.git(&["log", "-1", "--format=%(trailers:only,unfold)", &question]);
+        let run = life.trailer("refs/heads/work", "dwp-run-id").unwrap();
+        let want = format!(
+            "dwp-question: {id}\ndwp-branch: work\ndwp-run-id: {run}\ndwp-choice: yes\ndwp-choice: no"
+        );
+        assert_eq!(trailers.trim_end(), want);
+        let snapshot = life.rev(&format!("{question}^"));
+        let said = life.run(&["answer", "work", "yes", "-m", "Go.", "--seen", &snapshot]).expect(0).stdout;
+        assert_eq!(said, format!("work: answered 'yes' to question {id}\n"));
+        tick.done().expect(0);
+        assert_eq!(life.said("choice"), "yes\n");
+        assert_eq!(
+            (life.said_in("asked").len(), life.said_in("inbox").len(), life.said_in("heard").len()),
+            (0, 0, 1)
+        );
+        // What was asked about is what the run went on from.
+        assert_eq!(life.states("work")[0], "done");
+        assert_eq!(life.files("refs/heads/work"), ["dir/other", "file", "made"]);
+        life.repo.assert_sound();
+    }
+}
+
+/// K49a: one wins, the others are told by whom, and none is told that it won who did not.
+#[test]
+fn of_many_who_answer_at_once_one_wins() {
+    let life = asking();
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    let id = life.question();
+    let answers: Vec<Running> =
+        (0..6).map(|n| life.start(&["answer", &id, if n % 2 == 0 { "yes" } else { "no" }])).collect();
+    let ended: Vec<_> = answers.into_iter().map(Running::done).collect();
+    let won: Vec<_> = ended.iter().filter(|done| done.code == Some(0)).collect();
+    assert_eq!(won.len(), 1, "{ended:?}");
+    tick.done().expect(0);
+    let choice = life.said("choice");
+    assert!(won[0].stdout.contains(&format!("'{}'", choice.trim())), "{won:?} {choice}");
+    for lost in ended.iter().filter(|done| done.code != Some(0)) {
+        assert_eq!(lost.code, Some(3), "{lost:?}");
+        let told = format!("question {id} was answered by person ada@example.com: {}", choice.trim());
+        assert!(lost.stderr.contains(&told), "{lost:?}");
+    }
+    // Later, too.
+    life.run(&["answer", &id, "no"]).expect(3);
+}
+
+/// K49a: what was not offered, what was not looked at, and whom nobody asks.
+#[test]
+fn an_answer_that_does_not_fit_is_refused() {
+    let life = asking();
+    life.run(&["answer", "main", "yes"]).expect(128);
+    life.run(&["answer", "01890000-0000-7000-8000-000000000001", "yes"]).expect(128);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    life.question();
+    let said = life.run(&["answer", "work", "maybe"]).expect(2).stderr;
+    assert!(said.contains("'maybe' is no answer that is offered: 'yes', 'no'"), "{said}");
+    let said = life.run(&["answer", "work", "yes", "--seen", "main"]).expect(2).stderr;
+    assert!(said.contains("is not about") && said.contains("hint: git show refs/aynig/asked/"), "{said}");
+    assert_eq!(life.said_in("asked").len(), 1);
+    life.run(&["reject", "work"]).expect(0);
+    tick.done().expect(0);
+    assert_eq!(life.said("choice"), "no\n");
+}
+
+/// K49a: an older snapshot is not what the run asks about now.
+#[test]
+fn a_look_at_an_older_question_answers_no_new_one() {
+    let script = "echo one >made\ngit aynig ask first --choice yes >\"$T/first\"\necho two >made\n\
+                  git aynig ask second --choice yes --wait >\"$T/choice\"\n";
+    let life = Life::new(&[("build", &format!("{script}{DONE}"))]);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    eventually("two questions", || (life.said_in("asked").len() == 2).then_some(()));
+    let first = life.said("first").trim().to_owned();
+    let older = life.rev(&format!("refs/aynig/asked/{first}^"));
+    let said = life.run(&["answer", "work", "yes"]).expect(2).stderr;
+    assert!(said.contains("'work' asks several questions"), "{said}");
+    let second = life.said_in("asked").into_iter().find(|id| *id != first).unwrap();
+    life.run(&["answer", &second, "yes", "--seen", &older]).expect(2);
+    life.run(&["answer", &second, "yes", "--seen", &format!("refs/aynig/asked/{second}")]).expect(0);
+    tick.done().expect(0);
+    // The other one was its run's, which is over: nobody waits for it.
+    let said = life.run(&["approve", &first]).expect(128).stderr;
+    assert!(said.contains("nobody waits for an answer"), "{said}");
+    life.run(&["answer", "work", "yes"]).expect(128);
+}
+
+/// K49: a head that waits for its answer, as its run declared.
+#[test]
+fn a_head_waits_for_the_answer_of_the_question_that_it_names() {
+    let script = "id=$(git aynig ask Which? --choice left --choice right --json | \
+                  sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
+                  echo \"SET_STATE {\\\"state\\\":\\\"waiting\\\",\\\"trailers\\\":[\\\"dwp-question: $id\\\",\
+                  \\\"dwp-accepts: answer=go\\\"]}\"";
+    let life = Life::new(&[("build", script)]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    let id = life.question();
+    assert_eq!(life.trailer("refs/heads/work", "dwp-question"), Some(id.clone()));
+    life.run(&["approve", "work"]).expect(2);
+    // The head may be what was looked at.
+    life.run(&["answer", "work", "left", "--seen", "work", "--no-tick"]).expect(0);
+    assert_eq!((life.said_in("asked").len(), life.said_in("inbox").len()), (0, 1));
+    let said = life.run(&["answer", "work", "right"]).expect(3).stderr;
+    assert!(said.contains("was answered by person ada@example.com: left"), "{said}");
+}
+
+/// K49: however a wait ends, its question goes.
+#[test]
+fn a_wait_that_ends_without_an_answer_takes_its_question_along() {
+    let life = asking();
+    life.event("work", "build", "");
+    let mut tick = life.aynig(&["tick", "work"]);
+    let done = crate::support::life::done(tick.env("OPTIONS", "--timeout 1s").output().unwrap());
+    done.expect(0);
+    assert_eq!((life.said("choice").as_str(), life.said_in("asked").len()), ("code 75\n", 0));
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    life.question();
+    life.run(&["cancel", "work"]).expect(0);
+    tick.done().expect(3);
+    assert_eq!(life.said_in("asked"), Vec::<String>::new());
+    // Outside of a run there is nobody who could wait.
+    life.run(&["ask", "Really?", "--wait"]).expect(128);
+    life.run(&["ask", "Really?"]).expect(128);
+}
+
+/// K49a: what stands in an answer's place and is none does not keep the answer out.
+#[test]
+fn a_forged_answer_is_none() {
+    let life = asking();
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    let id = life.question();
+    life.run(&["answer", "work", "yes", "--no-tick"]).expect(0);
+    tick.done().expect(0);
+    let answered = life.said_in("heard").pop().unwrap();
+    // The same place for the next question, taken by what is no answer: by its shape, and by its choice.
+    let forge = life.rev("main");
+    life.git(&["update-ref", "-d", &format!("refs/aynig/heard/{answered}")]);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    let next = life.question();
+    assert_ne!(id, next);
+    life.git(&["update-ref", &format!("refs/aynig/inbox/work/answer/{answered}"), &forge]);
+    life.run(&["answer", "work", "no"]).expect(0);
+    tick.done().expect(0);
+    assert_eq!(life.said("choice"), "no\n");
+}
+
+/// K49: who waits gives its job to others, and keeps its slot and its lease.
+#[test]
+fn a_run_that_waits_for_an_answer_gives_its_job_back() {
+    let life = Life::new(&[("build", &format!("{ASK}{DONE}")), ("quick", DONE)]);
+    life.config("aynig.jobs", "1");
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    life.question();
+    let asking =
+        life.repo.git_dir().join("aynig/runs").join(life.trailer("refs/heads/work", "dwp-run-id").unwrap());
+    eventually("it waits", || asking.join("asking").exists().then_some(()));
+    life.event("other", "quick", "");
+    life.tick(&["other"]).expect(0);
+    assert_eq!((life.state("other").as_str(), life.state("work").as_str()), ("done", "working"));
+    life.run(&["approve", "work"]).expect(0);
+    tick.done().expect(0);
+    assert_eq!(life.files("refs/heads/work"), ["dir/other", "file", "made"]);
+}
+
+/// K49: a signal ends the wait, and its command goes on.
+#[test]
+fn a_signal_ends_a_wait_cleanly() {
+    let script = "git aynig ask Now? --wait & echo $! >\"$T/asker\"; wait $!; echo $? >\"$T/choice\"\n";
+    let life = Life::new(&[("build", &format!("{script}{DONE}"))]);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    let id = life.question();
+    let run = life.trailer("refs/heads/work", "dwp-run-id").unwrap();
+    let asking = life.repo.git_dir().join("aynig/runs").join(run).join("asking");
+    eventually("it waits", || asking.exists().then_some(()));
+    let asker: i32 = life.hear("asker").parse().unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(asker), Signal::SIGTERM).unwrap();
+    tick.done().expect(0);
+    assert_eq!((life.said("choice").trim(), life.said_in("asked").contains(&id)), ("143", false));
+}

@@ -1,0 +1,35 @@
+//! How people, commands and branches talk: send, inbox, ask, answer, pause, resume.
+
+mod ask;
+mod pause;
+mod send;
+
+use crate::support::life::{Done, Life, eventually};
+use serde_json::Value;
+
+/// What a command says that is done.
+const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
+
+impl Life {
+    /// The refs below `refs/aynig/<place>/`, without that.
+    fn said_in(&self, place: &str) -> Vec<String> {
+        let prefix = format!("refs/aynig/{place}/");
+        let all = self.git(&["for-each-ref", "--format=%(refname)", &prefix]);
+        all.lines().map(|name| name.strip_prefix(&prefix).unwrap().to_owned()).collect()
+    }
+
+    /// The one question that stands, once it is asked.
+    fn question(&self) -> String {
+        eventually("a question", || self.said_in("asked").pop())
+    }
+}
+
+impl Done {
+    /// Every line of stdout as JSON, all of this schema.
+    #[track_caller]
+    fn objects(&self, schema: &str) -> Vec<Value> {
+        let all: Vec<Value> = self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(all.iter().all(|object| object["schema"] == schema), "{self:?}");
+        all
+    }
+}

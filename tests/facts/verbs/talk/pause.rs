@@ -1,0 +1,111 @@
+//! `pause` and `resume`: whom a pause holds, whose it is, and what it ended.
+
+use super::DONE;
+use crate::support::life::{Life, Running, eventually};
+
+const SLOW: &str = "echo $$ >>\"$T/began\"; while :; do sleep 0.1; done";
+
+/// K50: a pause is a commit that says whom it holds, by whom and why; and it is its maker's to take back.
+#[test]
+fn a_pause_says_whom_it_holds_and_is_its_makers() {
+    let life = Life::new(&[]);
+    let [paused] = &life
+        .run(&["pause", "topic/*", "refs/heads/x", "-m", "Quota.", "--json"])
+        .expect(0)
+        .objects("aynig.pause/1")[..]
+    else {
+        panic!()
+    };
+    let id = paused["id"].as_str().unwrap();
+    assert_eq!(life.said_in("paused"), [id]);
+    let trailers =
+        life.git(&["log", "-1", "--format=%(trailers:only,unfold)", &format!("refs/aynig/paused/{id}")]);
+    assert_eq!(
+        trailers.trim_end(),
+        "dwp-holder: person ada@example.com\ndwp-paused: topic/*\ndwp-paused: refs/heads/x"
+    );
+    assert_eq!((&paused["reason"], &paused["patterns"][0]), (&"Quota.".into(), &"topic/*".into()));
+    life.repo.assert_sound();
+    let eve = |args: &[&str]| {
+        let mut call = life.aynig(&["-q"]);
+        call.args(args).env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "user.email");
+        crate::support::life::done(call.env("GIT_CONFIG_VALUE_0", "eve@example.com").output().unwrap())
+    };
+    let said = eve(&["pause", "-m", "Mine."]).expect(0).stdout;
+    assert!(said.starts_with("every branch is paused ("), "{said}");
+    let said = life.run(&["resume"]).expect(0);
+    assert!(
+        said.stdout.contains(id) && said.stderr.contains("still paused by person eve@example.com: Mine."),
+        "{said:?}"
+    );
+    assert_eq!(life.said_in("paused").len(), 1);
+    life.run(&["resume", "--all"]).expect(0);
+    assert_eq!(life.said_in("paused"), Vec::<String>::new());
+    assert_eq!(life.run(&["resume"]).expect(0).stderr, "nothing of yours is paused\n");
+    life.run(&["pause", ""]).expect(129);
+}
+
+/// K50: `--stop` ends what runs, and `resume` asks for exactly that again.
+#[test]
+fn what_a_pause_ended_is_asked_for_again_and_nothing_else() {
+    let life = Life::new(&[("slow", SLOW), ("quick", DONE)]);
+    life.config("aynig.killGrace", "300ms");
+    life.config("aynig.jobs", "4");
+    let branches = ["a", "topic/b", "topic/c"];
+    for branch in branches {
+        life.event(branch, "slow", "dwp-ticket: 7\n");
+    }
+    life.event("topic/d", "quick", "");
+    life.tick(&["topic/d"]).expect(0);
+    let runs: Vec<Running> = branches.iter().map(|branch| life.start_tick(&[branch])).collect();
+    eventually("all run", || (life.said("began").lines().count() == 3).then_some(()));
+    let paused = life.run(&["pause", "topic/*", "--stop"]).expect(0);
+    assert!(paused.stdout.contains("topic/b: canceled\ntopic/c: canceled\n"), "{paused:?}");
+    assert_eq!(
+        ["a", "topic/b", "topic/c", "topic/d"].map(|b| life.state(b)),
+        ["working", "canceled", "canceled", "done"]
+    );
+    // What asked them to end was meant for them alone.
+    assert_eq!(life.said_in("inbox"), Vec::<String>::new());
+    // Who goes on by hand meanwhile is not overruled.
+    life.event("topic/c", "other", "");
+    let resumed = life.run(&["resume"]).expect(0);
+    assert!(
+        resumed.stdout.contains("topic/b: asked for again\n") && !resumed.stdout.contains("topic/c:"),
+        "{resumed:?}"
+    );
+    assert_eq!(
+        ["a", "topic/b", "topic/c", "topic/d"].map(|b| life.state(b)),
+        ["working", "slow", "other", "done"]
+    );
+    assert_eq!(life.trailer("refs/heads/topic/b", "dwp-ticket").as_deref(), Some("7"));
+    life.run(&["cancel", "a"]).expect(0);
+    for run in runs {
+        run.done();
+    }
+}
+
+/// K50: a command that heeds its inbox ends by itself, and is not canceled.
+#[test]
+fn a_command_that_is_asked_to_end_may_end_by_itself() {
+    let heed = "echo $$ >\"$T/began\"\ngit aynig inbox --follow --kind interrupt --json | { read x; echo \"$x\" >\"$T/heard\"; }\n";
+    let life = Life::new(&[("slow", &format!("{heed}{DONE}"))]);
+    life.event("work", "slow", "");
+    let tick = life.start_tick(&["work"]);
+    life.hear("began");
+    let paused = life.run(&["pause", "--stop", "-m", "Enough."]).expect(0);
+    assert!(paused.stdout.ends_with("work: ended by itself\n"), "{paused:?}");
+    tick.done().expect(0);
+    assert!(life.said("heard").contains("Enough."));
+    assert_eq!(life.state("work"), "done");
+    let events = life.git(&["log", "-1", "--format=%P", "work"]);
+    let trigger = life.trailer("work", "dwp-trigger").unwrap();
+    assert!(!events.is_empty());
+    let told = std::fs::read_to_string(life.path(&format!(".aynig/logs/{trigger}.events.jsonl"))).unwrap();
+    assert!(
+        told.starts_with("{\"type\":\"interrupt\",") || told.contains("\"type\":\"interrupt\""),
+        "{told}"
+    );
+    let resumed = life.run(&["resume"]).expect(0);
+    assert!(!resumed.stdout.contains("work:"), "{resumed:?}");
+}
