@@ -9,7 +9,7 @@ use super::background::{Cause, Promised, start, wake};
 use super::config::{Flags, HookMode};
 use super::dispatch::Tally;
 use super::session::Session;
-use super::{AppError, Audience, Exit, Warning, mend};
+use super::{AppError, Audience, Exit, Warning, mend, notice};
 use crate::runner::pending::Taken;
 use crate::runner::queue::{Waiting, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
@@ -167,7 +167,10 @@ impl<'a> Chaining<'a> {
             return Ok(true);
         }
         if self.interrupt.signal().is_none() {
-            runner.recover_all()?.iter().for_each(|report| self.audience.recovered(report));
+            for report in &runner.recover_all()? {
+                self.audience.recovered(report);
+                notice::after(self.session, self.settings, report);
+            }
         }
         Ok(false)
     }
@@ -197,6 +200,7 @@ impl<'a> Chaining<'a> {
                 taken.into_iter().for_each(Taken::done);
                 self.audience.reported(report);
                 wake(self.session, report);
+                notice::after(self.session, self.settings, report);
             }
             self.tally.count(report, false);
         };

@@ -207,7 +207,8 @@ impl Config {
             commands_here: false,
             branches: self.all("branches"),
             require_signature: self.bool("requireSignature", false)?,
-            exec: words(&self.all("exec"))?,
+            exec: words("exec", &self.all("exec"))?,
+            notify: words("notify", &self.all("notify"))?,
             trailer_env: self.all("trailerEnv"),
             keeping: self.keeping()?,
             port_base: self.port_base()?,
@@ -345,11 +346,11 @@ fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// The argv prefix: several values are taken as they are, one is split as a shell would split words.
-fn words(values: &[String]) -> Result<Vec<String>, AppError> {
+/// A program and its arguments: several values are taken as they are, one is split as a shell would split words.
+fn words(key: &'static str, values: &[String]) -> Result<Vec<String>, AppError> {
     match values {
         [] => Ok(Vec::new()),
-        [one] => shlex::split(one).ok_or_else(|| bad_value("exec", one, "words with closed quotes")),
+        [one] => shlex::split(one).ok_or_else(|| bad_value(key, one, "words with closed quotes")),
         several => Ok(several.to_vec()),
     }
 }

@@ -6,7 +6,7 @@
 use super::background::{self, Cause, wake};
 use super::config::Flags;
 use super::session::Session;
-use super::{AppError, Audience, Exit, Warning, mend};
+use super::{AppError, Audience, Exit, Warning, mend, notice};
 use crate::runner::report::Report;
 use crate::runner::select::{Selection, advanced, evaluate};
 use crate::runner::settings::{CurrentBranch, Settings};
@@ -199,6 +199,7 @@ impl<A: Audience> Look<'_, A> {
         let told = |report: &Report| {
             self.audience.reported(report);
             wake(self.session, report);
+            notice::after(self.session, self.settings, report);
             kept.fetch_or(report.kept_lease(), Ordering::Relaxed);
             count(report);
         };

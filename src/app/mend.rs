@@ -2,10 +2,10 @@
 //!
 //! Locks of processes that died are removed, working trees that were noted follow their branches. It costs the
 //! listing of three empty folders where nothing is left. What can't be mended is a warning.
-//! Implements K28, K43.
+//! Implements K28, K43, K53 (what was owed).
 
-use super::Warning;
 use super::session::Session;
+use super::{Warning, notice};
 use crate::runner::settings::CommandsFrom;
 use crate::store::{checkout, children, locks};
 
@@ -13,6 +13,7 @@ use crate::store::{checkout, children, locks};
 pub fn all(session: &Session) {
     dead_locks(session);
     finish_checkouts(session);
+    notice::make_up(session);
 }
 
 /// Removes the locks that processes of ours left when they were killed. Whatever can't be removed blocks only what

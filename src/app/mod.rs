@@ -22,6 +22,7 @@ pub(crate) mod govern;
 pub mod hook;
 pub mod logs;
 pub mod mend;
+pub mod notice;
 pub mod report;
 pub mod session;
 mod shown;

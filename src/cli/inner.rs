@@ -3,7 +3,7 @@
 //! Not for people, and in no page or completion. A definition of its own, small: hooks run at every commit.
 
 use super::session::Global;
-use super::{chain, hook};
+use super::{chain, hook, notify};
 use crate::app::background::Cause;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -22,6 +22,7 @@ struct Inner {
 enum Verb {
     Hook(Hook),
     Chain(Chain),
+    Notify(Notify),
 }
 
 /// `hook`: what Git says to a hook.
@@ -53,6 +54,14 @@ pub struct Chain {
     pub detached: bool,
 }
 
+/// `notify`: one notice, on standard input, to be given to the program that is configured.
+#[derive(Debug, Args)]
+pub struct Notify {
+    /// Leave the session that it was started in
+    #[arg(long)]
+    pub detached: bool,
+}
+
 impl Chain {
     /// What it was started for.
     pub fn cause(&self) -> Cause {
@@ -74,7 +83,7 @@ pub fn run(argv: &[OsString]) -> Option<i32> {
         "--git-dir" => argv.get(3)?.to_str()?,
         first => first,
     };
-    if !matches!(verb, "hook" | "chain") {
+    if !matches!(verb, "hook" | "chain" | "notify") {
         return None;
     }
     let inner = match Inner::try_parse_from(argv) {
@@ -85,5 +94,6 @@ pub fn run(argv: &[OsString]) -> Option<i32> {
     Some(match inner.verb {
         Verb::Hook(args) => hook::run(&global, &args),
         Verb::Chain(args) => super::code_of(chain::run(&global, &args)),
+        Verb::Notify(_) => notify::run(&global),
     })
 }

@@ -28,6 +28,7 @@ mod install;
 mod logs;
 mod manual;
 mod mend;
+mod notify;
 mod observe;
 mod output;
 mod pause;

@@ -29,6 +29,7 @@ mod lease;
 pub(crate) mod logs;
 mod lookups;
 mod named;
+pub(crate) mod notice;
 pub(crate) mod past;
 pub(crate) mod pending;
 mod preflight;

@@ -58,6 +58,7 @@ impl Runner<'_> {
         }
         // Any pusher can write a lease that has expired. What follows from one that is not signed for this branch is
         // written, or the branch would stay taken; but it is not this runner's word, and nothing answers it.
+        let owed = self.owe(&run_id, branch);
         let commit = match self.not_vouched(branch, tip)? {
             None => self.write(branch, tip.commit.tree, vec![tip.id()], &message)?,
             Some(_) => self.write_unsigned(tip.commit.tree, vec![tip.id()], &message)?,
@@ -65,6 +66,7 @@ impl Runner<'_> {
         if self.advance(branch, tip.id(), commit, "aynig: lease expired")? {
             self.unfollow(&run_id, &[tip.id()]);
             let state = lease.origin_state().map(|s| s.to_string()).unwrap_or_default();
+            report.owed.extend(owed);
             report.recovered.push(Recovered { run_id, state, commit, attempt });
         } else {
             // What stands there now is what is judged next; of a remote it has to be heard.

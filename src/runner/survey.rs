@@ -13,6 +13,7 @@ use super::slot::{Abandoned, Occupants};
 use super::{Runner, RunnerError, Tip, pending};
 use crate::protocol::decide::{Decision, Held, Idle, decide};
 use crate::protocol::event::{Event, STALLED_RUN};
+use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, STALLED};
 use crate::protocol::run_events::Progress;
 use crate::store::command_start::Unfit;
@@ -179,6 +180,11 @@ impl<'a> Survey<'a> {
             Some(tip) => Ok(Some(self.judge(branch, tip)?)),
             None => Ok(None),
         }
+    }
+
+    /// A branch as it stands with this commit as its head.
+    pub(crate) fn of_commit(&self, branch: &RefName, id: ObjectId) -> Result<BranchStatus, RunnerError> {
+        self.judge(branch, Tip::from(self.runner.store.read_commit(id)?))
     }
 
     fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {

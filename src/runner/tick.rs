@@ -123,6 +123,7 @@ impl Runner<'_> {
             return self.give_back(branch, &claim, paused).and_then(end);
         }
         let dir = self.run_dir(&claim.run.id);
+        report.owed.extend(self.owe(&claim.run.id, branch));
         let ran = run_to_end(ActiveRun::new(self, branch, claim, prepared, report));
         // Only now that no runner is at work on it: what is set from here on says so itself.
         report.wake = super::pending::read_wake(&dir);

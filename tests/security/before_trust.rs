@@ -40,6 +40,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("aynig.remote", "evil"),
     ("aynig.commandsFrom", "branch"),
     ("aynig.exec", "@"),
+    ("aynig.notify", "@"),
     ("aynig.worktreeDir", "@-slots"),
     ("aynig.requireSignature", "true"),
 ];

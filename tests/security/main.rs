@@ -12,6 +12,7 @@ mod files;
 mod folder;
 mod forged;
 mod in_the_way;
+mod notices;
 mod options;
 mod own_words;
 mod programs;

@@ -32,6 +32,7 @@ const KEYS: &[(&str, &str)] = &[
     ("aynig.commandsFrom", "branch"),
     ("aynig.branches", "*"),
     ("aynig.exec", "touch ^fired"),
+    ("aynig.notify", "touch ^fired"),
     ("aynig.passEnv", "*"),
     ("aynig.requireSignature", "false"),
     ("aynig.worktreeDir", "^slots"),

@@ -85,6 +85,7 @@ const KEYS: &[(&str, &str)] = &[
     ("aynig.remote", "ext"),
     ("aynig.commandsFrom", "branch"),
     ("aynig.exec", "@"),
+    ("aynig.notify", "@"),
     ("aynig.requireSignature", "true"),
 ];
 
@@ -119,6 +120,7 @@ const VERBS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     ("events", &[&["work"], &["--all"], &["work", "--history"], &["work", "--remote", "&"]]),
+    ("usage", &[&[], &["--remote", "&"]]),
     ("wait", &[&["work", "--timeout", "0"], &["work", "--remote", "&", "--timeout", "0"]]),
     (
         "diff",

@@ -54,6 +54,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   branches*          patterns of branches that may be ticked; several; default all
   requireSignature*  dispatch only heads that 'git verify-commit' accepts and that name their branch in 'dwp-branch', and write such (false)
   exec*              what every command is started with, such as a sandbox
+  notify*            a program that is told, as JSON on its standard input, which branch waits for a person, asks, stalled, or is not dispatched any more
   passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all, in hooks of bare repositories few, see gitaynig-server(7)
   trailerEnv*        names or patterns of trailers that become variables besides dwp-* (none; with commandsFrom=branch all do)
   keep*              patterns of ignored files that stay in a worktree between runs of one branch, such as target/ or */node_modules (none)

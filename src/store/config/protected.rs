@@ -20,6 +20,7 @@ const PROTECTED: &[&str] = &[
     "include",
     "keep",
     "keepacross",
+    "notify",
     "passenv",
     "requiresignature",
     "trailerenv",

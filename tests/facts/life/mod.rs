@@ -14,6 +14,7 @@ mod lease;
 mod linger;
 mod many;
 mod merge;
+mod notices;
 mod output;
 mod pending;
 mod race;

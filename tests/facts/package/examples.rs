@@ -267,7 +267,7 @@ fn what_stands_in_examples_is_plain_shell() {
     let mut checked = 0;
     for pack in std::fs::read_dir(&examples).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
         assert!(pack.join("README.md").is_file(), "{}", pack.display());
-        let mut folders = vec![pack.join(".aynig")];
+        let mut folders = vec![pack.clone()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap().flatten() {
                 if entry.path().is_dir() {
@@ -287,7 +287,53 @@ fn what_stands_in_examples_is_plain_shell() {
             }
         }
     }
-    assert!(checked >= 8);
+    assert!(checked >= 11);
+}
+
+/// K53: each recipe hands a notice to the program that it is there for, whatever the notice holds.
+#[test]
+fn recipes_for_notices_hand_them_on() {
+    let mut world = World::any();
+    let dir = world.init("repo");
+    let recipes = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/notify");
+    let (bin, said) = (world.root().join("fakes"), world.root().join("said"));
+    std::fs::create_dir(&bin).unwrap();
+    for name in ["notify-send", "curl", "mail"] {
+        let fake = bin.join(name);
+        let script =
+            "#!/bin/sh\n{ printf '<%s>' \"$0\" \"$@\"; [ \"${0##*/}\" = notify-send ] || cat; } >\"$SAID\"\n";
+        std::fs::write(&fake, script).unwrap();
+        world.run("chmod", &dir, &["+x", fake.to_str().unwrap()]).expect(0);
+    }
+    world.set("SAID", &said);
+    world.set("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let notice = r#"{"schema":"aynig.notice/1","kind":"stalled","repository":"/r","branch":"-a$(touch fired)","commit":"c","state":"stalled","subject":"`touch fired` \\u001b[31m; x","body":"b"}"#;
+    for (recipe, argument, want) in [
+        (
+            "desktop",
+            "",
+            vec!["<--app-name=git-aynig>", "<-->", "<-a$(touch fired): stalled>", "`touch fired`"],
+        ),
+        ("webhook", "https://example.org/x", vec!["<-->", "<https://example.org/x>", notice]),
+        (
+            "mail",
+            "ada@example.org",
+            vec![
+                "<-s>",
+                "<git-aynig: -a$(touch fired): stalled>",
+                "<ada@example.org>",
+                "branch: -a$(touch fired)",
+            ],
+        ),
+    ] {
+        let call = format!("printf '%s\\n' '{notice}' | '{}' {argument}", recipes.join(recipe).display());
+        world.run("sh", &dir, &["-c", &call]).expect(0);
+        let said = std::fs::read_to_string(&said).unwrap();
+        for part in want {
+            assert!(said.contains(part), "{recipe}: {part} is not in {said}");
+        }
+        assert!(!dir.join("fired").exists());
+    }
 }
 
 #[test]

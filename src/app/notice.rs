@@ -1,0 +1,231 @@
+//! Notices: a program of the account's is told of what a person should know: schema `aynig.notice/1`.
+//!
+//! [`after`] looks at what a run came to, and [`make_up`] at what runs came to whose runner was killed before it could.
+//! The program is started by a process in the background ([`deliver`]), so that nothing waits for it, whatever it does.
+//! Implements K53.
+
+use super::background;
+use super::config::Flags;
+use super::session::Session;
+use super::shown::{Shown, short};
+use super::status::stalled_why;
+use crate::protocol::decide::Held;
+use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, STALLED_RUN};
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::QUESTION;
+use crate::protocol::name::STALLED;
+use crate::protocol::text::{escape, with_causes};
+use crate::runner::notice::{Owed, left};
+use crate::runner::report::{Outcome, Report, Verdict};
+use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::survey::{BranchStatus, Standing, Survey};
+use crate::runner::{Runner, RunnerError};
+use crate::supervisor::bounded::{Bounded, Input, Output, Verdict as Ended};
+use crate::supervisor::interrupt::Interrupt;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The schema of a notice.
+pub const NOTICE_SCHEMA: &str = "aynig.notice/1";
+/// States that people use for an end: nobody waits there.
+pub const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
+/// How long the program may take, and how long of that is left after it was asked to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TERM_GRACE: Duration = Duration::from_millis(500);
+/// Most characters of a commit's text that are passed on.
+const TEXT_MAX: usize = 4000;
+/// Most bytes of a notice that are read.
+pub const NOTICE_MAX: u64 = 64 << 10;
+
+/// What a person should know of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// No command answers its state, and it is no end.
+    Waiting,
+    /// It asks something.
+    Question,
+    /// A run failed, and no command answers that.
+    Stalled,
+    /// It is not dispatched any more: too many dispatches led to it.
+    HopLimit,
+    /// It is not dispatched: a budget is used up.
+    Budget,
+}
+
+/// What the program reads.
+#[derive(Serialize)]
+struct Notice<'a> {
+    schema: &'static str,
+    kind: Kind,
+    repository: Cow<'a, str>,
+    branch: Cow<'a, str>,
+    remote: Option<&'a str>,
+    commit: Shown<ObjectId>,
+    state: &'a str,
+    why: Option<String>,
+    subject: String,
+    body: String,
+    question: Option<&'a str>,
+    run_id: Option<&'a str>,
+    origin_state: Option<&'a str>,
+}
+
+/// Gives notice of what this evaluation's runs came to. What goes wrong is no failure of theirs.
+pub fn after(session: &Session, settings: &Settings, report: &Report) {
+    let settings = match (&report.remote, report.owed.is_empty()) {
+        (_, true) => return,
+        (remote, false) => settings.on_remote(remote.as_deref()),
+    };
+    for owed in &report.owed {
+        if let Some(commit) = ended_with(report, &owed.run_id) {
+            let _ = with_survey(session, &settings, |survey, _| {
+                tell(session, owed, &survey.of_commit(&owed.branch, commit)?);
+                Ok(())
+            });
+            owed.settle();
+        } else if !report.kept_lease() && !matches!(report.verdict, Verdict::Failed(_)) {
+            owed.settle();
+        }
+    }
+}
+
+/// The commit that ended a run, where one did.
+fn ended_with(report: &Report, run_id: &str) -> Option<ObjectId> {
+    if let Some(recovered) = report.recovered.iter().find(|recovered| recovered.run_id == run_id) {
+        return Some(recovered.commit);
+    }
+    let Verdict::Ran(ran) = &report.verdict else { return None };
+    match &ran.outcome {
+        Outcome::Advanced { commit, .. } | Outcome::Own { commit, .. } | Outcome::Stalled { commit, .. }
+            if ran.run_id == run_id =>
+        {
+            Some(*commit)
+        }
+        Outcome::Advanced { .. }
+        | Outcome::Own { .. }
+        | Outcome::Stalled { .. }
+        | Outcome::KeptLease { .. }
+        | Outcome::LeaseLeft { .. }
+        | Outcome::Fenced { .. } => None,
+    }
+}
+
+/// Gives the notices that runners owed which were killed. What the branch went on from since asks nothing any more.
+pub fn make_up(session: &Session) {
+    if session.config.all("notify").is_empty() || !session.repo.aynig_dir().join("notices").is_dir() {
+        return;
+    }
+    let Ok(settings) = session.settings(&Flags::here()) else { return };
+    if settings.commands_from == CommandsFrom::Nowhere {
+        return;
+    }
+    let status = |owed: &Owed| {
+        let settings = settings.on_remote(owed.remote.as_deref());
+        with_survey(session, &settings, |survey, _| survey.one(&owed.branch)).ok().flatten()
+    };
+    let of_run =
+        |event: &Event, run: &str| event.text(RUN_ID).or_else(|| event.text(STALLED_RUN)) == Some(run);
+    let may_still_end = |owed: &Owed| {
+        let event = status(owed).and_then(|status| status.tip.event);
+        event.is_some_and(|event| event.is_working() && of_run(&event, &owed.run_id))
+    };
+    for owed in left(&session.repo, &may_still_end) {
+        if let Some(status) = status(&owed)
+            && status.tip.event.as_ref().is_some_and(|event| of_run(event, &owed.run_id))
+        {
+            tell(session, &owed, &status);
+        }
+        owed.settle();
+    }
+}
+
+fn with_survey<T>(
+    session: &Session,
+    settings: &Settings,
+    look: impl FnOnce(&Survey<'_>, &Runner<'_>) -> Result<T, RunnerError>,
+) -> Result<T, RunnerError> {
+    let interrupt = Interrupt::never().map_err(RunnerError::Supervisor)?;
+    let runner = session.reader(settings, &interrupt)?;
+    look(&Survey::new(&runner)?, &runner)
+}
+
+/// Has the program told what a person should know of this branch, where that is something.
+fn tell(session: &Session, owed: &Owed, status: &BranchStatus) {
+    let Some(event) = &status.tip.event else { return };
+    let Some(state) = event.state_name().map(|state| state.as_str()) else { return };
+    let question = event.message.last(QUESTION).and_then(|id| std::str::from_utf8(id).ok());
+    let Some(kind) = kind_of(&status.standing, state, question.is_some()) else { return };
+    let text = |raw: &[u8]| String::from_utf8_lossy(raw).chars().take(TEXT_MAX).collect();
+    let repository = session.repo.main_dir.as_ref().unwrap_or(&session.repo.common_dir);
+    let notice = Notice {
+        schema: NOTICE_SCHEMA,
+        kind,
+        repository: repository.to_string_lossy(),
+        branch: short(&owed.branch),
+        remote: owed.remote.as_deref(),
+        commit: Shown(status.tip.id()),
+        state,
+        why: stalled_why(status),
+        subject: text(&event.message.subject),
+        body: text(&event.message.body),
+        question,
+        run_id: Some(&owed.run_id),
+        origin_state: event.text(ORIGIN_STATE),
+    };
+    let line = serde_json::to_vec(&notice).unwrap_or_default();
+    // A notice that can't be given is nobody's failure; there is no log to say it in where this one can't be opened.
+    let _ = background::detach(session, &["notify".into(), "--detached".into()], &line);
+}
+
+/// What a person should know of a branch that stands so.
+fn kind_of(standing: &Standing, state: &str, asks: bool) -> Option<Kind> {
+    match standing {
+        Standing::Waits if state == STALLED => Some(Kind::Stalled),
+        Standing::Waits if asks => Some(Kind::Question),
+        Standing::Waits if ENDS.contains(&state) => None,
+        Standing::Waits | Standing::Unusable(..) => Some(Kind::Waiting),
+        Standing::HopLimit { .. } => Some(Kind::HopLimit),
+        Standing::Held(Held::Budget(_)) => Some(Kind::Budget),
+        Standing::Held(Held::Paused(_) | Held::NotBefore(_) | Held::After(_)) => None,
+        Standing::NoState
+        | Standing::InvalidState(..)
+        | Standing::Ready
+        | Standing::NotTrusted
+        | Standing::LeftOut
+        | Standing::Leased { .. }
+        | Standing::Expired { .. } => None,
+    }
+}
+
+/// Runs the program with a notice on its standard input: 10 seconds at most, in a process group of its own, its
+/// output let go. In the background; what went wrong is one line.
+pub fn deliver(session: &Session, notice: Vec<u8>) -> Result<(), String> {
+    let settings = session.settings(&Flags::here()).map_err(|error| with_causes(&error))?;
+    let Some((program, args)) = settings.notify.split_first() else { return Ok(()) };
+    let mut command = Command::new(program);
+    // Not a working tree: what a branch has there is found by no relative path.
+    command.args(args).current_dir(&session.repo.common_dir);
+    let bounded = Bounded {
+        input: Input::Bytes([notice, b"\n".to_vec()].concat()),
+        stdout: Output::Null,
+        stderr: Output::Capture(4096),
+        deadline: Some(Instant::now() + PATIENCE - TERM_GRACE),
+        term_grace: TERM_GRACE,
+        own_group: true,
+        ..Bounded::new(command)
+    };
+    let failed = |why: String| Err(format!("aynig.notify: '{}' {why}", escape(program.as_bytes())));
+    let ended = bounded.run().map_err(|error| format!("aynig.notify: {}", with_causes(&error)))?;
+    match ended.verdict {
+        Ended::Ended if ended.status.success() => Ok(()),
+        Ended::Ended => {
+            let last = ended.stderr.bytes.trim_ascii_end().rsplit(|b| *b == b'\n').next().unwrap_or_default();
+            let said = if last.is_empty() { String::new() } else { format!(": {}", escape(last)) };
+            failed(format!("failed ({}){said}", ended.status))
+        }
+        Ended::Deadline { .. } | Ended::Interrupted { .. } => failed("took longer than 10 s".to_owned()),
+    }
+}

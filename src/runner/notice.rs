@@ -1,0 +1,98 @@
+//! Notices that are owed: which run may end in something that a person should hear of.
+//!
+//! Where `aynig.notify` is set, a file says of each run, from its claim on, that its end was not looked at yet; its
+//! runner holds a lock on it. A file without a holder is of a runner that was killed: the next verb looks at what the branch
+//! came to, once. What can't be noted is not owed: a run never waits for a notice. Implements K53 (each once).
+
+use super::Runner;
+use crate::store::RefName;
+use crate::store::beneath::Root;
+use crate::store::repository::Repository;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The folder in `aynig/`.
+const FOLDER: &str = "notices";
+/// How the name ends of one that was taken over from a runner that was killed.
+const AGAIN: &str = ".again";
+/// Most notes that are looked at, and most bytes of one.
+const NOTES_MAX: usize = 10_000;
+const NOTE_MAX: u64 = 16 << 10;
+
+/// That a run's end is to be looked at.
+#[derive(Debug)]
+pub(crate) struct Owed {
+    /// The run.
+    pub run_id: String,
+    /// Its branch.
+    pub branch: RefName,
+    /// The remote whose branch that is.
+    pub remote: Option<String>,
+    path: PathBuf,
+    /// Nobody else looks at it while this is held.
+    _held: Flock<File>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Note {
+    branch: Vec<u8>,
+    remote: Option<String>,
+}
+
+impl Owed {
+    /// Nothing is owed any more.
+    pub(crate) fn settle(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Runner<'_> {
+    /// Notes that this run's end is to be looked at, where anybody would be told.
+    pub(super) fn owe(&self, run_id: &str, branch: &RefName) -> Option<Owed> {
+        if self.settings.notify.is_empty() || uuid::Uuid::try_parse(run_id).is_err() {
+            return None;
+        }
+        let root = Root::open(&self.repo.aynig_dir()).ok()?;
+        root.create_dirs(Path::new(FOLDER), 0o700).ok()?;
+        let name = Path::new(FOLDER).join(run_id);
+        let file = root.lock_file(&name, 0o600).ok()?;
+        let mut held = Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()?;
+        let remote = self.settings.remote.clone();
+        let note = Note { branch: branch.as_bytes().to_vec(), remote: remote.clone() };
+        held.write_all(&serde_json::to_vec(&note).ok()?).ok()?;
+        let path = self.repo.aynig_dir().join(name);
+        Some(Owed { run_id: run_id.to_owned(), branch: branch.clone(), remote, path, _held: held })
+    }
+}
+
+/// What runners that were killed still owed. Each is given out once, and left where its run may still end.
+pub(crate) fn left(repo: &Repository, may_still_end: &dyn Fn(&Owed) -> bool) -> Vec<Owed> {
+    let Ok(root) = Root::open(&repo.aynig_dir()) else { return Vec::new() };
+    let entries = root.list(Path::new(FOLDER), NOTES_MAX).unwrap_or_default();
+    let take = |name: &str| {
+        let path = Path::new(FOLDER).join(name);
+        let file = root.lock_file(&path, 0o600).ok()?;
+        let _held = Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()?;
+        let note = root.read(&path, NOTE_MAX).ok();
+        let note: Option<Note> = note.and_then(|raw| serde_json::from_slice(&raw).ok());
+        let branch = note.as_ref().map(|note| RefName::new(note.branch.clone())).filter(RefName::is_valid);
+        let (Some(note), Some(branch), false) = (note, branch, name.ends_with(AGAIN)) else {
+            // Half written, foreign, or given out before by somebody who was killed in turn.
+            let _ = root.remove(&path);
+            return None;
+        };
+        let mut owed =
+            Owed { run_id: name.to_owned(), branch, remote: note.remote, path: PathBuf::new(), _held };
+        if may_still_end(&owed) {
+            return None;
+        }
+        let again = Path::new(FOLDER).join(format!("{name}{AGAIN}"));
+        root.rename(&path, &again).ok()?;
+        owed.path = repo.aynig_dir().join(again);
+        Some(owed)
+    };
+    entries.iter().filter_map(|entry| take(entry.name.to_str()?)).collect()
+}
