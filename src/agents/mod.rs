@@ -13,6 +13,7 @@ pub mod custom;
 pub mod ending;
 pub mod gemini;
 pub mod lines;
+pub mod report;
 mod rpc;
 pub mod said;
 pub mod spent;

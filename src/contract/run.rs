@@ -49,6 +49,16 @@ pub struct Layout {
     pub updated_at: Time,
 }
 
+impl Layout {
+    /// The layout as it is kept: stamped, and without nodes that the run does not have, which a page that shows another
+    /// run may send. A number that is none, as JSON has no word for it, is no place.
+    pub fn kept(mut self, nodes: impl Fn(&NodeId) -> bool, at: Time) -> Self {
+        self.positions.retain(|id, place| nodes(id) && place.x.is_finite() && place.y.is_finite());
+        self.updated_at = at;
+        self
+    }
+}
+
 /// A place on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "a point")]

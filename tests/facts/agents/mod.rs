@@ -7,5 +7,6 @@ mod calls;
 mod gates;
 mod hostile;
 mod replay;
+mod report;
 mod tool_calls;
 mod transcripts;

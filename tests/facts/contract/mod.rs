@@ -4,6 +4,6 @@ mod flows;
 mod projection;
 mod prompts;
 mod samples;
-mod schema;
+pub mod schema;
 mod stall;
 mod types;

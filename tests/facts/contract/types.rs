@@ -4,7 +4,7 @@ use super::schema;
 use aynig::contract::event::{Body, Event, TYPES};
 use aynig::contract::id::{EventId, NodeId, RunId};
 use aynig::contract::node::{Capabilities, CapabilitiesPart, Node, NodePatch, Permissions};
-use aynig::contract::run::{Run, RunPatch};
+use aynig::contract::run::{Layout, Run, RunPatch};
 use aynig::contract::time::Time;
 use aynig::contract::words::{Mode, NodeStatus, Provider, RunStatus, TurnStatus};
 use proptest::prelude::*;
@@ -148,6 +148,18 @@ fn events_make_and_change_a_runs_state() {
     assert!(run.nodes.is_empty() && run.node_configs.is_empty() && run.edges.is_empty());
     assert!(run.layout.unwrap().positions.is_empty());
     assert_eq!(run.status, RunStatus::Running);
+}
+
+#[test]
+fn a_layout_is_kept_without_nodes_that_the_run_does_not_have() {
+    let stray = "ffffffff-3c57-4e3e-9d8f-3d0d3e2d1c00";
+    let place = json!({"x": 1.0, "y": 2.0});
+    let layout = json!({"positions": {ID: place, stray: place}, "viewport": {"x": 0.0, "y": 0.0, "zoom": 1.0}, "updatedAt": AT});
+    let layout: Layout = serde_json::from_value(layout).unwrap();
+    let kept = layout.kept(|id| id.to_string() == ID, Time(5));
+    assert_eq!((kept.positions.len(), kept.updated_at), (1, Time(5)));
+    // Whole, or none: a page without a viewport is blank.
+    assert!(serde_json::from_value::<Layout>(json!({"positions": {}, "updatedAt": AT})).is_err());
 }
 
 #[test]

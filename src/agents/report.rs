@@ -1,0 +1,133 @@
+//! What a program says, as the contract's events.
+//!
+//! Ids of tools are ours, made from the turn and the program's own id, which is kept beside: a program's may come again.
+//! Every tool that is proposed is completed once: by its end, by a denial, or by `close` where its turn ended first. Where
+//! the node is gated a tool is started when a person has let it, or when it turns out that nobody had to be asked.
+
+use super::said::{Asked, Decision, Said};
+use super::tool_calls::apart;
+use crate::contract::event::{Body, ToolCall, ToolError, ToolResult};
+use crate::contract::id::{NodeId, ToolId, TurnId};
+use crate::contract::shown;
+use crate::contract::words::LogSource;
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+/// How far a tool is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Proposed,
+    Started,
+}
+
+/// The reporter of one turn.
+#[derive(Debug)]
+pub struct Reporter {
+    node: NodeId,
+    turn: TurnId,
+    gated: bool,
+    /// Tools that are not completed, by the program's own ids.
+    open: IndexMap<String, (ToolCall, Stage)>,
+    /// How many calls there were: each has an id of its own, though a program may give one twice.
+    calls: u64,
+}
+
+impl Reporter {
+    /// One for a turn of a node; `gated` where its tools wait for a person.
+    pub fn new(node: NodeId, turn: TurnId, gated: bool) -> Self {
+        Self { node, turn, gated, open: IndexMap::new(), calls: 0 }
+    }
+
+    /// The events that something said means.
+    pub fn events(&mut self, said: &Said) -> Vec<Body> {
+        let node_id = self.node;
+        match said {
+            Said::Piece(delta) => vec![Body::MessageDelta { node_id, delta: delta.clone() }],
+            Said::Text(text) => {
+                // What calls a tool of the flow is no part of what people read.
+                let content = apart(text, false).text;
+                vec![Body::MessageFinal { node_id, content, status: None, tool_calls: None }]
+            }
+            Said::ThoughtPiece(delta) => vec![Body::ThinkingDelta { node_id, delta: delta.clone() }],
+            Said::Thought(content) => vec![Body::ThinkingFinal { node_id, content: content.clone() }],
+            Said::ToolStarted { id, name, args } => {
+                let mut events = self.propose(id, name, args);
+                if !self.gated {
+                    events.extend(self.start(id, None));
+                }
+                events
+            }
+            Said::ToolEnded { id, ok, output } => {
+                let mut events = if *ok { self.start(id, None) } else { Vec::new() };
+                events.extend(self.complete(id, *ok, output));
+                events
+            }
+            Said::Asked(asked) => self.propose(key(asked), &asked.tool, &asked.args),
+            Said::Retries(line) | Said::Note(line) | Said::Noise(line) => {
+                vec![Body::NodeLog { node_id, source: LogSource::Stdout, line: line.clone() }]
+            }
+            Said::Session(_) | Said::Unasked(_) | Said::Over => vec![],
+        }
+    }
+
+    /// A line of the program's standard error.
+    pub fn stderr(&self, line: &[u8]) -> Body {
+        Body::NodeLog { node_id: self.node, source: LogSource::Stderr, line: shown::line(line) }
+    }
+
+    /// The call that a person is asked about.
+    pub fn call(&self, asked: &Asked) -> Option<&ToolCall> {
+        self.open.get(key(asked)).map(|(call, _)| call)
+    }
+
+    /// The events that a person's answer means.
+    pub fn answered(&mut self, asked: &Asked, decision: &Decision) -> Vec<Body> {
+        match decision {
+            Decision::Approved => self.start(key(asked), None),
+            Decision::Modified(args) if asked.takes_changes => self.start(key(asked), Some(args)),
+            Decision::Modified(_) => {
+                self.complete(key(asked), false, "denied as it was asked: other arguments are wanted")
+            }
+            Decision::Denied(why) => self.complete(key(asked), false, &format!("denied: {why}")),
+        }
+    }
+
+    /// The events that the turn's end means: what was not completed never will be.
+    pub fn close(&mut self) -> Vec<Body> {
+        let open: Vec<String> = self.open.keys().cloned().collect();
+        open.iter().flat_map(|id| self.complete(id, false, "its turn ended")).collect()
+    }
+
+    fn propose(&mut self, own: &str, name: &str, args: &Map<String, Value>) -> Vec<Body> {
+        if self.open.contains_key(own) {
+            return vec![];
+        }
+        self.calls += 1;
+        let id = ToolId::of(self.turn, &format!("{} {own}", self.calls));
+        let provider_id = (!own.is_empty()).then(|| own.to_owned());
+        let tool = ToolCall { id, name: name.to_owned(), args: args.clone(), provider_id };
+        self.open.insert(own.to_owned(), (tool.clone(), Stage::Proposed));
+        vec![Body::ToolProposed { node_id: self.node, tool }]
+    }
+
+    fn start(&mut self, own: &str, args: Option<&Map<String, Value>>) -> Vec<Body> {
+        let Some((tool, stage @ Stage::Proposed)) = self.open.get_mut(own) else { return vec![] };
+        *stage = Stage::Started;
+        if let Some(args) = args {
+            tool.args = args.clone();
+        }
+        vec![Body::ToolStarted { node_id: self.node, tool: tool.clone() }]
+    }
+
+    fn complete(&mut self, own: &str, ok: bool, output: &str) -> Vec<Body> {
+        let Some((tool, _)) = self.open.shift_remove(own) else { return vec![] };
+        let error = (!ok).then(|| ToolError { message: shown::block(output.as_bytes()) });
+        let result = ToolResult { ok, output: ok.then(|| Value::from(output)) };
+        vec![Body::ToolCompleted { node_id: self.node, tool_id: tool.id, result, error }]
+    }
+}
+
+/// The name under which a call that is asked about is known.
+fn key(asked: &Asked) -> &str {
+    asked.call.as_deref().unwrap_or(&asked.id)
+}
