@@ -35,6 +35,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(well && matches!(flag, b" " | b"*" | b"+"));
         }
         Word::Gone => assert!(well && about.is_some_and(|(flag, _)| flag == b"-")),
+        Word::Same => assert!(well && about.is_some_and(|(flag, _)| flag == b"=")),
         Word::Rejected => assert!(about.is_some_and(|(f, s)| f == b"!" && s.starts_with(b"[rejected]"))),
         Word::Refused(summary) => {
             assert_eq!(about, Some((&b"!"[..], summary)));
@@ -43,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
         Word::Nothing => assert!(
             about.is_none_or(|(flag, s)| {
                 let is_no = [&b"[rejected]"[..], b"[remote rejected]"].iter().any(|no| s.starts_with(no));
-                !(flag == b"!" && is_no) && !(well && matches!(flag, b" " | b"*" | b"+" | b"-"))
+                !(flag == b"!" && is_no) && !(well && matches!(flag, b" " | b"*" | b"+" | b"-" | b"="))
             })
         ),
     }
@@ -53,5 +54,5 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(word(&more, well, full), word(stdout, well, full));
     }
     // A failed push never says that the ref moved.
-    assert!(!matches!(word(stdout, false, full), Word::Moved | Word::Gone));
+    assert!(!matches!(word(stdout, false, full), Word::Moved | Word::Gone | Word::Same));
 });

@@ -7,8 +7,9 @@ use super::{Runner, RunnerError, Tip};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::heard::{Heard, conflicts_of, heard_of};
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::Letter;
+use crate::protocol::inbox::{Letter, heard_ref};
 use crate::protocol::message::Message;
+use crate::store::RefName;
 use serde::Serialize;
 
 /// The file's name, and how its lines call what became of attached work.
@@ -61,7 +62,12 @@ impl Runner<'_> {
         conflicts: &[ObjectId],
         below: Option<ObjectId>,
     ) -> Result<Line, RunnerError> {
-        let read = self.store.read_commit(heard.commit).map_err(|error| error.to_string());
+        let read = self.store.read_commit(heard.commit).or_else(|error| {
+            // One whose work conflicts is no parent of the trigger: `heard` keeps it, where the branch is.
+            self.store.tip(&RefName::new(heard_ref(heard.id)))?;
+            self.store.read_commit(heard.commit).map_err(|_| error)
+        });
+        let read = read.map_err(|error| error.to_string());
         let read = read.and_then(|commit| {
             let letter = Letter::read(&Message::parse(&commit.message), &commit.parents);
             letter.map_err(|why| why.to_string())

@@ -58,16 +58,13 @@ struct Brought {
 }
 
 impl Runner<'_> {
-    /// The messages that wait for a branch, by their ids.
+    /// The messages that wait for a branch, by their ids; on a remote, as far as was heard of them
+    /// ([`Around::hear_inbox`](super::known::Around)).
     pub(super) fn inbox_of(&self, branch: &RefName) -> Result<Vec<Found>, StoreError> {
-        // Of a remote's branches they are the remote's.
-        if self.settings.remote.is_some() {
-            return Ok(Vec::new());
-        }
         let prefix = inbox_prefix(branch.short());
         // A name that is no text is looked for among all.
         let prefix = String::from_utf8(prefix).unwrap_or_else(|_| "refs/aynig/inbox/".into());
-        let found = self.store.scan(&prefix)?.into_iter().filter_map(|(name, commit)| {
+        let found = self.store.known_scan(&prefix)?.into_iter().filter_map(|(name, commit)| {
             let at = parse_inbox_ref(name.as_bytes()).filter(|at| at.branch == branch.short())?;
             Some(Found { at, name, commit })
         });
@@ -163,7 +160,7 @@ impl Runner<'_> {
         if brought.ids.contains(found.at.id.as_bytes()) || brought.commits.contains(&found.commit) {
             return Ok(true);
         }
-        Ok(self.store.tip(&found.heard())?.is_some_and(|heard| heard != found.commit))
+        Ok(self.store.known_tip(&found.heard())?.is_some_and(|heard| heard != found.commit))
     }
 
     /// Takes messages off that are not to be delivered (again): they are under `heard` from now on.
@@ -175,12 +172,13 @@ impl Runner<'_> {
         Ok(self.store.try_swaps(&changes, &self.signature(), "aynig: heard")?)
     }
 
-    /// The moves of messages from the inbox to `heard`.
+    /// The moves of messages from the inbox to `heard`. Of a remote what was heard of it counts: where there is more, the
+    /// moves are refused, and then that is known too.
     pub(super) fn hearing(&self, found: &[Found]) -> Result<Vec<RefChange>, RunnerError> {
         let mut changes = Vec::with_capacity(found.len() * 2);
         for found in found {
             let (name, new) = (found.heard(), Some(found.commit));
-            if self.store.tip(&name)?.is_none() {
+            if self.store.known_tip(&name)?.is_none() {
                 changes.push(RefChange { name, expected: Expected::Missing, new });
             }
             changes.push(RefChange::delete(found.name.clone(), found.commit));
@@ -192,6 +190,7 @@ impl Runner<'_> {
     /// else is written to that branch: what stands on it may not say any more what it brought.
     pub(super) fn finish_delivery(&self, branch: &RefName, head: ObjectId) -> Result<(), RunnerError> {
         let commit = self.store.read_commit(head)?;
+        // A remote moves all of a delivery or nothing.
         if self.settings.remote.is_some() || !commit.message.windows(9).any(|part| part == b"dwp-heard") {
             return Ok(());
         }

@@ -10,13 +10,15 @@ use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
 use crate::protocol::event::{Event, RECOVERY_ID};
-use crate::protocol::inbox::{PAUSED, parse_id_ref};
+use crate::protocol::inbox::{INBOX, PAUSED, inbox_prefix, parse_id_ref};
 use crate::protocol::message::Message;
 use crate::protocol::pause::Pause;
+use crate::protocol::swap::{Patience, try_again};
 use crate::protocol::transition::retried;
 use crate::protocol::waits::After;
 use crate::store::{RefName, StoreError, pattern};
 use std::cell::OnceCell;
+use std::time::Duration;
 
 /// What is known of a branch besides its head.
 #[derive(Debug, Default)]
@@ -61,7 +63,50 @@ impl Pauses {
     }
 }
 
+/// What one look around has read already.
+#[derive(Debug, Default)]
+pub(crate) struct Around {
+    pauses: OnceCell<Pauses>,
+    /// The inboxes of all branches were heard of.
+    inboxes: OnceCell<()>,
+    /// It looks at one branch.
+    one: bool,
+}
+
+impl Around {
+    /// A look at one branch.
+    pub(crate) fn one() -> Self {
+        Self { one: true, ..Self::default() }
+    }
+
+    /// Hears what waits for a branch of a remote: who looks at many asks once for all.
+    fn hear_inbox(&self, runner: &Runner<'_>, branch: &RefName) -> Result<(), StoreError> {
+        if self.one {
+            return runner.store.hear_shared(&[&inbox_prefix(branch.short())]);
+        }
+        if self.inboxes.get().is_none() {
+            runner.store.hear_shared(&[INBOX])?;
+            let _ = self.inboxes.set(());
+        }
+        Ok(())
+    }
+}
+
 impl Runner<'_> {
+    /// The pauses that stand at this moment, on a remote too: pauses that came with the heads may be older.
+    pub(crate) fn pauses_now(&self) -> Result<Pauses, StoreError> {
+        let mut waits = (0..).map_while(|tries| try_again(Patience::Tries, tries, Duration::ZERO));
+        loop {
+            match self.store.hear_shared(&[PAUSED]) {
+                Ok(()) => return self.standing_pauses(),
+                Err(error) => match waits.next() {
+                    Some(wait) => std::thread::sleep(wait),
+                    None => return Err(error),
+                },
+            }
+        }
+    }
+
     /// The pauses that stand.
     pub(crate) fn standing_pauses(&self) -> Result<Pauses, StoreError> {
         let mut all = Vec::new();
@@ -75,13 +120,13 @@ impl Runner<'_> {
         Ok(Pauses(all))
     }
 
-    /// What is known of a branch whose head this is; `pauses` are read once for one look.
+    /// What is known of a branch whose head this is; what is `around` is read once for one look.
     pub(crate) fn known(
         &self,
         branch: &RefName,
         tip: &Tip,
         has_command: bool,
-        pauses: &OnceCell<Pauses>,
+        around: &Around,
     ) -> Result<Known, RunnerError> {
         let Some(event) = tip.event.as_ref().filter(|event| !event.is_working()) else {
             return Ok(Known::default());
@@ -90,13 +135,16 @@ impl Runner<'_> {
         if !hears && !has_command {
             return Ok(Known::default());
         }
-        let paused = match pauses.get() {
+        let paused = match around.pauses.get() {
             Some(pauses) => pauses.holding(branch).cloned(),
             None => {
                 let read = self.standing_pauses()?;
-                pauses.get_or_init(|| read).holding(branch).cloned()
+                around.pauses.get_or_init(|| read).holding(branch).cloned()
             }
         };
+        if hears {
+            around.hear_inbox(self, branch)?;
+        }
         Ok(Known {
             paused,
             inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },

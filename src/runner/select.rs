@@ -5,7 +5,7 @@
 //! which this machine takes them ([`Round`]). A branch that is blocked never blocks others. Implements K6, K30, K32
 //! (order), K43 (own locks are gone after the next tick, and the last sentence).
 
-use super::known::Pauses;
+use super::known::Around;
 use super::lookups::Lookups;
 use super::report::{Report, Verdict};
 use super::settings::{CommandsFrom, CurrentBranch};
@@ -210,8 +210,8 @@ struct Look<'a> {
     occupants: Occupants,
     /// Something was noted of heads that were seen before.
     any_seen: bool,
-    /// Read with the first head that they may concern.
-    pauses: OnceCell<Pauses>,
+    /// Read with the first head that it may concern.
+    around: Around,
 }
 
 /// What a head asks for.
@@ -227,7 +227,7 @@ enum Judged {
 impl<'a> Look<'a> {
     fn new(runner: &'a Runner<'a>) -> Self {
         let (lookups, occupants) = (OnceCell::new(), Occupants::default());
-        Self { runner, lookups, occupants, any_seen: runner.any_seen(), pauses: OnceCell::new() }
+        Self { runner, lookups, occupants, any_seen: runner.any_seen(), around: Around::default() }
     }
 
     fn judge(&self, branch: RefName, read: Result<Commit, StoreError>) -> Judged {
@@ -277,7 +277,7 @@ impl<'a> Look<'a> {
         };
         let usable = matches!(lookup, Lookup::Found(_));
         let seen = if working && self.any_seen { runner.first_seen(branch, tip.id()) } else { None };
-        let known = runner.known(branch, &tip, usable, &self.pauses)?;
+        let known = runner.known(branch, &tip, usable, &self.around)?;
         match decide(tip.head(), seen, runner.clock.now(), runner.policy_with(usable, known.facts())) {
             Decision::Nothing(idle) => {
                 if let Lookup::Unusable { path, why } = lookup {

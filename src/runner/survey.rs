@@ -5,7 +5,7 @@
 //! tree says whether there would be a command. Implements K6, K7, K9, K13, K26, K48a (as seen).
 
 use super::attempt::attempt_ref;
-use super::known::Pauses;
+use super::known::Around;
 use super::lookups::Lookups;
 use super::report::Note;
 use super::settings::CommandsFrom;
@@ -20,7 +20,6 @@ use crate::store::command_start::Unfit;
 use crate::store::command_tree::Lookup;
 use crate::store::worktrees::{self, Busy};
 use crate::store::{RefName, StoreError};
-use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -117,7 +116,7 @@ pub(crate) struct Survey<'a> {
     /// Something was noted of heads that were seen before.
     any_seen: bool,
     /// Read with the first head that they may concern.
-    pauses: OnceCell<Pauses>,
+    around: Around,
 }
 
 impl<'a> Survey<'a> {
@@ -129,8 +128,8 @@ impl<'a> Survey<'a> {
         let notes = if runner.settings.remote.is_none() { pending::notes(runner.repo) } else { Vec::new() };
         let pending = notes.into_iter().map(|note| (note.branch, note.since)).collect();
         let (lookups, occupants) = (Lookups::new(runner)?, Occupants::default());
-        let (any_seen, pauses) = (runner.any_seen(), OnceCell::new());
-        Ok(Self { runner, attempts, busy, pending, lookups, occupants, any_seen, pauses })
+        let (any_seen, around) = (runner.any_seen(), Around::default());
+        Ok(Self { runner, attempts, busy, pending, lookups, occupants, any_seen, around })
     }
 
     /// The ref that commands come from, where it does not exist: then no state has one.
@@ -197,7 +196,7 @@ impl<'a> Survey<'a> {
         let runner = self.runner;
         let lease = tip.event.as_ref().filter(|e| self.any_seen && e.is_working());
         let seen = lease.and_then(|_| runner.first_seen(branch, tip.id()));
-        let known = runner.known(branch, &tip, usable, &self.pauses)?;
+        let known = runner.known(branch, &tip, usable, &self.around)?;
         let policy = runner.policy_with(usable, known.facts());
         let decision = decide(tip.head(), seen, runner.clock.now(), policy);
         let standing = self.standing(branch, tip.event.as_ref(), decision, &lookup);

@@ -5,7 +5,7 @@
 //! Implements K6-K9, K13, K34, K35.
 
 use super::active_run::{ActiveRun, Program};
-use super::known::Known;
+use super::known::{Around, Known};
 use super::lease::Claimed;
 use super::report::{Note, Ran, Refusal, Report, Skip, Verdict};
 use super::resolve::Resolved;
@@ -22,7 +22,6 @@ use crate::store::command_tree::Command;
 use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
 use crate::store::{command_copy, config};
-use std::cell::OnceCell;
 
 /// What came of a step towards running a command.
 enum Step<T> {
@@ -64,7 +63,7 @@ impl Runner<'_> {
                 });
             }
             let command = self.resolve(&tip)?;
-            let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &OnceCell::new())?;
+            let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &Around::one())?;
             match (self.decide(branch, &tip, &command, &known)?, command) {
                 (_, Resolved::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
                 (_, _) if !dry && !known.inbox.over.is_empty() => self.take_off(&known.inbox.over)?,
@@ -119,7 +118,7 @@ impl Runner<'_> {
             Claimed::Held(claim) => *claim,
             Claimed::No(verdict) => return end(*verdict),
         };
-        if let Some(paused) = self.standing_pauses()?.holding(branch) {
+        if let Some(paused) = self.pauses_now()?.holding(branch) {
             return self.give_back(branch, &claim, paused).and_then(end);
         }
         let dir = self.run_dir(&claim.run.id);

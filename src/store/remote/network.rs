@@ -342,6 +342,9 @@ fn answer(output: &GitOutput, changes: &[RefChange]) -> Pushed {
         let word = word(&output.stdout, output.status.success(), change.name.as_bytes());
         match (word, change.new) {
             (Word::Moved, Some(_)) | (Word::Gone, None) => {}
+            // Git compares no lease of a ref that holds the new value. Of a branch that is asked for (K11); any other is
+            // as it was to be.
+            (Word::Same, Some(_)) if shared::is_shared(change.name.as_bytes()) => {}
             // One that was seen elsewhere is why the others were not sent.
             (Word::Rejected, _) => return Pushed::Stale,
             (Word::Refused(summary), _) => {
@@ -353,11 +356,13 @@ fn answer(output: &GitOutput, changes: &[RefChange]) -> Pushed {
                 };
                 all = Pushed::Refused(reason);
             }
-            (Word::Moved, None) | (Word::Gone, Some(_)) | (Word::Nothing, _) if all == Pushed::Done => {
+            (Word::Moved, None) | (Word::Gone, Some(_)) | (Word::Same | Word::Nothing, _)
+                if all == Pushed::Done =>
+            {
                 let failure = if output.late { RemoteFailure::TooLate } else { colour(&output.said) };
                 all = Pushed::Failed(failure, output.message.clone());
             }
-            (Word::Moved, None) | (Word::Gone, Some(_)) | (Word::Nothing, _) => {}
+            (Word::Moved, None) | (Word::Gone, Some(_)) | (Word::Same | Word::Nothing, _) => {}
         }
     }
     all

@@ -11,6 +11,8 @@ pub(crate) enum Word<'a> {
     Moved,
     /// It is gone, and Git ended well.
     Gone,
+    /// It held already what it was to hold, whatever was expected, and Git ended well.
+    Same,
     /// Git itself saw another value than the expected one.
     Rejected,
     /// The other side heard of it and did not take it; what it says. Which side that was is Git's own word here.
@@ -30,6 +32,7 @@ pub(crate) fn word<'a>(stdout: &'a [u8], well: bool, full: &[u8]) -> Word<'a> {
     match line {
         Some((b" " | b"*" | b"+", _)) if well => Word::Moved,
         Some((b"-", _)) if well => Word::Gone,
+        Some((b"=", _)) if well => Word::Same,
         Some((b"!", summary)) if summary.starts_with(b"[rejected]") => Word::Rejected,
         Some((b"!", summary)) if summary.starts_with(b"[remote rejected]") => Word::Refused(summary),
         Some(_) | None => Word::Nothing,

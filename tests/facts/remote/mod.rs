@@ -6,4 +6,5 @@ mod far;
 mod servers;
 mod shared_repository;
 mod swap;
+mod talk;
 mod together;

@@ -411,4 +411,11 @@ fn refs_here_and_there_are_not_moved_as_one() {
     let odd = RefChange::create(RefName::new("refs/aynig/heard/a b"), scene.message);
     assert!(matches!(of(&[odd]), StoreError::RefusedName { .. }));
     scene.assert_waits(&net);
+    // One that is there already, as it was to be, keeps no other from moving; one that is otherwise does.
+    let name = String::from_utf8(heard().as_bytes().to_vec()).unwrap();
+    net.git(&["update-ref", &name, &scene.head.to_string()]);
+    assert!(matches!(of(&scene.moves()), StoreError::Moved { name, .. } if name == heard()));
+    net.git(&["update-ref", &name, &scene.message.to_string()]);
+    here.try_swaps(&scene.moves(), &by(), "").unwrap();
+    assert_eq!((there(&net, &heard()), there(&net, &waits())), (Some(scene.message), None));
 }

@@ -1,0 +1,214 @@
+//! Messages and pauses of branches that machines share: sent by one, delivered by another, each once. Implements the
+//! proof of K46a, K47, K47a, K48, K50 in remote mode.
+
+use crate::support::net::{Machine, Net};
+use aynig::protocol::inbox::{Kind, Letter, MessageId, heard_ref, inbox_ref};
+
+const IDLE: &str = "dwp-accepts: message=rework handoff=rework\n";
+/// Keeps what its trigger brought, and says whether attached work is here.
+const REWORK: &str = "cat \"$AYNIG_MESSAGES\" >>\"$T/messages\"; sed -n 's/.*\"attached\":\"\\([0-9a-f]*\\)\".*/\\1/p' \
+    \"$AYNIG_MESSAGES\" | while read id; do git cat-file -e \"$id:file\" && echo \"$id\" >>\"$T/here\"; done\n\
+    echo 'SET_STATE {\"state\":\"review\",\"trailers\":[\"dwp-accepts: message=rework handoff=rework\"]}'";
+
+fn id(n: u8) -> MessageId {
+    MessageId::v7(1_792_000_000_000, u16::from(n), [n; 8])
+}
+
+fn heard(id: MessageId) -> String {
+    String::from_utf8(heard_ref(id)).unwrap()
+}
+
+/// Sends a message to `work` from a machine, as `send` does; its ref and its commit.
+fn send(from: &Machine<'_>, kind: &str, id: MessageId, words: &str, work: Option<&str>) -> (String, String) {
+    let kind = Kind::new(kind).unwrap();
+    let letter = Letter {
+        id,
+        kind: kind.clone(),
+        from: "person eve@example.com".into(),
+        hop: 0,
+        seen: None,
+        attached: None,
+        question: None,
+        choice: None,
+        trailers: Vec::new(),
+        text: words.into(),
+    };
+    let message = String::from_utf8(letter.message().unwrap().render().unwrap()).unwrap();
+    let tree = match work {
+        Some(work) => from.git(&["rev-parse", &format!("{work}^{{tree}}")]),
+        None => from.net.life.repo.empty_tree(),
+    };
+    let mut args = vec!["commit-tree", &tree, "-m", &message];
+    args.extend(work.iter().flat_map(|work| ["-p", work]));
+    from.git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
+    let commit = from.git(&args);
+    let name = String::from_utf8(inbox_ref(b"work", &kind, id)).unwrap();
+    from.git(&["push", "-q", "origin", &format!("{commit}:{name}")]);
+    (name, commit)
+}
+
+fn there(net: &Net, name: &str) -> Option<String> {
+    let all = net.git(&["for-each-ref", "--format=%(objectname) %(refname)", name]);
+    all.lines()
+        .find_map(|line| Some(line.split_once(' ')?).filter(|(_, found)| *found == name))
+        .map(|(id, _)| id.into())
+}
+
+/// How often a commit was brought to the branch.
+fn brought(net: &Net, commit: &str) -> usize {
+    let parents = net.git(&["log", "--first-parent", "--format=%P", "work"]);
+    parents.lines().filter(|line| line.split(' ').skip(1).any(|parent| parent == commit)).count()
+}
+
+/// K46a, K47, K48: the merge and the moves of the refs are one push, and the command reads what it brings.
+#[test]
+fn what_one_machine_sends_another_one_delivers() {
+    let net = Net::new(&[("rework", REWORK)]);
+    let head = net.event("work", "review", IDLE);
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    let (name, commit) = send(&a, "message", id(1), "Use the other one.", None);
+    // Deeper names are other branches'.
+    net.git(&["update-ref", &format!("refs/aynig/inbox/work/x/message/{}", id(9)), &commit]);
+    net.hook("update", "echo \"$1\" >>updates");
+    b.tick(&["work"]).expect(0);
+    assert_eq!(net.states("work"), ["review", "working", "rework", "review"]);
+    assert_eq!(net.git(&["log", "-1", "--format=%P", "work~2"]), format!("{head} {commit}"));
+    assert_eq!((there(&net, &name), there(&net, &heard(id(1)))), (None, Some(commit.clone())));
+    let told: serde_json::Value = serde_json::from_str(net.life.said("messages").trim()).unwrap();
+    assert_eq!(
+        (told["commit"].as_str(), told["text"].as_str()),
+        (Some(&*commit), Some("Use the other one."))
+    );
+    assert_eq!(net.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox"]).lines().count(), 1);
+    // Nothing of it is under the machine's own names, and nobody has it twice.
+    assert_eq!(b.git(&["for-each-ref", "refs/aynig/inbox", "refs/aynig/heard", "refs/heads/work"]), "");
+    a.tick(&["work"]).expect(0);
+    b.tick(&[]).expect(0);
+    assert_eq!((net.states("work").len(), brought(&net, &commit)), (4, 1));
+    // Sent again under its id it is not brought again.
+    net.git(&["update-ref", &name, &commit]);
+    a.tick(&["work"]).expect(0);
+    assert_eq!((net.states("work").len(), brought(&net, &commit), there(&net, &name)), (4, 1, None));
+    net.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+/// K47: work that conflicts is under `heard` on the remote, and here before the command of another machine starts.
+#[test]
+fn work_that_conflicts_is_fetched_before_the_command_starts() {
+    let net = Net::new(&[("rework", REWORK)]);
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    let file = |content: &str| {
+        let work = a.dir.join("file");
+        std::fs::write(work, content).unwrap();
+        a.git(&["commit", "-qam", content.trim()]);
+        let made = a.git(&["rev-parse", "HEAD"]);
+        a.git(&["reset", "-q", "--hard", "origin/main"]);
+        made
+    };
+    let (theirs, ours) = (file("theirs\n"), file("ours\n"));
+    a.git(&["push", "-q", "origin", &format!("{ours}:refs/heads/work")]);
+    let event = a.git(&[
+        "commit-tree",
+        "-m",
+        &format!("x\n\ndwp-state: review\n{IDLE}"),
+        "-p",
+        &ours,
+        &format!("{ours}^{{tree}}"),
+    ]);
+    a.git(&["push", "-q", "origin", &format!("{event}:refs/heads/work")]);
+    let (_, commit) = send(&a, "handoff", id(1), "Take mine.", Some(&theirs));
+    // The machine that delivers it gets no further.
+    net.hook("update", "! git log -1 --format=%B \"$3\" | grep -q '^dwp-state: working$'");
+    a.tick(&["work"]).expect(2);
+    assert_eq!(net.states("work")[0], "rework");
+    assert_eq!(net.trailer("work", "dwp-conflict"), theirs);
+    assert_eq!(there(&net, &heard(id(1))), Some(commit.clone()));
+    std::fs::remove_file(net.origin().join("hooks/update")).unwrap();
+    b.tick(&["work"]).expect(0);
+    assert_eq!(net.states("work")[0], "review");
+    let told: serde_json::Value = serde_json::from_str(net.life.said("messages").trim()).unwrap();
+    assert_eq!((told["merged"].as_str(), told["attached"].as_str()), (Some("conflict"), Some(&*theirs)));
+    assert_eq!(net.life.said("here").trim(), theirs);
+    assert_eq!((net.show("work", "file"), brought(&net, &commit)), ("ours".into(), 0));
+}
+
+/// K32, K47a: whoever ticks, at once and again.
+#[test]
+fn of_many_machines_each_message_is_delivered_by_one() {
+    let net = Net::new(&[("rework", REWORK)]);
+    net.event("work", "review", IDLE);
+    let machines = ["a", "b", "c"].map(|name| net.machine(name));
+    let sent: Vec<(String, String)> = (1..=6)
+        .map(|n| send(&machines[usize::from(n) % 3], "message", id(n), &format!("number {n}"), None))
+        .collect();
+    for _ in 0..3 {
+        let ticks = machines.each_ref().map(|machine| machine.start_tick(&["work"]));
+        for done in ticks.map(|tick| tick.done()) {
+            assert!(matches!(done.code, Some(0 | 3)), "{done:?}");
+        }
+    }
+    for (n, (name, commit)) in sent.iter().enumerate() {
+        assert_eq!((brought(&net, commit), there(&net, name)), (1, None), "message {}", n + 1);
+        assert_eq!(there(&net, &heard(id_of(name))), Some(commit.clone()));
+    }
+    let told = net.life.said("messages");
+    assert_eq!(told.lines().count(), 6, "{told}");
+    assert_eq!(net.states("work")[0], "review");
+    net.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+fn id_of(name: &str) -> MessageId {
+    name.rsplit('/').next().unwrap().parse().unwrap()
+}
+
+/// K12, K47: a remote that can't move refs as one gets no deliveries, and everything else.
+#[test]
+fn a_remote_without_atomic_pushes_gets_no_deliveries() {
+    let net = Net::new(&[("rework", REWORK), ("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    net.event("work", "review", IDLE);
+    net.event("other", "build", "");
+    let a = net.machine("a");
+    let (name, commit) = send(&a, "message", id(1), "Hello.", None);
+    net.git(&["config", "receive.advertiseAtomic", "false"]);
+    let said = a.tick(&["work"]).expect(2);
+    assert!(said.stderr.contains("it can't move several refs as one"), "{said:?}");
+    assert!(said.stderr.contains("hint: ") && said.stderr.contains("receive.advertiseAtomic"), "{said:?}");
+    assert_eq!((net.states("work"), there(&net, &name)), (vec!["review".to_owned()], Some(commit)));
+    a.tick(&["other"]).expect(0);
+    assert_eq!(net.states("other")[0], "done");
+    net.git(&["config", "receive.advertiseAtomic", "true"]);
+    a.tick(&["work"]).expect(0);
+    assert_eq!((net.states("work")[0].as_str(), there(&net, &name)), ("review", None));
+}
+
+/// K50: pauses are the remote's, for all machines; one that comes between lease and start counts too.
+#[test]
+fn a_pause_of_the_remote_holds_every_machine() {
+    let net = Net::new(&[("build", "echo ran >>\"$T/ran\"; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    net.event("work", "build", "");
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    let pause = a.git(&["commit-tree", "-m", "lunch\n\ndwp-holder: person eve@example.com", "main^{tree}"]);
+    let name = format!("refs/aynig/paused/{}", id(1));
+    a.git(&["push", "-q", "origin", &format!("{pause}:{name}")]);
+    for machine in [&a, &b] {
+        machine.tick(&[]).expect(0);
+        let said = machine.tick(&["work"]);
+        assert!(format!("{}{}", said.stdout, said.stderr).contains("paused"), "{said:?}");
+    }
+    assert_eq!((net.states("work"), net.life.said("ran")), (vec!["build".to_owned()], String::new()));
+    // It comes when the lease does: nothing is started, and nothing is lost.
+    net.git(&["update-ref", "-d", &name]);
+    let push = format!("case $1 in refs/heads/work) git update-ref {name} {pause};; esac");
+    net.hook("post-update", &push);
+    b.tick(&["work"]);
+    assert_eq!(
+        (net.states("work")[..2].to_vec(), net.life.said("ran")),
+        (vec!["build".to_owned(), "working".into()], String::new())
+    );
+    std::fs::remove_file(net.origin().join("hooks/post-update")).unwrap();
+    a.tick(&["work"]);
+    assert_eq!(net.life.said("ran"), "");
+    net.git(&["update-ref", "-d", &name]);
+    a.tick(&["work"]).expect(0);
+    assert_eq!((net.states("work")[0].as_str(), net.life.said("ran").as_str()), ("done", "ran\n"));
+}
