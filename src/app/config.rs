@@ -6,6 +6,7 @@ use super::{AppError, Misuse};
 use crate::protocol::environment::is_dropped;
 use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
 use crate::protocol::name::RoleName;
+use crate::protocol::usage::Usd;
 use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
@@ -120,6 +121,11 @@ impl Config {
         self.get(key).map_or(Ok(default), |text| size(text).ok_or_else(|| wrong(text)))
     }
 
+    fn dollars(&self, key: &'static str) -> Result<Option<Usd>, AppError> {
+        let wrong = |text| bad_value(key, text, "an amount of US dollars, such as 12.50");
+        self.get(key).map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
+    }
+
     /// How long logs or attempts are kept.
     pub fn expiry(&self, key: &'static str, days: u64) -> Result<Duration, AppError> {
         match self.get(key) {
@@ -208,6 +214,9 @@ impl Config {
             branches: self.all("branches"),
             require_signature: self.bool("requireSignature", false)?,
             exec: words("exec", &self.all("exec"))?,
+            budget_per_day: self.dollars("budgetPerDay")?,
+            budget_per_branch: self.dollars("budgetPerBranch")?,
+            today: Default::default(),
             notify: words("notify", &self.all("notify"))?,
             trailer_env: self.all("trailerEnv"),
             keeping: self.keeping()?,

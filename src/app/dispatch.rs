@@ -7,7 +7,8 @@ use super::background::{self, Cause, wake};
 use super::config::Flags;
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
-use crate::runner::report::Report;
+use crate::protocol::decide::{Held, Idle};
+use crate::runner::report::{Report, Verdict};
 use crate::runner::select::{Selection, advanced, evaluate};
 use crate::runner::settings::{CurrentBranch, Settings};
 use crate::store::hooks::Hooks;
@@ -15,7 +16,7 @@ use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What is to be ticked, and how.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct Pass {
     pub exit: Exit,
     /// True where a branch has a new head that may be actionable.
     pub advanced: bool,
+    /// The first moment from which on a head that was seen may be dispatched, in seconds since 1970.
+    pub earliest: Option<i64>,
 }
 
 /// Counts reports that several threads make.
@@ -49,6 +52,9 @@ impl Tally {
         let mut pass = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pass.exit = pass.exit.max(Exit::of_report(report, named));
         pass.advanced |= advanced(report);
+        if let Verdict::Idle(Idle::Held { by: Held::NotBefore(Ok(at)), .. }) = &report.verdict {
+            pass.earliest = Some(pass.earliest.map_or(*at, |known| known.min(*at)));
+        }
     }
 
     pub(super) fn pass(&self) -> Pass {
@@ -104,11 +110,11 @@ pub fn run<A: Audience>(
             audience,
             dry: ticking.dry_run,
         };
-        let exit = look.passes(every.is_some())?;
+        let (exit, earliest) = look.passes(every.is_some())?;
         let Some(every) = every.filter(|_| interrupt.signal().is_none()) else {
             return Ok(look.end(exit));
         };
-        wait(interrupt, every);
+        wait(interrupt, every, earliest);
         if interrupt.signal().is_some() {
             return Ok(look.end(exit));
         }
@@ -119,9 +125,18 @@ pub fn run<A: Audience>(
     }
 }
 
-fn wait(interrupt: &Interrupt, mut left: Duration) {
+/// Waits so long, or until that moment where it comes before (K51).
+fn wait(interrupt: &Interrupt, mut left: Duration, until: Option<i64>) {
+    let until = until
+        .and_then(|at| u64::try_from(at).ok())
+        .map(|at| SystemTime::UNIX_EPOCH + Duration::from_secs(at));
     while !left.is_zero() && interrupt.signal().is_none() {
-        let part = left.min(Duration::from_secs(30));
+        // Asked of the clock again and again: it may be set meanwhile, and counts suspend.
+        let due = until.map(|until| until.duration_since(SystemTime::now()).unwrap_or_default());
+        let part = left.min(Duration::from_secs(30)).min(due.unwrap_or(Duration::MAX));
+        if part.is_zero() {
+            return;
+        }
         interrupt.wait(part);
         left -= part;
     }
@@ -161,22 +176,22 @@ impl<A: Audience> Look<'_, A> {
     }
 
     /// Passes until nothing is actionable. A runner that polls outlives what may pass.
-    fn passes(&self, polls: bool) -> Result<Exit, AppError> {
+    fn passes(&self, polls: bool) -> Result<(Exit, Option<i64>), AppError> {
         let mut exit = Exit::Done;
         loop {
             let pass = match self.pass(true) {
                 Ok(pass) => pass,
-                Err(error) if self.interrupt.signal().is_some() => return self.stopped(error),
+                Err(error) if self.interrupt.signal().is_some() => return Ok((self.stopped(error)?, None)),
                 Err(error) if polls && Exit::from(&error) == Exit::Later => {
                     self.session.warn(Warning::Failed(error));
-                    return Ok(Exit::Later);
+                    return Ok((Exit::Later, None));
                 }
                 Err(error) => return Err(error),
             };
             // What stalled on the way counts even where a handler went on from it.
             exit = if polls { pass.exit } else { exit.max(pass.exit) };
             if self.dry || !pass.advanced || self.interrupt.signal().is_some() {
-                return Ok(exit);
+                return Ok((exit, pass.earliest));
             }
         }
     }

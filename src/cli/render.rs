@@ -8,7 +8,7 @@ use super::output;
 use super::ran;
 use crate::app::Exit;
 use crate::app::report::TickLine;
-use crate::protocol::decide::{Held, Idle};
+use crate::protocol::decide::{Held, Idle, Overspent, Per};
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::Missed;
 use crate::protocol::text::with_causes;
@@ -60,7 +60,14 @@ fn held_hint(at: &Addressed, state: &str, by: &Held) -> Option<String> {
         Held::Paused(_) => Some("hint: git aynig resume".to_owned()),
         Held::NotBefore(Err(_)) => Some(format!("hint: {}", at.set(state))),
         Held::After(unmet) if !unmet.unreadable.is_empty() => Some(format!("hint: {}", at.set(state))),
-        Held::NotBefore(Ok(_)) | Held::After(_) | Held::Budget(_) => None,
+        Held::Budget(Overspent { per, spent, limit }) => {
+            let key = match per {
+                Per::Day => "budgetPerDay",
+                Per::Branch => "budgetPerBranch",
+            };
+            Some(format!("hint: git config --global aynig.{key} {}", spent.plus(*limit)))
+        }
+        Held::NotBefore(Ok(_)) | Held::After(_) => None,
     }
 }
 

@@ -429,6 +429,7 @@ impl ActiveRun<'_> {
         // What can't be cleaned now is met, and reported, where the slot is filled again.
         let _ = self.slot.leave(runner.repo, claim.first);
         self.bound_events();
+        runner.forget_today();
         self.slot.occupy(None)?;
         Ok(())
     }

@@ -149,7 +149,7 @@ impl Runner<'_> {
             paused,
             inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },
             after: if has_command { self.unmet(event)? } else { None },
-            budget: None,
+            budget: if has_command { self.overspent(tip)? } else { None },
         })
     }
 

@@ -4,6 +4,7 @@
 //! documentation does not name. Implements K33, K35 (values).
 
 use crate::protocol::name::RoleName;
+use crate::protocol::usage::Usd;
 use crate::store::RefName;
 use crate::store::command_tree::RoleUse;
 use crate::store::slots::harvest::Stage;
@@ -89,6 +90,12 @@ pub struct Settings {
     pub keeping: Keeping,
     /// The first port of the first slot.
     pub port_base: u16,
+    /// What all runs together may cost on one day, in UTC.
+    pub budget_per_day: Option<Usd>,
+    /// What the runs of one branch may cost.
+    pub budget_per_branch: Option<Usd>,
+    /// What was spent today, as it was last added up.
+    pub(crate) today: super::spent::Today,
     /// Where slots live.
     pub worktree_dir: PathBuf,
     /// Name and mail address of what the runner writes.

@@ -3,15 +3,18 @@
 //! Commits are read once each, the newest first, however many branches contain them, and a path is left where a commit
 //! is older than what is asked for. A run counts once, wherever its commits are: what it ended with, and what that
 //! landed as. It counts for the branch that was moved by it: one that has it among its first parents, before one
-//! that merged it; of several the first by name. Implements K54 (adding up).
+//! that merged it; of several the first by name. Implements K54 (adding up, budgets).
 
-use super::Runner;
+use super::{Runner, Tip};
+use crate::protocol::decide::{Overspent, Per};
 use crate::protocol::event::{Event, RUN_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
-use crate::protocol::usage::{Usage, usage_of};
+use crate::protocol::usage::{Usage, Usd, total, usage_of};
 use crate::store::{Commit, RefName, StoreError};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What one run used.
 pub(crate) struct Used<'a> {
@@ -133,4 +136,72 @@ const USAGE_KEY: &[u8] = b"-usage:";
 fn is_first(runs: &mut HashSet<String>, event: &Event) -> bool {
     let run = event.text(RUN_ID).or_else(|| event.text(STALLED_RUN));
     run.is_none_or(|run| runs.insert(run.to_owned()))
+}
+
+/// Seconds of a day.
+const DAY: i64 = 24 * 3600;
+/// How long a day's sum counts that other runners may have added to.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What was spent today as it was last added up: when, of which remote's branches, and how much.
+pub(crate) type Today = Arc<Mutex<Option<(Duration, Option<String>, Usd)>>>;
+
+impl Runner<'_> {
+    /// The budget that is used up for a branch with this head.
+    pub(super) fn overspent(&self, tip: &Tip) -> Result<Option<Overspent>, StoreError> {
+        let settings = self.settings;
+        let used_up =
+            |per, limit: Usd, spent: Usd| (spent >= limit).then_some(Overspent { per, spent, limit });
+        if let Some(limit) = settings.budget_per_day
+            && let Some(over) = used_up(Per::Day, limit, self.spent_today()?)
+        {
+            return Ok(Some(over));
+        }
+        match settings.budget_per_branch {
+            Some(limit) => Ok(used_up(Per::Branch, limit, self.spent_on(tip)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// What all branches say was spent since the day began, in UTC.
+    fn spent_today(&self) -> Result<Usd, StoreError> {
+        let (now, elapsed, remote) = (self.clock.now(), self.clock.elapsed(), &self.settings.remote);
+        let mut known = self.settings.today.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, of, spent)) = &*known
+            && of == remote
+            && elapsed.saturating_sub(*at) < FRESH
+        {
+            return Ok(*spent);
+        }
+        let heads = self.store.read_heads("refs/heads/")?.heads;
+        let mut spent = Usd::default();
+        self.each_used(&heads, Some(now - now.rem_euclid(DAY)), &mut |used| {
+            spent = spent.plus(total(&used.usage).cost.unwrap_or_default());
+        })?;
+        *known = Some((elapsed, remote.clone(), spent));
+        Ok(spent)
+    }
+
+    /// Something may have been spent just now.
+    pub(super) fn forget_today(&self) {
+        *self.settings.today.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What the commits from this head down its first parents say was spent.
+    fn spent_on(&self, tip: &Tip) -> Result<Usd, StoreError> {
+        let (mut spent, mut runs, mut at) = (Usd::default(), HashSet::new(), tip.commit.clone());
+        loop {
+            if let Some((event, usage)) = used_by(&at)
+                && is_first(&mut runs, &event)
+            {
+                spent = spent.plus(total(&usage).cost.unwrap_or_default());
+            }
+            match at.parents.first() {
+                Some(parent) if !self.store.history_ends_at(at.id)? => {
+                    at = self.store.read_commit(*parent)?
+                }
+                Some(_) | None => return Ok(spent),
+            }
+        }
+    }
 }

@@ -54,6 +54,8 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   branches*          patterns of branches that may be ticked; several; default all
   requireSignature*  dispatch only heads that 'git verify-commit' accepts and that name their branch in 'dwp-branch', and write such (false)
   exec*              what every command is started with, such as a sandbox
+  budgetPerDay*      most US dollars that all runs may cost on one day, in UTC
+  budgetPerBranch*   most US dollars that the runs of one branch may cost
   notify*            a program that is told, as JSON on its standard input, which branch waits for a person, asks, stalled, or is not dispatched any more
   passEnv*           names or patterns of environment variables that commands inherit, besides PATH, HOME and the like; default all, in hooks of bare repositories few, see gitaynig-server(7)
   trailerEnv*        names or patterns of trailers that become variables besides dwp-* (none; with commandsFrom=branch all do)
@@ -174,7 +176,8 @@ pub const RUN: &str = "\
 Ticks branches, and goes on with each until its head is not actionable: its state has no command, it is \
 leased, or the hop limit is reached. Then looks at all of them again, until a look finds nothing to do.
 
-With --every it goes on after that, for machines where nothing else calls 'git aynig tick'. It keeps no \
+With --every it goes on after that, for machines where nothing else calls 'git aynig tick', and sooner where a head waits for an hour \
+(dwp-not-before) that comes before. It keeps no \
 state: killed at any moment, it has left nothing that the next tick does not mend.";
 
 /// `run`, sections.

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 /// Keys that count only where the repository can't have set them.
 const PROTECTED: &[&str] = &[
     "branches",
+    "budgetperbranch",
+    "budgetperday",
     "commandsfrom",
     "exec",
     "include",

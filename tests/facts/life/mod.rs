@@ -3,6 +3,7 @@
 mod affinity;
 mod arrival;
 mod basic;
+mod budget;
 mod checkout;
 mod deliver;
 mod disk;

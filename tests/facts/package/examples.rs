@@ -287,7 +287,45 @@ fn what_stands_in_examples_is_plain_shell() {
             }
         }
     }
-    assert!(checked >= 11);
+    assert!(checked >= 13);
+}
+
+/// K51: a quota is waited out by heads that wait, no process; attempts are capped, and what was left behind is not kept.
+#[test]
+fn wait_out_asks_again_when_its_time_has_come() {
+    let play = Play::of("wait-out");
+    play.aynig(&["set-state", "fetch", "-b", "job"]).expect(0);
+    let began = std::time::SystemTime::now();
+    play.aynig(&["run"]).expect(0);
+    assert_eq!(play.states("job"), ["fetch", "fetch"]);
+    let until = play.git(&["log", "-1", "--format=%(trailers:key=dwp-not-before,valueonly)", "job"]);
+    let until = humantime::parse_rfc3339(until.trim()).unwrap().duration_since(began).unwrap().as_secs();
+    assert!((895..=960).contains(&until), "{until}");
+    // Whoever looks before its time says until when, and does nothing.
+    let before = play.git(&["rev-parse", "job"]);
+    play.aynig(&["run"]);
+    assert_eq!(play.git(&["rev-parse", "job"]), before);
+
+    // A process that looks once an hour wakes up for it.
+    play.aynig(&["set-state", "fetch", "-b", "soon", "--trailer", "dwp-wait: 2s"]).expect(0);
+    let bin = play.world.root().join("bin/git-aynig");
+    let mut run = play.world.command(bin, &play.dir);
+    let mut run =
+        run.args(["run", "--every", "1h", "soon"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    crate::support::life::eventually("the answer", || {
+        (play.states("soon") == ["fetch", "fetch", "fetch", "done"]).then_some(())
+    });
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(run.id() as i32), nix::sys::signal::Signal::SIGTERM)
+        .unwrap();
+    run.wait().unwrap();
+    assert_eq!(play.git(&["show", "soon:answer.txt"]), "forty-two");
+
+    let args =
+        ["set-state", "fetch", "-b", "capped", "--trailer", "dwp-wait: 0", "--trailer", "dwp-attempts: 2"];
+    play.aynig(&args).expect(0);
+    play.aynig(&["run", "capped"]).expect(0);
+    assert_eq!(play.states("capped"), ["fetch", "fetch", "needs-human"]);
+    assert_eq!(play.git(&["diff", "--stat", "main", "capped"]), "");
 }
 
 /// K53: each recipe hands a notice to the program that it is there for, whatever the notice holds.

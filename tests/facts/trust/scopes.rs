@@ -117,6 +117,8 @@ fn other_protected_keys_of_the_repository_are_ignored_with_a_warning() {
             ("branches", "nothing"),
             ("exec", "false"),
             ("notify", "false"),
+            ("budgetPerDay", "0"),
+            ("budgetPerBranch", "0"),
             ("passEnv", "NOTHING"),
             ("trailerEnv", "*"),
             ("requireSignature", "true"),
@@ -129,8 +131,17 @@ fn other_protected_keys_of_the_repository_are_ignored_with_a_warning() {
         }
         let said = world.aynig(&dir, &["tick"]).expect(0);
         assert!(said.out.contains("build -> review"), "{}", said.out);
-        for key in ["branches", "exec", "notify", "passenv", "requiresignature", "trailerenv", "worktreedir"]
-        {
+        for key in [
+            "branches",
+            "budgetperbranch",
+            "budgetperday",
+            "exec",
+            "notify",
+            "passenv",
+            "requiresignature",
+            "trailerenv",
+            "worktreedir",
+        ] {
             assert!(said.err.contains(&format!("'aynig.{key}'")), "{key}: {}", said.err);
         }
         assert!(!elsewhere.exists());
