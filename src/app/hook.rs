@@ -8,12 +8,14 @@ use super::chain;
 use super::config::{Flags, HookMode};
 use super::session::Session;
 use super::{AppError, Audience};
+use crate::protocol::accepts::Accepts;
+use crate::protocol::inbox::{Kind, parse_inbox_ref};
 use crate::protocol::name::BadName;
 use crate::protocol::resemble::{Missed, missed_state};
-use crate::runner::Tip;
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
+use crate::runner::{Runner, Tip};
 use crate::store::command_start::Unfit;
 use crate::store::slots::is_slot;
 use crate::store::{RefName, glance};
@@ -151,6 +153,8 @@ fn not_trusted(session: &Session) -> Notice {
 pub struct Push {
     /// The branches that were made or moved.
     pub branches: Vec<RefName>,
+    /// The messages that came, by the branches that they are for: these count as pushed (K39).
+    pub messages: Vec<(RefName, Kind)>,
     /// It came with the option that says that nothing is to be started.
     pub skip: bool,
     /// It came with the option that says that the user waits.
@@ -160,7 +164,8 @@ pub struct Push {
 impl Push {
     /// What Git tells a `post-receive` hook: one update a line, and options in the environment.
     pub fn read(updates: impl Read) -> Self {
-        Self { branches: updated(updates), skip: is_option("aynig.skip"), wait: is_option("aynig.wait") }
+        let (branches, messages) = updated(updates);
+        Self { branches, messages, skip: is_option("aynig.skip"), wait: is_option("aynig.wait") }
     }
 }
 
@@ -172,12 +177,12 @@ pub fn pushed(
 ) -> Result<(), AppError> {
     let push = read();
     let mode = session.config.hooks()?;
-    if mode == HookMode::Off || push.branches.is_empty() || push.skip {
+    if mode == HookMode::Off || push.branches.is_empty() && push.messages.is_empty() || push.skip {
         return Ok(());
     }
     let settings = session.settings(&Flags::here())?;
     session.short_environment = session.repo.bare;
-    let ready = judge(&session, &settings, &push.branches, hearer)?;
+    let ready = judge(&session, &settings, &push, hearer)?;
     if ready.is_empty() {
         return Ok(());
     }
@@ -207,19 +212,24 @@ pub fn pushed(
     Ok(())
 }
 
-/// The branches of a push that were made or moved.
-fn updated(input: impl Read) -> Vec<RefName> {
-    let mut branches = Vec::new();
+/// The branches of a push that were made or moved, and the messages that it brought.
+fn updated(input: impl Read) -> (Vec<RefName>, Vec<(RefName, Kind)>) {
+    let (mut branches, mut messages) = (Vec::new(), Vec::new());
     for line in std::io::BufReader::new(input).split(b'\n').map_while(Result::ok) {
         let mut fields = line.splitn(3, |b| *b == b' ');
         let (Some(_), Some(new), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
             continue;
         };
-        if name.starts_with(b"refs/heads/") && new.iter().any(|b| *b != b'0') {
+        if new.iter().all(|b| *b == b'0') {
+            continue;
+        }
+        if name.starts_with(b"refs/heads/") {
             branches.push(RefName::new(name));
+        } else if let Some(at) = parse_inbox_ref(name) {
+            messages.push((RefName::branch(at.branch), at.kind));
         }
     }
-    branches
+    (branches, messages)
 }
 
 /// Those that a tick would run, or would if it were trusted, with their states; of the others, what is worth a
@@ -227,14 +237,14 @@ fn updated(input: impl Read) -> Vec<RefName> {
 fn judge(
     session: &Session,
     settings: &Settings,
-    branches: &[RefName],
+    push: &Push,
     hearer: &impl Hearer,
 ) -> Result<Vec<(RefName, String)>, AppError> {
     let interrupt = Interrupt::never()?;
     let runner = session.reader(settings, &interrupt)?;
     let survey = Survey::new(&runner)?;
     let (mut ready, mut notices, mut waits) = (Vec::new(), Vec::new(), false);
-    for status in survey.these(branches)? {
+    for status in survey.these(&push.branches)? {
         let state = || {
             let state = status.tip.event.as_ref().and_then(|e| e.state_name());
             state.map(|s| s.to_string()).unwrap_or_default()
@@ -258,11 +268,31 @@ fn judge(
             Standing::Held(_) | Standing::Leased { .. } => {}
         }
     }
+    ready.extend(receptive(&runner, &push.messages, &ready)?);
     if let Some(name) = survey.absent().filter(|_| waits) {
         notices.push(Notice::Absent(name.clone(), session.place().to_owned()));
     }
     hearer.hear(notices);
     Ok(ready)
+}
+
+/// The branches that take in what was pushed for them, with the state that it brings; those that are evaluated anyway
+/// are left out.
+fn receptive(
+    runner: &Runner<'_>,
+    messages: &[(RefName, Kind)],
+    ready: &[(RefName, String)],
+) -> Result<Vec<(RefName, String)>, AppError> {
+    let mut found: Vec<(RefName, String)> = Vec::new();
+    for (branch, kind) in messages {
+        if ready.iter().chain(&found).any(|(known, _)| known == branch) || !runner.may_tick(branch) {
+            continue;
+        }
+        let event = runner.read_tip(branch)?.and_then(|tip| tip.event).filter(|event| !event.is_working());
+        let state = event.and_then(|event| Accepts::of(&event).state(kind).map(ToString::to_string));
+        found.extend(state.map(|state| (branch.clone(), state)));
+    }
+    Ok(found)
 }
 
 /// True where the push came with this option.

@@ -7,6 +7,7 @@
 
 use super::active_run::ActiveRun;
 use super::attempt::left_out_ref;
+use super::inbox::Found;
 use super::land::{Moved, blocked_notes};
 use super::report::{Note, Outcome, Ran};
 use super::run_events::usage_trailers;
@@ -196,20 +197,24 @@ impl ActiveRun<'_> {
         };
         let left_out = self.keep_left_out(&next, &found)?;
         let base = if head == HeadIs::SlotHead { found.head } else { self.claim.lease.id };
-        let commit = match self.outcome_commit(&next, &found, base) {
+        let heard = self.runner.taken_by(&self.dir, self.branch)?;
+        let commit = match self.outcome_commit(&next, &found, base, &heard) {
             Ok(commit) => commit,
             Err(RunnerError::Message { cause }) => {
                 return self.stall(Some(exit), Stall::Unrenderable(cause), None);
             }
             Err(error) => return Err(error),
         };
+        let others = self.runner.hearing(&heard)?;
         let log = format!("aynig: {} -> {}", self.claim.run.state, next.state);
         // Before the remote has it nothing else knows of it. What can't be kept may land all the same.
         let kept = match self.runner.settings.remote {
             Some(_) => self.keep_outcome(commit),
             None => Ok(None),
         };
-        match self.runner.move_branch(self.branch, base, commit, &log, self.claim.ends()) {
+        match self.runner.move_branch_with(self.branch, (base, commit), &others, &log, self.claim.ends()) {
+            // Somebody took one of the messages away: it is judged again, without it.
+            Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *self.branch => Ok(None),
             Ok(Moved::Won(finished)) => {
                 self.report.notes.extend(blocked_notes(finished));
                 // The branch has it: what can't be cleaned up is no failure of the run.
@@ -289,6 +294,7 @@ impl ActiveRun<'_> {
         next: &Declaration,
         found: &Harvest,
         base: ObjectId,
+        heard: &[Found],
     ) -> Result<ObjectId, RunnerError> {
         let claim = &self.claim;
         let mut message = claim.run.outcome(next, &claim.lease.message);
@@ -298,6 +304,7 @@ impl ActiveRun<'_> {
         if found.head != claim.first && found.head != base {
             parents.push(found.head);
         }
+        parents.extend(heard.iter().map(|heard| heard.commit));
         self.runner.write(self.branch, found.tree, parents, &message)
     }
 
@@ -352,7 +359,7 @@ impl ActiveRun<'_> {
         let mut attempt = None;
         if let Kept::Outcome(next) = kept_of_fenced(&ended.exit, &ended.declared)
             && let Ok(found) = self.taken(next, HeadIs::Lease(lease))
-            && let Ok(commit) = self.outcome_commit(next, &found, lease)
+            && let Ok(commit) = self.outcome_commit(next, &found, lease, &[])
         {
             attempt = self.keep_outcome(commit)?;
         }

@@ -23,7 +23,7 @@ const CLOCKS: i64 = 3600;
 
 /// A ref of an inbox.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(in crate::runner) struct Found {
     /// What its name says.
     pub at: InboxRef,
     /// Its name.
@@ -100,7 +100,7 @@ impl Runner<'_> {
     }
 
     /// Reads a waiting message, or says why it is not delivered.
-    pub(super) fn letter(
+    pub(in crate::runner) fn letter(
         &self,
         branch: &RefName,
         found: &Found,
@@ -174,7 +174,7 @@ impl Runner<'_> {
 
     /// The moves of messages from the inbox to `heard`. Of a remote what was heard of it counts: where there is more, the
     /// moves are refused, and then that is known too.
-    pub(super) fn hearing(&self, found: &[Found]) -> Result<Vec<RefChange>, RunnerError> {
+    pub(in crate::runner) fn hearing(&self, found: &[Found]) -> Result<Vec<RefChange>, RunnerError> {
         let mut changes = Vec::with_capacity(found.len() * 2);
         for found in found {
             let (name, new) = (found.heard(), Some(found.commit));

@@ -5,16 +5,16 @@
 
 use super::super::report::Note;
 use super::super::run_events::usage_trailers;
-use super::super::{Runner, Tip};
+use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, RENEWALS, Written, moved_notes, working, written};
 use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::transition::Run;
-use crate::store::RefName;
 use crate::store::slots::harvest::HarvestError;
 use crate::store::slots::{Occupant, Slot};
+use crate::store::{RefName, StoreError};
 
 /// How often, and how far apart, a slot that another process looks at is tried again.
 const SLOT_TRIES: usize = 50;
@@ -42,9 +42,19 @@ impl Runner<'_> {
             own.extend(usage_trailers(run.dialect, &self.told_usage(&run.id, run.trigger)));
             let mut notes = Vec::new();
             let (tree, parents, slot) = self.inside_tree(inside, &tip, run.dialect, &mut notes)?;
+            let heard = match run.dialect.writer() {
+                Writer::Runner => self.taken_by(&self.run_dir(&inside.run_id), branch)?,
+                Writer::Command => Vec::new(),
+            };
+            let parents = parents.into_iter().chain(heard.iter().map(|heard| heard.commit)).collect();
             let commit = self.write_declared(branch, &next.message(run.dialect, &own), tree, parents)?;
             let log = format!("aynig: {} -> {}", run.state, next.state);
-            let moved = self.move_branch(branch, tip.id(), commit, &log, self.soon())?;
+            let others = self.hearing(&heard)?;
+            let moved = match self.move_branch_with(branch, (tip.id(), commit), &others, &log, self.soon()) {
+                // Somebody took one of the messages away.
+                Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *branch => continue,
+                moved => moved?,
+            };
             if let Some(moved) = moved_notes(branch, moved)? {
                 self.settle_inside(slot, (inside, tip.id()), commit)?;
                 notes.extend(moved);

@@ -5,15 +5,22 @@
 //! the run's own inbox is believed of it. Implements K48 (`--take`).
 
 use super::super::change::{ChangeError, Inside};
-use super::super::{Runner, io};
+use super::super::inbox::Found;
+use super::super::{Runner, RunnerError, io};
 use super::TalkError;
 use super::inbox::Waiting;
 use crate::protocol::dialect::Writer;
-use crate::protocol::inbox::MessageId;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{MESSAGES_MAX, MessageId, inbox_prefix, inbox_ref, parse_inbox_ref};
+use crate::store::RefName;
+use crate::store::beneath::apart;
 use std::io::Write;
+use std::path::Path;
 
 /// How the file is called.
 const TAKEN: &str = "taken";
+/// How much of it is read: what a command wrote there.
+const TAKEN_MAX: u64 = 1 << 20;
 
 impl Runner<'_> {
     /// Marks a message of the run's own inbox as heard: `inbox --take`.
@@ -41,5 +48,81 @@ impl Runner<'_> {
             std::fs::File::options().create(true).append(true).open(dir.join(TAKEN)).map_err(failed)?;
         file.write_all(&line).map_err(failed)?;
         Ok(waiting)
+    }
+
+    /// The messages that a run marked, those that still wait and could be delivered: its outcome takes them along.
+    pub(in crate::runner) fn taken_by(
+        &self,
+        run_dir: &Path,
+        branch: &RefName,
+    ) -> Result<Vec<Found>, RunnerError> {
+        let mut found = taken(run_dir, branch);
+        let mut kept = Vec::with_capacity(found.len());
+        for found in found.drain(..) {
+            if self.store.tip(&found.name)? == Some(found.commit) && self.letter(branch, &found)?.is_ok() {
+                kept.push(found);
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// What a run of this branch marked, by the ids: no more than one delivery takes.
+fn taken(run_dir: &Path, branch: &RefName) -> Vec<Found> {
+    let path = run_dir.join(TAKEN);
+    let read = apart(&path).and_then(|(folder, name)| folder.read(name, TAKEN_MAX));
+    let raw = read.unwrap_or_default();
+    let mut all: Vec<Found> = Vec::new();
+    for line in raw.split(|b| *b == b'\n') {
+        let mut words = line.split(|b| *b == b' ');
+        let (Some(kind), Some(id), Some(commit)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        let name = [&inbox_prefix(branch.short())[..], kind, b"/", id].concat();
+        let (Some(at), Ok(commit)) = (parse_inbox_ref(&name), ObjectId::from_hex(commit)) else { continue };
+        if at.branch != branch.short() || all.iter().any(|found| found.at.id == at.id) {
+            continue;
+        }
+        let name = RefName::new(inbox_ref(&at.branch, &at.kind, at.id));
+        all.push(Found { at, name, commit });
+        if all.len() == MESSAGES_MAX {
+            break;
+        }
+    }
+    all.sort_by_key(|found| found.at.id);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K48: what a command wrote there names messages of its own branch, or nothing.
+    #[test]
+    fn only_the_runs_own_inbox_is_believed_of_its_marks() {
+        let dir = tempfile::tempdir().unwrap();
+        let branch = RefName::branch("work");
+        let ids: Vec<String> = (1..=3).map(|n| MessageId::v7(n, 0, [n as u8; 8]).to_string()).collect();
+        let commit = "1111111111111111111111111111111111111111";
+        let lines = [
+            format!("message {} {commit}\n", ids[1]),
+            format!("message {} {commit}\n", ids[0]),
+            format!("message {} {commit}\n", ids[1]),
+            format!("../other/message {} {commit}\n", ids[2]),
+            format!("deeper/message {} {commit}\n", ids[2]),
+            format!("message {} nothing\n\0\n{}\n", ids[2], "x".repeat(5000)),
+        ];
+        std::fs::write(dir.path().join(TAKEN), lines.concat()).unwrap();
+        let found: Vec<String> =
+            taken(dir.path(), &branch).iter().map(|taken| taken.at.id.to_string()).collect();
+        assert_eq!(found, ids[..2]);
+        std::fs::remove_file(dir.path().join(TAKEN)).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join(TAKEN)).unwrap();
+        assert!(taken(dir.path(), &branch).is_empty());
+        let many: String =
+            (0..200).map(|n| format!("message {} {commit}\n", MessageId::v7(n, 0, [0; 8]))).collect();
+        std::fs::remove_file(dir.path().join(TAKEN)).unwrap();
+        std::fs::write(dir.path().join(TAKEN), many).unwrap();
+        assert_eq!(taken(dir.path(), &branch).len(), MESSAGES_MAX);
     }
 }

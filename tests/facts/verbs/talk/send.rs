@@ -195,3 +195,68 @@ fn nobody_takes_outside_of_a_run() {
     let said = life.run(&["inbox", "--take", id]).expect(128).stderr;
     assert!(said.contains("no run of this repository is under way here"), "{said}");
 }
+
+const TAKE: &str = "id=$(git aynig inbox --json | sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
+                    git aynig inbox --take \"$id\" >\"$T/took\" || exit 9\n";
+
+/// K48: what a run took goes with its outcome, however that is written, and stays where the run fails.
+#[test]
+fn what_a_run_took_goes_with_its_outcome_and_with_nothing_else() {
+    let life = Life::new(&[
+        ("build", &format!("{TAKE}echo new >made; {DONE}")),
+        ("self", &format!("{TAKE}git aynig set-state done -m mine")),
+        ("fail", &format!("{TAKE}exit 3")),
+    ]);
+    for (n, state) in ["build", "self", "fail"].into_iter().enumerate() {
+        life.event(state, state, "");
+        let id = format!("01890000-0000-7000-8000-{n:012}");
+        life.run(&["send", state, "--id", &id, "-m", "hear"]).expect(0);
+        let waits = format!("refs/aynig/inbox/{state}/message/{id}");
+        let message = life.rev(&waits);
+        life.tick(&[state]);
+        assert_eq!(life.said("took"), format!("{state}: message {id} taken\n"));
+        let (head, heard) = (format!("refs/heads/{state}"), format!("refs/aynig/heard/{id}"));
+        if state == "fail" {
+            assert_eq!((life.state(state).as_str(), life.try_rev(&waits)), ("stalled", Some(message)));
+            assert_eq!(life.try_rev(&heard), None);
+            continue;
+        }
+        assert_eq!(life.state(state), "done");
+        let parents = life.git(&["show", "-s", "--format=%P", &head]);
+        assert_eq!(parents.split(' ').skip(1).collect::<Vec<_>>(), [&*message], "{state}");
+        assert_eq!((life.try_rev(&waits), life.try_rev(&heard)), (None, Some(message)));
+    }
+    assert_eq!(life.show("refs/heads/build", "made"), "new");
+    life.repo.assert_sound();
+}
+
+/// K39, K46: a message that is pushed counts as its branch, which is dispatched with what it brings.
+#[test]
+fn a_pushed_message_is_delivered_by_the_server() {
+    let life = Life::new(&[("rework", &format!("cat \"$AYNIG_MESSAGES\" >heard; {DONE}"))]);
+    let server = Repo::build().bare().create().unwrap();
+    let url = format!("file://{}", server.path().display());
+    life.event("work", "review", "dwp-accepts: message=rework\n");
+    life.event("other", "review", "dwp-accepts: message=rework\n");
+    life.git(&["push", "-q", &url, "main", "work", "other"]);
+    server.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/main"]);
+    let mut install = server.command(crate::support::life::BIN);
+    assert!(install.args(["hooks", "install"]).output().unwrap().status.success());
+    for branch in ["work", "other"] {
+        life.run(&["send", branch, "--no-tick", "--kind", if branch == "work" { "message" } else { "note" }])
+            .expect(0);
+    }
+    let bin = std::path::Path::new(crate::support::life::BIN).parent().unwrap().display();
+    let mut push = life.repo.command("git");
+    push.env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap()));
+    let receive = format!("--receive-pack=env HOME='{}' git-receive-pack", server.home().display());
+    let pushed =
+        push.args(["push", "-q", &receive, &url, "refs/aynig/inbox/*:refs/aynig/inbox/*"]).output().unwrap();
+    let said = String::from_utf8_lossy(&pushed.stderr).into_owned();
+    assert!(pushed.status.success() && said.contains("aynig: rework dispatched on work"), "{said}");
+    assert!(!said.contains("other"), "{said}");
+    let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
+    eventually("done", || (server.git(&["log", "-1", format, "work"]) == "done").then_some(()));
+    assert!(server.git(&["show", "work:heard"]).contains("\"kind\":\"message\""));
+    server.assert_sound();
+}
