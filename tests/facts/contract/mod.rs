@@ -6,4 +6,5 @@ mod prompts;
 mod samples;
 pub mod schema;
 mod stall;
+mod tools;
 mod types;

@@ -1,0 +1,221 @@
+//! The tools of a flow: what an agent's call asks for, checked against the flow as it is.
+//!
+//! A call is read into a [`Request`], or refused with a sentence for the agent. What a node may not, what is not there, and
+//! what no edge leads to is refused here, before any person is asked; nothing is done here. Implements N7.
+
+use super::edge::{EdgeSpec, Payload};
+use super::flow::{Flow, Refused};
+use super::id::NodeId;
+use super::node::{NodeSpec, Permissions, Todo};
+use super::shown;
+use super::words::{CliPermissionsMode, EdgeManagement, RunStatus};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Most bytes of a text that a call brings.
+const TEXT_MAX: usize = 1 << 20;
+/// Most items of a list that a call brings.
+const LIST_MAX: usize = 200;
+
+/// What a call asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// A new node, and what it is told first.
+    Spawn {
+        /// The node.
+        spec: Box<NodeSpec>,
+        /// Its first message; none where it is not to begin at once.
+        first: Option<Payload>,
+    },
+    /// A new edge.
+    Edge(EdgeSpec),
+    /// A handoff along an edge.
+    Handoff {
+        /// To whom.
+        to: NodeId,
+        /// What.
+        payload: Box<Payload>,
+        /// What it refers to.
+        context_ref: Option<String>,
+    },
+    /// A question to a person.
+    Ask {
+        /// The question.
+        question: String,
+        /// What can be answered; anything where nothing is said.
+        choices: Vec<String>,
+    },
+    /// The node's list of tasks.
+    Todos(Vec<Todo>),
+    /// The end of the flow.
+    Finish {
+        /// `completed` or `failed`.
+        status: RunStatus,
+        /// In a few words.
+        summary: String,
+    },
+}
+
+/// Why a call is refused, for the agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each says itself what it holds")]
+pub enum Refusal {
+    #[error("there is no tool '{0}'")]
+    UnknownTool(String),
+    #[error("{tool}: {why}")]
+    BadArgs { tool: &'static str, why: String },
+    #[error("{tool}: this node may not: it needs edgeManagement '{needs}'")]
+    NotAllowed { tool: &'static str, needs: EdgeManagement },
+    #[error("create_edge: this node may only join itself to others")]
+    NotItsEdge,
+    #[error("send_handoff: no edge leads to '{0}'")]
+    NoEdge(String),
+    #[error("{0}")]
+    Flow(#[from] Refused),
+}
+
+/// What a node's call asks for. Nodes are named by id, alias or label.
+pub fn request(
+    flow: &Flow,
+    caller: NodeId,
+    name: &str,
+    args: &Map<String, Value>,
+) -> Result<Request, Refusal> {
+    let node = flow.nodes.get(&caller).ok_or_else(|| Refused::UnknownNode(caller.to_string()))?;
+    let may = node.config.capabilities.edge_management;
+    let needs_all = |tool| match may {
+        EdgeManagement::All => Ok(()),
+        EdgeManagement::None | EdgeManagement::SelfOnly => {
+            Err(Refusal::NotAllowed { tool, needs: EdgeManagement::All })
+        }
+    };
+    match name {
+        "spawn_node" => {
+            needs_all("spawn_node")?;
+            let args = Args { tool: "spawn_node", args };
+            let mut wanted = args.args.clone();
+            if let Some(role) = wanted.remove("role") {
+                wanted.entry("roleTemplate").or_insert(role);
+            }
+            wanted.entry("provider").or_insert_with(|| node.config.provider.word().into());
+            let spec: Box<NodeSpec> = args.read(Value::Object(wanted))?;
+            Ok(Request::Spawn { spec, first: args.first()? })
+        }
+        "create_edge" => {
+            if may == EdgeManagement::None {
+                return Err(Refusal::NotAllowed { tool: "create_edge", needs: EdgeManagement::SelfOnly });
+            }
+            let args = Args { tool: "create_edge", args };
+            let (from, to) = (flow.named(&args.text(&["from"])?)?, flow.named(&args.text(&["to"])?)?);
+            if may == EdgeManagement::SelfOnly && from != caller && to != caller {
+                return Err(Refusal::NotItsEdge);
+            }
+            let mut wanted = args.args.clone();
+            // The id is ours: one of an edge that there is would replace it.
+            wanted.remove("id");
+            wanted.insert("from".to_owned(), from.to_string().into());
+            wanted.insert("to".to_owned(), to.to_string().into());
+            Ok(Request::Edge(args.read(Value::Object(wanted))?))
+        }
+        "send_handoff" => {
+            let args = Args { tool: "send_handoff", args };
+            let named = args.text(&["to", "toNodeId"])?;
+            let to = flow.named(&named)?;
+            if !flow.leads(caller, to) {
+                return Err(Refusal::NoEdge(shown::line(named.as_bytes())));
+            }
+            let mut wanted = args.args.clone();
+            wanted.insert("message".to_owned(), args.text(&["message", "summary"])?.into());
+            // How the work went; in a handoff that is an object.
+            let payload: Box<Payload> = args.read(Value::Object(wanted))?;
+            let context_ref = args.args.get("contextRef").and_then(Value::as_str).map(str::to_owned);
+            Ok(Request::Handoff { to, payload, context_ref })
+        }
+        "ask" => {
+            let args = Args { tool: "ask", args };
+            Ok(Request::Ask { question: args.text(&["question"])?, choices: args.list("choices")? })
+        }
+        "todo_write" | "TodoWrite" => Ok(Request::Todos(Args { tool: "todo_write", args }.list("todos")?)),
+        "finish_run" => {
+            needs_all("finish_run")?;
+            let args = Args { tool: "finish_run", args };
+            let status = match args.args.get("status").map(|status| status.as_str()) {
+                None | Some(Some("completed")) => RunStatus::Completed,
+                Some(Some("failed")) => RunStatus::Failed,
+                Some(_) => return Err(args.bad("'status' is 'completed' or 'failed'")),
+            };
+            let summary = args.args.get("summary").and_then(Value::as_str).unwrap_or_default();
+            Ok(Request::Finish { status, summary: shown::block(summary.as_bytes()) })
+        }
+        _ => Err(Refusal::UnknownTool(shown::line(name.as_bytes()))),
+    }
+}
+
+/// Whether a person is asked before it is done: for everything where the node is gated, for new nodes and edges where its
+/// permissions say so. A question, and a list of tasks, change nothing that could be asked about.
+pub fn waits_for_a_person(request: &Request, permissions: &Permissions) -> bool {
+    let gated = match permissions.cli_permissions_mode {
+        CliPermissionsMode::Gated => true,
+        CliPermissionsMode::Skip => false,
+    };
+    match request {
+        Request::Spawn { .. } | Request::Edge(_) => gated || permissions.agent_management_requires_approval,
+        Request::Handoff { .. } | Request::Finish { .. } => gated,
+        Request::Ask { .. } | Request::Todos(_) => false,
+    }
+}
+
+/// A call's arguments.
+struct Args<'a> {
+    tool: &'static str,
+    args: &'a Map<String, Value>,
+}
+
+impl Args<'_> {
+    fn bad(&self, why: impl ToString) -> Refusal {
+        Refusal::BadArgs { tool: self.tool, why: shown::line(why.to_string().as_bytes()) }
+    }
+
+    fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T, Refusal> {
+        serde_json::from_value(value).map_err(|error| self.bad(error))
+    }
+
+    /// The text under the first of these names that is there; empty and endless ones are refused.
+    fn text(&self, names: &[&str]) -> Result<String, Refusal> {
+        let found = names.iter().find_map(|name| self.args.get(*name)).and_then(Value::as_str);
+        match found.map(|text| (text, text.trim().len())) {
+            None | Some((_, 0)) => Err(self.bad(format!("'{}' is missing", names[0]))),
+            Some((_, bytes)) if bytes > TEXT_MAX => {
+                Err(self.bad(format!("'{}' has {bytes} bytes", names[0])))
+            }
+            Some((text, _)) => Ok(text.to_owned()),
+        }
+    }
+
+    fn list<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, Refusal> {
+        let list: Vec<T> = match self.args.get(name) {
+            None => Vec::new(),
+            Some(list) => self.read(list.clone())?,
+        };
+        if list.len() > LIST_MAX {
+            Err(self.bad(format!("'{name}' has {} items", list.len())))
+        } else {
+            Ok(list)
+        }
+    }
+
+    /// What a new node is told first, if it is told anything.
+    fn first(&self) -> Result<Option<Payload>, Refusal> {
+        let (text, input) = (self.args.get("instructions"), self.args.get("input"));
+        if text.is_none() && input.is_none() {
+            return Ok(None);
+        }
+        let message = if text.is_some() { self.text(&["instructions"])? } else { "Spawned task".to_owned() };
+        let structured = match input {
+            None => None,
+            Some(Value::Object(input)) => Some(input.clone()),
+            Some(_) => return Err(self.bad("'input' is no object")),
+        };
+        Ok(Some(Payload { message, structured, artifacts: None, status: None, response: None }))
+    }
+}
