@@ -9,6 +9,7 @@
 
 pub mod agents;
 mod app;
+pub use app::served;
 pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;

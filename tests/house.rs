@@ -167,6 +167,26 @@ fn rooms_use_only_the_rooms_below_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The page is a package of its own: it uses what verbs do, never how they are typed and printed.
+#[test]
+fn the_page_uses_the_library_below_the_command_line() {
+    let found = sources("serve/src");
+    assert!(found.len() > 5, "{found:?}");
+    for (path, text) in found {
+        let code = code(&text);
+        for word in crate_words(&code.replace("aynig::", "crate::aynig_")) {
+            assert_ne!(word, "aynig_cli", "{} uses aynig::cli", path.display());
+        }
+        assert!(
+            !code.contains(".spawn()") || code.contains("tokio::"),
+            "{} starts a process",
+            path.display()
+        );
+        assert!(text.lines().count() <= LINES_MAX, "{} is too long", path.display());
+        assert!(text.starts_with("//!"), "{} does not open with a //! block", path.display());
+    }
+}
+
 #[test]
 fn one_room_owns_each_dangerous_thing() {
     let mut wrong = Vec::new();
@@ -212,8 +232,8 @@ fn every_file_opens_with_what_it_promises() {
     }
 }
 
-/// The families of rules: the kernel's, governed runs', flows'.
-const FAMILIES: [&str; 3] = ["K", "G", "N"];
+/// The families of rules: the kernel's, governed runs', flows', the page's.
+const FAMILIES: [&str; 4] = ["K", "G", "N", "W"];
 
 /// `K7` and `G7`, and every number between the ends of `K10-K12`.
 fn cited(text: &str) -> BTreeSet<String> {
@@ -268,7 +288,7 @@ fn rules() -> BTreeSet<String> {
 #[test]
 fn every_rule_of_the_contract_is_cited_where_it_is_kept() {
     let mut cited_in: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for (path, text) in sources("src").into_iter().chain(sources("tests")) {
+    for (path, text) in sources("src").into_iter().chain(sources("serve")).chain(sources("tests")) {
         if path == Path::new("tests/house.rs") {
             continue;
         }
@@ -287,12 +307,12 @@ fn every_rule_of_the_contract_is_cited_where_it_is_kept() {
 #[test]
 fn every_rule_of_the_contract_is_tried_by_a_test_that_names_it() {
     let mut tried = BTreeSet::new();
-    for (path, text) in sources("tests") {
+    for (path, text) in sources("serve/tests").into_iter().chain(sources("tests")) {
         if path != Path::new("tests/house.rs") {
             tried.extend(cited(&text));
         }
     }
-    for (path, text) in sources("src") {
+    for (path, text) in sources("src").into_iter().chain(sources("serve/src")) {
         if path.ends_with("tests.rs") {
             tried.extend(cited(&text));
         } else {

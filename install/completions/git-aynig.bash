@@ -82,6 +82,9 @@ _git__aynig() {
             git__aynig,send)
                 cmd="git__aynig__subcmd__send"
                 ;;
+            git__aynig,serve)
+                cmd="git__aynig__subcmd__serve"
+                ;;
             git__aynig,set-state)
                 cmd="git__aynig__subcmd__set__subcmd__state"
                 ;;
@@ -152,7 +155,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo help version"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -954,7 +957,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__help)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1335,6 +1338,48 @@ _git__aynig() {
                     return 0
                     ;;
                 --id)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__serve)
+            opts="-C -q -v -h --git-dir --quiet --verbose --port --bind --open --read-only --share --allow-host --allow-origin --token-fd --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bind)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-origin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-fd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

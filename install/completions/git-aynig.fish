@@ -49,6 +49,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "approve" -d 'An
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "reject" -d 'Answer a question with no'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "pause" -d 'Hold branches: nothing is started on them'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "resume" -d 'Let go of what was paused'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "serve" -d 'Open the page: what runs, what waits, in a browser'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
@@ -266,6 +267,20 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s v -l verb
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l all -d 'Also the pauses of others'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l port -d 'The port; 0 takes any that is free' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l bind -d 'The address; of this machine itself' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-host -d 'Also answer to this name, as <name>:<port>' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-origin -d 'Also take requests from pages of this origin' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l token-fd -d 'Read the token from this descriptor, so that it stays the same over restarts' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l open -d 'Open it in the browser'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l read-only -d 'Change nothing, and stand beside another server'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l share -d 'Also print an address for somebody who may only look'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l json -d 'Print address, code and token as one JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -473,7 +488,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

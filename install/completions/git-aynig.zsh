@@ -406,6 +406,28 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
+(serve)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--port=[The port; 0 takes any that is free]:PORT:_default' \
+'--bind=[The address; of this machine itself]:ADDRESS:_default' \
+'*--allow-host=[Also answer to this name, as <name>\:<port>]:HOST:_default' \
+'*--allow-origin=[Also take requests from pages of this origin]:ORIGIN:_default' \
+'--token-fd=[Read the token from this descriptor, so that it stays the same over restarts]:N:_default' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--open[Open it in the browser]' \
+'--read-only[Change nothing, and stand beside another server]' \
+'--share[Also print an address for somebody who may only look]' \
+'--json[Print address, code and token as one JSON object]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::places -- Folders of repositories \[default\: the one that you stand in\]:_files' \
+&& ret=0
+;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -799,7 +821,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume cancel retry trust hooks govern install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -841,6 +863,7 @@ _git-aynig_commands() {
 'reject:Answer a question with no' \
 'pause:Hold branches\: nothing is started on them' \
 'resume:Let go of what was paused' \
+'serve:Open the page\: what runs, what waits, in a browser' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
@@ -1038,6 +1061,11 @@ _git-aynig__subcmd__run_commands() {
 _git-aynig__subcmd__send_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig send commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__serve_commands] )) ||
+_git-aynig__subcmd__serve_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig serve commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__set-state_commands] )) ||
 _git-aynig__subcmd__set-state_commands() {

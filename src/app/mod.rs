@@ -24,6 +24,7 @@ pub mod logs;
 pub mod mend;
 pub mod notice;
 pub mod report;
+pub mod served;
 pub mod session;
 mod shown;
 pub mod status;

@@ -10,6 +10,7 @@ pub use super::govern::args::Govern;
 use super::manual;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// The heading of flags that every verb takes.
@@ -106,6 +107,9 @@ pub enum Verb {
     /// Let go of what was paused
     #[command(long_about = manual::RESUME, after_long_help = manual::RESUME_MORE)]
     Resume(Deferred<Resume>),
+    /// Open the page: what runs, what waits, in a browser
+    #[command(long_about = manual::SERVE, after_long_help = manual::SERVE_MORE)]
+    Serve(Deferred<Serve>),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
     Cancel(Deferred<Branches>),
@@ -377,6 +381,42 @@ pub struct Wait {
 }
 
 /// `usage`.
+/// `serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Folders of repositories [default: the one that you stand in]
+    #[arg(value_name = "DIR")]
+    pub places: Vec<PathBuf>,
+    /// The port; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 4600)]
+    pub port: u16,
+    /// The address; of this machine itself
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub bind: IpAddr,
+    /// Open it in the browser
+    #[arg(long)]
+    pub open: bool,
+    /// Change nothing, and stand beside another server
+    #[arg(long)]
+    pub read_only: bool,
+    /// Also print an address for somebody who may only look
+    #[arg(long)]
+    pub share: bool,
+    /// Also answer to this name, as <name>:<port>
+    #[arg(long, value_name = "HOST")]
+    pub allow_host: Vec<String>,
+    /// Also take requests from pages of this origin
+    #[arg(long, value_name = "ORIGIN")]
+    pub allow_origin: Vec<String>,
+    /// Read the token from this descriptor, so that it stays the same over restarts
+    #[arg(long, value_name = "N")]
+    pub token_fd: Option<i32>,
+    /// Print address, code and token as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A verb about one branch.
 #[derive(Debug, Args)]
 pub struct Usage {
     /// What ended since then: a duration ago, a day (in UTC) or a moment [default: ever]

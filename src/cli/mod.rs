@@ -36,6 +36,7 @@ mod ran;
 mod reader;
 mod render;
 mod send;
+mod serve;
 mod session;
 mod status;
 mod tick;
@@ -167,6 +168,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Reject(args) => answer::reject(&global, &args),
         Verb::Pause(args) => pause::run(&global, &args),
         Verb::Resume(args) => pause::resumed(&global, &args),
+        Verb::Serve(args) => serve::run(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),

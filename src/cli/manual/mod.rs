@@ -7,12 +7,14 @@
 mod govern;
 mod hooks;
 mod looking;
+mod serving;
 mod talking;
 mod watching;
 
 pub use govern::*;
 pub use hooks::*;
 pub use looking::*;
+pub use serving::*;
 pub use talking::*;
 pub use watching::*;
 

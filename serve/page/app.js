@@ -1,0 +1,183 @@
+// The page: which screen is shown, what is known of the branches, and what keeps that true.
+
+import { html, render, useCallback, useEffect, useRef, useState } from "./vendor.js";
+import { Trouble, isRunning, needsPerson } from "./parts.js";
+import { Branches, Needs, Running } from "./screens.js";
+import { Branch } from "./branch.js";
+import * as wire from "./wire.js";
+
+const SCREENS = [["needs", "Needs you", "n"], ["running", "Running", "r"], ["branches", "Branches", "b"]];
+
+/** The screen that the address names. */
+function where() {
+  const [, screen, repo, name] = location.hash.split("/");
+  if (screen === "branch" && name !== undefined) return { screen, repo: Number(repo) || 0, name: decodeURIComponent(name) };
+  return { screen: SCREENS.some(([id]) => id === screen) ? screen : "needs" };
+}
+
+/** The tab's title and icon say how much waits. */
+function announce(waiting) {
+  document.title = waiting ? `(${waiting}) git-aynig` : "git-aynig";
+  const dot = waiting ? "<circle cx='8' cy='8' r='7' fill='%23c2410c'/>" : "<circle cx='8' cy='8' r='6' fill='none' stroke='%23777' stroke-width='2'/>";
+  document.querySelector("link[rel=icon]").href = `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${dot}</svg>`;
+}
+
+function Door({ onIn }) {
+  const [code, setCode] = useState("");
+  const [wrong, setWrong] = useState(false);
+  const send = async (event) => {
+    event.preventDefault();
+    const good = await wire.enter(code).catch(() => false);
+    setWrong(!good);
+    if (good) onIn();
+  };
+  return html`<main class="door"><h1>git-aynig</h1>
+    <p>This tab needs the code of the server that runs now. It is at the end of the address that <code>git aynig serve</code> printed, behind the <code>#</code>; each one is good once.</p>
+    <form onSubmit=${send}><label>Code or address <input name="code" autocomplete="off" spellcheck=${false} required value=${code} onInput=${(e) => setCode(e.target.value)} /></label>
+      <button class="main">Come in</button></form>
+    ${wrong && html`<p role="alert">This code is not, or no longer, good. Start <code>git aynig serve</code> again for another one.</p>`}</main>`;
+}
+
+const HELP = [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["j, k", "next, previous branch"], ["/", "search"], ["?", "this"], ["Esc", "close"]];
+
+function Help({ onClose }) {
+  const close = useRef(null);
+  useEffect(() => close.current.focus(), []);
+  return html`<dialog open aria-label="keys" class="help"><h2>Keys</h2>
+    <dl>${HELP.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
+    <button type="button" ref=${close} onClick=${onClose}>Close</button></dialog>`;
+}
+
+function step(by) {
+  const links = [...document.querySelectorAll("main a.name")];
+  const at = links.indexOf(document.activeElement);
+  const next = links[Math.min(links.length - 1, Math.max(0, at + by))];
+  if (next) next.focus();
+}
+
+function House() {
+  const [place, setPlace] = useState(where);
+  const [about, setAbout] = useState(null);
+  const [repo, setRepo] = useState(0);
+  const [known, setKnown] = useState(null);
+  const [error, setError] = useState(null);
+  const [connected, setConnected] = useState(true);
+  const [tick, setTick] = useState(0);
+  const [logTick, setLogTick] = useState(0);
+  const [help, setHelp] = useState(false);
+  const current = place.repo ?? repo;
+  const shown = useRef(current);
+  shown.current = current;
+  const asking = useRef(null);
+
+  // One question at a time; what changes meanwhile is asked about after it.
+  const read = useCallback(async () => {
+    if (asking.current) return (asking.current.again = true);
+    const mine = (asking.current = { again: false });
+    do {
+      mine.again = false;
+      const of = shown.current;
+      try {
+        const [said, branches] = [await wire.version(), await wire.branches(of)];
+        if (of !== shown.current) mine.again = true;
+        setAbout(said);
+        setKnown({ repo: of, ...branches });
+        setError(null);
+      } catch (failed) {
+        setError(failed);
+      }
+    } while (mine.again);
+    asking.current = null;
+    setTick((n) => n + 1);
+  }, []);
+
+  useEffect(() => {
+    read();
+  }, [current]);
+  useEffect(() => {
+    const moved = () => {
+      setPlace(where());
+      setHelp(false);
+    };
+    addEventListener("hashchange", moved);
+    wire.listen((change) => {
+      if (change.repo !== null && change.repo !== shown.current) return;
+      // A log's line may be progress, too; the branches are read again where a run tells of itself.
+      if (change.heads) read();
+      if (change.logs) setLogTick((n) => n + 1);
+    }, setConnected);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  // A log that grows may have told how far its run is: not more often than each second.
+  const lastRead = useRef(0);
+  useEffect(() => {
+    if (logTick && Date.now() - lastRead.current > 1000) {
+      lastRead.current = Date.now();
+      read();
+    }
+  }, [logTick]);
+  useEffect(() => {
+    const pressed = (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(input|textarea|select)$/i.test(event.target.tagName)) return;
+      const screen = SCREENS.find(([, , key]) => key === event.key);
+      if (screen) location.hash = `#/${screen[0]}`;
+      else if (event.key === "?") setHelp((open) => !open);
+      else if (event.key === "Escape") setHelp(false);
+      else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+      else if (event.key === "/") {
+        event.preventDefault();
+        location.hash = "#/branches";
+        setTimeout(() => document.querySelector("input[name=search]")?.focus(), 50);
+      } else return;
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+
+  const branches = known && known.repo === current ? known.branches : null;
+  const waiting = branches ? branches.filter(needsPerson).length : 0;
+  const running = branches ? branches.filter(isRunning).length : 0;
+  useEffect(() => announce(waiting), [waiting]);
+  const policy = about && about.repos[current] && about.repos[current].policy;
+  const can = about && !about.read_only && policy && policy.trusted;
+  const verb = async (...call) => {
+    const written = await wire.verb(...call);
+    await read();
+    return written;
+  };
+  const counts = { needs: waiting, running, branches: branches ? branches.length : 0 };
+  const rest = { branches, repo: current, can, verb };
+  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
+    <header class="top"><h1><a href="#/needs">git-aynig</a></h1>
+      ${about && about.repos.length > 1 && html`<label class="repo"><span class="hide">Repository</span><select name="repo" value=${current} onChange=${(e) => { setRepo(Number(e.target.value)); location.hash = `#/${place.screen === "branch" ? "branches" : place.screen}`; }}>
+        ${about.repos.map((r) => html`<option key=${r.id} value=${r.id}>${r.name}</option>`)}</select></label>`}
+      ${about && about.repos.length === 1 && html`<span class="repo dim" title=${about.repos[0].folder}>${about.repos[0].name}</span>`}
+      <nav aria-label="screens">${SCREENS.map(([id, label]) => html`<a key=${id} href=${`#/${id}`} aria-current=${place.screen === id ? "page" : null}>${label} <span class="count">${counts[id]}</span></a>`)}</nav>
+      <button type="button" class="keys" aria-label="keys" onClick=${() => setHelp(true)}>?</button></header>
+    <div role="status" aria-live="polite" class="news">
+      ${!connected && html`<p class="bar">No connection to the server: trying again. Nothing is lost; what runs goes on.</p>`}
+      ${policy && !policy.trusted && html`<p class="bar">Nothing runs here until you say which commands may: <code>${policy.hint}</code></p>`}
+      ${about && about.read_only && html`<p class="bar">You may look, and change nothing.</p>`}</div>
+    <main id="main" tabindex="-1">
+      ${connected && html`<${Trouble} error=${error} />`}
+      ${known && known.failed.length > 0 && html`<${Trouble} error=${{ message: known.failed.map((f) => `${f.branch}: ${f.error}`).join("; ") }} />`}
+      ${place.screen !== "branch" && html`<h2 class="hide">${SCREENS.find(([id]) => id === place.screen)[1]}</h2>`}
+      ${branches && place.screen === "needs" && html`<${Needs} ...${rest} />`}
+      ${branches && place.screen === "running" && html`<${Running} ...${rest} />`}
+      ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
+      ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} branch=${branches.find((b) => b.branch === place.name)} tick=${tick} logTick=${logTick} ...${rest} />`}
+    </main>
+    ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
+}
+
+function App() {
+  const [inside, setInside] = useState(null);
+  useEffect(() => {
+    wire.onLeave(() => setInside(false));
+    wire.arrive().then(setInside);
+  }, []);
+  if (inside === null) return null;
+  return inside ? html`<${House} />` : html`<${Door} onIn=${() => setInside(true)} />`;
+}
+
+render(html`<${App} />`, document.getElementById("app"));

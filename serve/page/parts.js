@@ -1,0 +1,134 @@
+// Small parts that every screen is made of. Text from a repository is only ever a text node.
+
+import { html, useEffect, useRef, useState } from "./vendor.js";
+
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+/** So many seconds, in one unit. */
+export function span(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  const [size, unit] = UNITS.find(([size]) => s >= size) || [1, "s"];
+  return `${Math.floor(s / size)} ${unit}`;
+}
+
+/** The second that it is, again and again. */
+export function useNow(every = 1000) {
+  const [now, set] = useState(Date.now() / 1000);
+  useEffect(() => {
+    const timer = setInterval(() => set(Date.now() / 1000), every);
+    return () => clearInterval(timer);
+  }, [every]);
+  return now;
+}
+
+/** A moment, as how long ago it was; the exact one on hover. */
+export function Ago({ at }) {
+  const now = useNow(10000);
+  if (at === null || at === undefined) return null;
+  const date = new Date(at * 1000);
+  return html`<time datetime=${date.toISOString()} title=${date.toLocaleString()}>${span(now - at)} ago</time>`;
+}
+
+// What each standing is called; a colour never stands alone.
+const WORDS = {
+  leased: ["running", "run"],
+  expired: ["lost its runner", "bad"],
+  ready: ["ready", "go"],
+  waits: ["waits", "wait"],
+  "not-trusted": ["not trusted", "bad"],
+  "left-out": ["left out", "wait"],
+  unusable: ["command can't start", "bad"],
+  "hop-limit": ["chain too long", "bad"],
+  "invalid-state": ["invalid state", "bad"],
+  "no-state": ["no state", "none"],
+};
+
+export const isStalled = (b) => b.state === "stalled";
+export const isRunning = (b) => b.standing === "leased";
+/** A person is wanted: nothing goes on by itself. */
+export const needsPerson = (b) =>
+  isStalled(b) || ["waits", "unusable", "hop-limit", "invalid-state", "not-trusted", "held"].includes(b.standing);
+
+export function Standing({ branch }) {
+  const [word, kind] = isStalled(branch) ? ["stalled", "bad"] : WORDS[branch.standing] || [branch.standing, "wait"];
+  return html`<span class="standing ${kind}">${word}</span>`;
+}
+
+export const branchPath = (repo, name) => `#/branch/${repo}/${encodeURIComponent(name)}`;
+
+export function BranchName({ repo, name }) {
+  return html`<a class="name" href=${branchPath(repo, name)}><bdi>${name}</bdi></a>`;
+}
+
+/** A failure, with the command that mends it. */
+export function Trouble({ error, onClose }) {
+  if (!error) return null;
+  return html`<div class="trouble" role="alert">
+    <p>${error.message}</p>
+    ${error.hint && html`<p>What helps: <code>${error.hint}</code></p>`}
+    ${onClose && html`<button type="button" onClick=${onClose}>Close</button>`}
+  </div>`;
+}
+
+/** A button that does something, is busy meanwhile, and says what failed. */
+export function Act({ label, act, confirm, kind = "" }) {
+  const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const [error, setError] = useState(null);
+  const go = async () => {
+    if (confirm && !asked) return setAsked(true);
+    setBusy(true);
+    setError(null);
+    try {
+      await act();
+    } catch (failed) {
+      setError(failed);
+    }
+    setAsked(false);
+    setBusy(false);
+  };
+  return html`<span class="act">
+    <button type="button" class=${kind} disabled=${busy} onClick=${go}>${asked ? confirm : label}</button>
+    ${asked && html`<button type="button" onClick=${() => setAsked(false)}>Leave it</button>`}
+    <${Trouble} error=${error} onClose=${() => setError(null)} />
+  </span>`;
+}
+
+/** A form that writes the branch's next state. */
+export function NextState({ branch, act }) {
+  const [open, setOpen] = useState(false);
+  const [state, setState] = useState("");
+  const [message, setMessage] = useState("");
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const first = useRef(null);
+  useEffect(() => {
+    if (open) first.current.focus();
+  }, [open]);
+  if (!open) return html`<button type="button" onClick=${() => setOpen(true)}>Set state…</button>`;
+  const send = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await act({ state: state.trim(), message });
+      setOpen(false);
+      setState("");
+      setMessage("");
+    } catch (failed) {
+      // What was typed stays.
+      setError(failed);
+    }
+    setBusy(false);
+  };
+  return html`<form class="next" onSubmit=${send} onKeyDown=${(e) => e.key === "Escape" && setOpen(false)}>
+    <label>State of <bdi>${branch}</bdi>
+      <input name="state" required autocomplete="off" autocapitalize="none" spellcheck=${false} value=${state}
+        ref=${first}
+        onInput=${(e) => setState(e.target.value)} /></label>
+    <label>Message <textarea name="message" rows="3" value=${message} onInput=${(e) => setMessage(e.target.value)}></textarea></label>
+    <div class="row"><button class="main" disabled=${busy}>Write it</button>
+      <button type="button" onClick=${() => setOpen(false)}>Cancel</button></div>
+    <${Trouble} error=${error} />
+  </form>`;
+}

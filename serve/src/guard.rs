@@ -1,0 +1,154 @@
+//! Who may come in, asked of every request before anything else: first the host that it names, then the origin that it
+//! comes from, then its token. What goes out is dressed here too.
+//!
+//! Lists are exact. That origin and host are equal says nothing: a name that was made to lead here equals itself.
+//! Implements W12, W13 (tokens), W14 (headers).
+
+use crate::fail::Failed;
+use crate::keys::Scope;
+use crate::page;
+use crate::state::State;
+use axum::extract::{Request, State as Of};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request may take, its body included; sockets have times of their own.
+const TIME_MAX: Duration = Duration::from_secs(90);
+/// How a socket's subprotocol names its token.
+pub const TOKEN_PROTOCOL: &str = "token.";
+/// The subprotocol that is spoken.
+pub const PROTOCOL: &str = "aynig";
+
+/// The hosts that are ours, as a request names them.
+pub fn hosts<'a>(address: SocketAddr, more: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let port = address.port();
+    let own = [address.to_string(), format!("localhost:{port}")];
+    let more = more.map(|host| format!("{}:{port}", host.to_ascii_lowercase()));
+    own.into_iter().chain(more).collect()
+}
+
+/// The origins that are ours.
+pub fn origins(hosts: &[String], more: &[String]) -> Vec<String> {
+    hosts.iter().map(|host| format!("http://{host}")).chain(more.iter().cloned()).collect()
+}
+
+/// A header that must not be there twice.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failed> {
+    let mut all = headers.get_all(name).iter();
+    let first = all.next().map(|value| value.to_str().unwrap_or("\u{fffd}"));
+    match all.next() {
+        None => Ok(first),
+        Some(_) => Err(Failed::invalid(format!("more than one '{name}'"))),
+    }
+}
+
+/// True where what is asked for needs no token: what is embedded, and the way in.
+fn is_open(path: &str) -> bool {
+    path == "/" || path.starts_with("/p/") || path == "/api/enter"
+}
+
+/// Judges a request.
+fn judge(state: &State, request: &Request) -> Result<Option<Scope>, Failed> {
+    let headers = request.headers();
+    let no_host = || Failed::new(StatusCode::FORBIDDEN, "host", "this is not the host that is asked for");
+    let host = only(headers, &header::HOST)?.ok_or_else(no_host)?;
+    let is_ours = |host: &str| state.served.hosts.iter().any(|own| own == host);
+    let named = request.uri().authority().map(|authority| authority.as_str());
+    if !is_ours(host) || named.is_some_and(|named| named != host) {
+        return Err(no_host());
+    }
+
+    let path = request.uri().path();
+    let is_socket = path == "/api/socket";
+    let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    let bearer = bearer(headers)?;
+    let elsewhere = || Failed::new(StatusCode::FORBIDDEN, "origin", "no request is taken from that page");
+    match only(headers, &header::ORIGIN)? {
+        Some(origin) if !state.served.origins.iter().any(|own| own == origin) => return Err(elsewhere()),
+        None if (writes || is_socket) && bearer.is_none() => return Err(elsewhere()),
+        Some(_) | None => {}
+    }
+    // Where a browser says it, it says the truth; a page elsewhere has no business with what is here.
+    if path.starts_with("/api/") {
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        let is_elsewhere = matches!(site, Some(b"cross-site" | b"same-site"));
+        // A page of another origin that was let in by name is elsewhere too.
+        if is_elsewhere && headers.get(header::ORIGIN).is_none() {
+            return Err(elsewhere());
+        }
+    }
+
+    if is_open(path) {
+        return Ok(None);
+    }
+    let protocol = if is_socket { protocol_token(headers)? } else { None };
+    let scope = bearer.or(protocol).and_then(|token| state.keys.scope_of(token));
+    let scope =
+        scope.ok_or_else(|| Failed::new(StatusCode::UNAUTHORIZED, "token", "no token of this start"))?;
+    if writes && scope == Scope::Looks {
+        return Err(Failed::refused("this token may only look"));
+    }
+    if *request.method() == Method::POST {
+        json_only(headers)?;
+    }
+    Ok(Some(scope))
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Failed> {
+    Ok(only(headers, &header::AUTHORIZATION)?.and_then(|value| value.strip_prefix("Bearer ")))
+}
+
+fn protocol_token(headers: &HeaderMap) -> Result<Option<&str>, Failed> {
+    let offered = only(headers, &header::SEC_WEBSOCKET_PROTOCOL)?.unwrap_or_default();
+    Ok(offered.split(',').find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL)))
+}
+
+/// A form can't say that it sends JSON.
+pub fn json_only(headers: &HeaderMap) -> Result<(), Failed> {
+    let given = only(headers, &header::CONTENT_TYPE)?.unwrap_or_default().to_ascii_lowercase();
+    let kind = given.split(';').next().unwrap_or_default().trim();
+    match kind {
+        "application/json" => Ok(()),
+        _ => Err(Failed::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media", "want application/json")),
+    }
+}
+
+/// Lets a request in or not, and dresses what goes out.
+pub async fn guard(Of(state): Of<Arc<State>>, mut request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).cloned();
+    let is_api = request.uri().path().starts_with("/api/");
+    let is_socket = request.uri().path() == "/api/socket";
+    let mut response = match judge(&state, &request) {
+        Err(failed) => failed.into_response(),
+        Ok(scope) => {
+            request.extensions_mut().insert(scope.unwrap_or(Scope::Looks));
+            let answer = next.run(request);
+            match is_socket {
+                true => answer.await,
+                false => tokio::time::timeout(TIME_MAX, answer)
+                    .await
+                    .unwrap_or_else(|_| Failed::later("that took too long").into_response()),
+            }
+        }
+    };
+    let headers = response.headers_mut();
+    let mut say = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    say(header::REFERRER_POLICY, "no-referrer");
+    say(header::X_FRAME_OPTIONS, "DENY");
+    say(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    say(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
+    if is_api {
+        say(header::CACHE_CONTROL, "no-store");
+    }
+    let policy = page::policy(&state, host.as_ref().and_then(|host| host.to_str().ok()));
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}

@@ -1,0 +1,74 @@
+//! Connections: taken one by one, with limits to their number, their headers and their time; closed when the server ends.
+//!
+//! Implements W4 (the end), W14 (caps).
+
+use crate::routes;
+use crate::state::{State, closed};
+use crate::watch;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+
+/// Most connections at a time.
+pub const CONNECTIONS_MAX: usize = 256;
+/// A request's line and headers must be here by then.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+/// Most bytes and most lines of headers.
+const HEADERS_MAX: usize = 32 * 1024;
+const HEADER_LINES_MAX: usize = 64;
+/// What is being answered when the server ends has so long.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Serves until a signal asks for the end.
+pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let _watches = watch::begin(&state);
+    let router = routes::router(Arc::clone(&state));
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = terminated.recv() => break,
+            _ = interrupted.recv() => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Too many descriptors are open, for one: it passes.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(router.clone());
+        let mut closing = state.closing.subscribe();
+        tokio::spawn(async move {
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
+            server.max_buf_size(HEADERS_MAX).max_headers(HEADER_LINES_MAX);
+            let connection = server.serve_connection(TokioIo::new(stream), service).with_upgrades();
+            let mut connection = std::pin::pin!(connection);
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = closed(&mut closing) => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = tokio::time::timeout(LAST_WORDS / 2, connection).await;
+                }
+            }
+            drop(permit);
+        });
+    }
+    drop(listener);
+    state.closing.send_replace(true);
+    // As soon as the last connection is gone, and no later than this.
+    let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(LAST_WORDS, connections.acquire_many(all)).await;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The page's files, embedded, and the policy that a browser holds them to.
+//!
+//! They lie under a name made from their content, so that they may be kept for ever; scripts and styles come from there
+//! and from nowhere else, and text is never made into elements. Implements W8 (embedded), W14 (policy).
+
+use crate::fail::Failed;
+use crate::state::State;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::http::StatusCode;
+use axum::http::header::{self, HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
+
+/// A file of the page.
+struct File {
+    name: &'static str,
+    kind: &'static str,
+    bytes: &'static [u8],
+}
+
+macro_rules! files {
+    ($($name:literal: $kind:literal),* $(,)?) => {
+        &[$(File { name: $name, kind: $kind, bytes: include_bytes!(concat!("../page/", $name)) }),*]
+    };
+}
+
+/// All but the first document.
+const FILES: &[File] = files! {
+    "app.js": "text/javascript; charset=utf-8",
+    "wire.js": "text/javascript; charset=utf-8",
+    "parts.js": "text/javascript; charset=utf-8",
+    "screens.js": "text/javascript; charset=utf-8",
+    "branch.js": "text/javascript; charset=utf-8",
+    "vendor.js": "text/javascript; charset=utf-8",
+    "style.css": "text/css; charset=utf-8",
+};
+
+const INDEX: &str = include_str!("../page/index.html");
+
+/// The name of all of them together.
+static HASH: LazyLock<String> = LazyLock::new(|| {
+    let mut all = Sha256::new();
+    for file in FILES {
+        all.update(file.bytes);
+    }
+    all.update(INDEX);
+    all.finalize().iter().take(10).map(|byte| format!("{byte:02x}")).collect()
+});
+
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| INDEX.replace("{hash}", &HASH));
+
+/// What a browser may do for this page. A part of a path can only be said with a host: where that is written in
+/// brackets, which no policy can, all of our own origin counts.
+pub fn policy(state: &State, host: Option<&str>) -> HeaderValue {
+    let host = host.filter(|host| state.served.hosts.iter().any(|own| own == host));
+    let plain = host.filter(|host| !host.contains('['));
+    let own = plain.map_or_else(|| "'self'".to_owned(), |host| format!("http://{host}/p/{}/", *HASH));
+    let socket = plain.map_or_else(String::new, |host| format!(" ws://{host}"));
+    let policy = format!(
+        "default-src 'none'; script-src {own}; style-src {own}; connect-src 'self'{socket}; img-src data:; base-uri \
+         'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
+
+/// `/`.
+pub async fn index(headers: HeaderMap) -> Response {
+    let tag = format!("\"{}\"", *HASH);
+    let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let about = [(header::ETAG, tag.as_str()), (header::CACHE_CONTROL, "no-cache")];
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, about).into_response();
+    }
+    (about, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], DOCUMENT.as_str()).into_response()
+}
+
+/// `/p/<hash>/<name>`.
+pub async fn file(named: Result<Path<(String, String)>, PathRejection>) -> Result<Response, Failed> {
+    let Path((hash, name)) = named?;
+    let found = FILES.iter().find(|file| file.name == name).filter(|_| hash == *HASH);
+    let file = found.ok_or_else(|| Failed::unknown("there is no such file in this version of the page"))?;
+    let about =
+        [(header::CONTENT_TYPE, file.kind), (header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
+    Ok((about, file.bytes).into_response())
+}

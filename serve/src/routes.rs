@@ -1,0 +1,336 @@
+//! What is answered: the table of routes, and each answer.
+//!
+//! `:b` is a branch's short name as one part of the path, `?repo=<n>` a repository's number where several are served.
+//! What is read comes from the library, as `--json` prints it; what is written is the program's. Implements W7.
+
+use crate::fail::Failed;
+use crate::guard::{guard, json_only};
+use crate::keys::Scope;
+use crate::state::{State, blocking};
+use crate::verbs::{self, Retry, SetState};
+use crate::{page, socket};
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, State as Of};
+use axum::http::StatusCode;
+use axum::http::header::{self, HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json, Router, middleware};
+use aynig::served::{Place, Which, whole};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+/// Most bytes of a body.
+pub const BODY_MAX: usize = 4 << 20;
+/// Most bytes of a log in one answer, and how many where nobody says.
+const LOG_MAX: u64 = 1 << 20;
+const LOG_USUAL: u64 = 64 << 10;
+/// Most events in one answer, and how many where nobody says.
+const EVENTS_MAX: usize = 1000;
+const EVENTS_USUAL: usize = 100;
+
+/// The description of all that is under `/api/`.
+const OPENAPI: &str = include_str!("openapi.json");
+
+type Ours = Of<Arc<State>>;
+type Named = Result<Path<String>, PathRejection>;
+type Asked<T> = Result<Query<T>, QueryRejection>;
+type Sent = Result<Bytes, BytesRejection>;
+type Answer = Result<Response, Failed>;
+
+/// A path, the methods that it takes, and who answers.
+type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<State>>);
+
+/// Every route under `/api/`.
+fn table() -> Vec<Route> {
+    vec![
+        ("/api/version", &["get"], get(version)),
+        ("/api/openapi.json", &["get"], get(openapi)),
+        ("/api/enter", &["post"], post(enter)),
+        ("/api/code", &["post"], post(code)),
+        ("/api/branches", &["get"], get(branches)),
+        ("/api/branches/{branch}", &["get"], get(branch)),
+        ("/api/branches/{branch}/events", &["get"], get(events)),
+        ("/api/branches/{branch}/logs", &["get"], get(logs)),
+        ("/api/branches/{branch}/diff", &["get"], get(diff)),
+        ("/api/branches/{branch}/run", &["get"], get(run)),
+        ("/api/branches/{branch}/set-state", &["post"], post(set_state)),
+        ("/api/branches/{branch}/retry", &["post"], post(retry)),
+        ("/api/branches/{branch}/cancel", &["post"], post(cancel)),
+        ("/api/socket", &["get"], get(socket::open)),
+    ]
+}
+
+/// All of it, behind the guard.
+pub fn router(state: Arc<State>) -> Router {
+    let routes =
+        table().into_iter().fold(Router::new(), |router, (path, _, methods)| router.route(path, methods));
+    routes
+        .route("/", get(page::index))
+        .route("/p/{hash}/{name}", get(page::file))
+        .fallback(|| async { Failed::unknown("there is nothing here") })
+        .method_not_allowed_fallback(|| async {
+            Failed::new(StatusCode::METHOD_NOT_ALLOWED, "method", "not with this method")
+        })
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), guard))
+        .with_state(state)
+}
+
+/// Which repository is meant.
+#[derive(Debug, Default, Deserialize)]
+struct Repo {
+    repo: Option<usize>,
+}
+
+impl State {
+    fn place(&self, repo: Option<usize>) -> Result<Place, Failed> {
+        let place = self.served.places.get(repo.unwrap_or(0));
+        place.cloned().ok_or_else(|| Failed::unknown("no such repository is served"))
+    }
+}
+
+/// Does what takes time.
+async fn reading<T: Send + 'static, E: Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, Failed>
+where
+    Failed: From<E>,
+{
+    Ok(blocking(work).await??)
+}
+
+fn body<T: DeserializeOwned>(sent: Sent) -> Result<T, Failed> {
+    let sent = sent?;
+    // A verb without anything to say may be asked for by nothing.
+    let sent: &[u8] = if sent.is_empty() { b"{}" } else { &sent };
+    Ok(serde_json::from_slice(sent)?)
+}
+
+async fn version(Of(state): Ours, Extension(scope): Extension<Scope>) -> Answer {
+    let places = state.served.places.clone();
+    let repos = reading(move || {
+        let one = |(id, place): (usize, &Place)| {
+            let policy = place.policy()?;
+            let name = place.folder.file_name().unwrap_or(place.folder.as_os_str()).to_string_lossy();
+            Ok::<_, Failed>(
+                json!({"id": id, "name": name, "folder": place.folder.to_string_lossy(), "policy": policy}),
+            )
+        };
+        places.iter().enumerate().map(one).collect::<Result<Vec<Value>, _>>()
+    });
+    let read_only = state.served.read_only || scope == Scope::Looks;
+    Ok(Json(json!({
+        "schema": "aynig.version/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "read_only": read_only,
+        "repos": repos.await?,
+    }))
+    .into_response())
+}
+
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+/// Trades a code for its token.
+async fn enter(Of(state): Ours, headers: HeaderMap, sent: Sent) -> Answer {
+    #[derive(Deserialize)]
+    struct Given {
+        code: String,
+    }
+    json_only(&headers)?;
+    let given: Given = body(sent)?;
+    let wrong = || Failed::new(StatusCode::UNAUTHORIZED, "code", "this code is not, or no longer, good");
+    let scope = state.keys.trade(&given.code).ok_or_else(wrong)?;
+    Ok(Json(json!({"token": state.keys.token(scope), "scope": scope})).into_response())
+}
+
+/// A code for another browser.
+async fn code(Of(state): Ours, sent: Sent) -> Answer {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Given {
+        #[serde(default)]
+        looks: bool,
+    }
+    let given: Given = body(sent)?;
+    let scope = if given.looks { Scope::Looks } else { Scope::All };
+    Ok(Json(json!({"code": state.keys.code(scope), "scope": scope})).into_response())
+}
+
+async fn branches(Of(state): Ours, asked: Asked<Repo>) -> Answer {
+    let repo = asked?.repo.unwrap_or(0);
+    state.place(Some(repo))?;
+    let text = state.branches(repo).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text.to_string())).into_response())
+}
+
+async fn branch(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
+    let (place, Path(branch)) = (state.place(asked?.repo)?, named?);
+    let found = reading(move || place.branches(Some(&branch))).await?;
+    let failed = |unread| Failed::broken(serde_json::to_string(unread).unwrap_or_default());
+    match (found.branches.into_iter().next(), found.failed.first()) {
+        (Some(line), _) => Ok(Json(line).into_response()),
+        (None, Some(unread)) => Err(failed(unread)),
+        (None, None) => Err(Failed::unknown("there is no such branch")),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct OfEvents {
+    repo: Option<usize>,
+    n: Option<usize>,
+    #[serde(default)]
+    history: bool,
+}
+
+async fn events(Of(state): Ours, named: Named, asked: Asked<OfEvents>) -> Answer {
+    let (Query(asked), Path(branch)) = (asked?, named?);
+    let place = state.place(asked.repo)?;
+    let most = asked.n.unwrap_or(EVENTS_USUAL).min(EVENTS_MAX);
+    let events = reading(move || place.events(&branch, asked.history, most)).await?;
+    Ok(Json(json!({"events": events})).into_response())
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stream {
+    #[default]
+    Stdout,
+    Stderr,
+    Events,
+}
+
+#[derive(Debug, Deserialize)]
+struct OfLogs {
+    repo: Option<usize>,
+    commit: Option<String>,
+    #[serde(default)]
+    stream: Stream,
+    /// The first byte; from the end where negative.
+    offset: Option<i64>,
+    limit: Option<u64>,
+}
+
+/// A piece of a log: which log, how long it is and where the piece begins stand in headers.
+async fn logs(Of(state): Ours, named: Named, asked: Asked<OfLogs>) -> Answer {
+    let (Query(asked), Path(branch)) = (asked?, named?);
+    let place = state.place(asked.repo)?;
+    let is_id = |text: &str| matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    if asked.commit.as_deref().is_some_and(|commit| !is_id(commit)) {
+        return Err(Failed::invalid("'commit' is no whole commit id"));
+    }
+    let limit = asked.limit.unwrap_or(LOG_USUAL).min(LOG_MAX);
+    let (name, size, from, bytes) = reading(move || {
+        // The branch is named by the path, whatever commit of it is meant.
+        whole(&branch)?;
+        let which = match asked.stream {
+            Stream::Stdout => Which::Stdout,
+            Stream::Stderr => Which::Stderr,
+            Stream::Events => Which::Events,
+        };
+        let (name, file) = place.log(asked.commit.as_deref().unwrap_or(&branch), which)?;
+        let Some(mut file) = file else { return Ok((name, 0, 0, Vec::new())) };
+        let unread = |error: std::io::Error| Failed::broken(format!("cannot read '{name}': {error}"));
+        let size = file.metadata().map_err(unread)?.len();
+        let from = match asked.offset.unwrap_or(0) {
+            end if end < 0 => size.saturating_sub(end.unsigned_abs()),
+            start => start.unsigned_abs().min(size),
+        };
+        file.seek(SeekFrom::Start(from)).map_err(unread)?;
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes).map_err(unread)?;
+        Ok::<_, Failed>((name, size, from, bytes))
+    })
+    .await?;
+    let size = size.max(from + bytes.len() as u64);
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert("aynig-log", HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("log")));
+    headers.insert("aynig-from", from.into());
+    headers.insert("aynig-size", size.into());
+    Ok(response)
+}
+
+async fn diff(Of(state): Ours, named: Named, asked: Asked<OfLogs>) -> Answer {
+    let (Query(asked), Path(branch)) = (asked?, named?);
+    let place = state.place(asked.repo)?;
+    Ok(Json(reading(move || verbs::diff(&state.served.program, &place, &branch)).await?).into_response())
+}
+
+async fn run(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
+    let (place, Path(branch)) = (state.place(asked?.repo)?, named?);
+    Ok(Json(reading(move || place.run(&branch)).await?).into_response())
+}
+
+/// Refuses where nothing may be written: by this server, or here (W15).
+fn writable(state: &State, place: &Place) -> Result<(), Failed> {
+    if state.served.read_only {
+        return Err(Failed::refused("this server is read-only"));
+    }
+    let policy = place.policy()?;
+    match policy.trusted {
+        true => Ok(()),
+        false => {
+            Err(Failed::refused("not trusted: nobody has said which commands may run here").hint(policy.hint))
+        }
+    }
+}
+
+async fn set_state(Of(state): Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {
+    let (place, Path(branch), given) = (state.place(asked?.repo)?, named?, body::<SetState>(sent)?);
+    let written = reading(move || {
+        writable(&state, &place)?;
+        verbs::set_state(&state.served.program, &place, &branch, &given)
+    });
+    Ok(Json(written.await?).into_response())
+}
+
+async fn retry(of: Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {
+    plain("retry", of, named, asked, sent).await
+}
+
+async fn cancel(of: Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {
+    plain("cancel", of, named, asked, sent).await
+}
+
+async fn plain(verb: &'static str, Of(state): Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {
+    let (place, Path(branch), given) = (state.place(asked?.repo)?, named?, body::<Retry>(sent)?);
+    let written = reading(move || {
+        writable(&state, &place)?;
+        verbs::plain(verb, &state.served.program, &place, &branch, &given)
+    });
+    Ok(Json(written.await?).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OPENAPI, table};
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    /// W7: the description and the routes say the same.
+    #[test]
+    fn every_route_is_described_and_nothing_else() {
+        let described: Value = serde_json::from_str(OPENAPI).unwrap();
+        let paths = described["paths"].as_object().unwrap();
+        let described: BTreeSet<(String, String)> = paths
+            .iter()
+            .flat_map(|(path, item)| {
+                let methods = item.as_object().unwrap().keys();
+                methods.filter(|key| *key != "parameters").map(move |method| (path.clone(), method.clone()))
+            })
+            .collect();
+        let routed: BTreeSet<(String, String)> = table()
+            .into_iter()
+            .flat_map(|(path, methods, _)| methods.iter().map(move |m| (path.to_owned(), (*m).to_owned())))
+            .collect();
+        assert_eq!(described, routed);
+    }
+}

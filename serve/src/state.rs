@@ -1,0 +1,93 @@
+//! What a server has while it runs: places, keys, and who is told of changes.
+
+use crate::keys::Keys;
+use crate::watch::Change;
+use aynig::served::{Branches, Place, Unanswered};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, broadcast, watch};
+
+/// So long what was read of the branches is good where nothing changed: leases run on by the clock.
+const FRESH: Duration = Duration::from_secs(10);
+/// A reader who is so many changes behind is told to look at everything.
+const BEHIND_MAX: usize = 64;
+
+/// What was asked for at the start.
+pub struct Served {
+    pub places: Vec<Place>,
+    /// The program that writes.
+    pub program: PathBuf,
+    pub read_only: bool,
+    pub hosts: Vec<String>,
+    pub origins: Vec<String>,
+}
+
+/// How the branches of a place stood when they were last read.
+#[derive(Default)]
+struct Read {
+    at: Option<(u64, Instant)>,
+    branches: Arc<str>,
+}
+
+/// All of it.
+pub struct State {
+    pub served: Served,
+    pub keys: Keys,
+    /// Changes, to every socket.
+    pub changes: broadcast::Sender<Change>,
+    /// True once the server ends.
+    pub closing: watch::Sender<bool>,
+    /// How often each place changed.
+    generations: Vec<AtomicU64>,
+    read: Vec<Mutex<Read>>,
+}
+
+impl State {
+    pub fn new(served: Served, keys: Keys) -> Self {
+        let generations = served.places.iter().map(|_| AtomicU64::new(1)).collect();
+        let read = served.places.iter().map(|_| Mutex::default()).collect();
+        let changes = broadcast::channel(BEHIND_MAX).0;
+        Self { served, keys, changes, closing: watch::channel(false).0, generations, read }
+    }
+
+    /// Something changed in a place: what was read of it is old, and whoever looks is told.
+    pub fn changed(&self, change: Change) {
+        self.generations[change.repo].fetch_add(1, Ordering::SeqCst);
+        let _ = self.changes.send(change);
+    }
+
+    /// How the branches of a place stand, as JSON. Many who ask at once are answered by one look.
+    pub async fn branches(&self, repo: usize) -> Result<Arc<str>, Unanswered> {
+        let mut read = self.read[repo].lock().await;
+        // Before the look: what changes during it is looked at again.
+        let now = self.generations[repo].load(Ordering::SeqCst);
+        if read.at.is_some_and(|(generation, at)| generation == now && at.elapsed() < FRESH) {
+            return Ok(Arc::clone(&read.branches));
+        }
+        let place = self.served.places[repo].clone();
+        let look = move || place.branches(None).map(|branches: Branches| text(&branches));
+        let branches: Arc<str> = blocking(look).await??.into();
+        *read = Read { at: Some((now, Instant::now())), branches: Arc::clone(&branches) };
+        Ok(branches)
+    }
+}
+
+fn text(branches: &Branches) -> String {
+    serde_json::to_string(branches).unwrap_or_default()
+}
+
+/// Does what takes time, on a thread that may wait.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unanswered> {
+    let broken = |_| Unanswered {
+        cause: aynig::served::Cause::Failed,
+        message: "the question was not answered to its end".to_owned(),
+    };
+    tokio::task::spawn_blocking(work).await.map_err(broken)
+}
+
+/// Returns once the server ends.
+pub async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}

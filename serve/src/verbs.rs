@@ -1,0 +1,203 @@
+//! What changes a repository, and what Git itself prints: asked of `git-aynig`, as a person would.
+//!
+//! So it has its locks, its words and the commands that mend, and a chain that it starts is its own; nothing is left
+//! to this process. Names are passed whole, texts by `=` or standard input: none is ever taken for an option.
+//! Implements W3 (nothing runs here), W7 (verbs).
+
+use crate::Stopped;
+use crate::fail::Failed;
+use aynig::served::{Place, whole};
+use aynig::supervisor::bounded::{Bounded, Finished, Input, Output};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The program that writes.
+const PROGRAM: &str = "git-aynig";
+/// It has so long.
+const VERB_MAX: Duration = Duration::from_secs(60);
+/// Most of a difference that is shown, in bytes.
+const DIFF_MAX: usize = 1 << 20;
+/// Most of what a verb says.
+const SAID_MAX: usize = 64 << 10;
+
+/// Finds the program: beside this one, or on PATH.
+pub fn program() -> Result<PathBuf, Stopped> {
+    let beside = std::env::current_exe().and_then(std::fs::canonicalize).ok();
+    let beside = beside.map(|here| here.with_file_name(PROGRAM)).filter(|program| program.is_file());
+    let on_path = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
+    };
+    let missing = || {
+        let missing = Stopped::new(128, format!("'{PROGRAM}' is not beside this program, and not on PATH"));
+        missing.hint("cargo install --path . , from where this was built")
+    };
+    beside.or_else(on_path).ok_or_else(missing)
+}
+
+/// `set-state`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetState {
+    state: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    trailers: Vec<String>,
+    #[serde(default)]
+    keep_trailers: bool,
+    /// Make the branch where there is none.
+    #[serde(default)]
+    create: bool,
+}
+
+/// `retry`, `cancel`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {}
+
+/// Runs a verb in a place; nothing of a run, nor of another repository, is in its environment.
+fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
+    let mut command = Command::new(program);
+    command.arg("--git-dir").arg(&place.git_dir).args(words).current_dir(&place.folder);
+    for (name, _) in std::env::vars_os() {
+        let raw = name.as_encoded_bytes();
+        let is_said = raw.starts_with(b"GIT_CONFIG");
+        if raw.starts_with(b"AYNIG") || raw.starts_with(b"GIT_") && !is_said {
+            command.env_remove(&name);
+        }
+    }
+    let bounded = Bounded {
+        input: Input::Bytes(input.to_vec()),
+        stdout: Output::Capture(DIFF_MAX),
+        stderr: Output::Capture(SAID_MAX),
+        deadline: Some(Instant::now() + VERB_MAX),
+        ..Bounded::new(command)
+    };
+    bounded.run().map_err(|error| Failed::broken(format!("cannot start '{PROGRAM}': {error}")))
+}
+
+/// What a verb said that did not do what it was asked.
+fn refused(finished: &Finished) -> Failed {
+    let said = String::from_utf8_lossy(&finished.stderr.bytes);
+    let of = |prefix: &str| {
+        let lines = said.lines().filter_map(|line| line.strip_prefix(prefix)).map(str::trim);
+        lines.collect::<Vec<_>>().join("; ")
+    };
+    let error = match of("error:") {
+        error if error.is_empty() => said.lines().next().unwrap_or("it did not say why").to_owned(),
+        error => error,
+    };
+    let hint = Some(of("hint:")).filter(|hint| !hint.is_empty());
+    let failed = match finished.status.code() {
+        Some(129) => Failed::invalid(error),
+        Some(2) => Failed::refused(error),
+        Some(75) | None => Failed::later(error),
+        // Another has the branch, it is in no such state, local work is in the way.
+        Some(_) => Failed::held(error),
+    };
+    failed.hint(hint)
+}
+
+/// The object that a verb printed; what it said besides stands in `said`.
+fn written(finished: &Finished) -> Result<Value, Failed> {
+    match serde_json::from_slice::<Value>(&finished.stdout.bytes) {
+        Ok(object) if object.is_object() => Ok(object),
+        Ok(_) | Err(_) => Err(refused(finished)),
+    }
+}
+
+/// Only a new event makes a branch, and only where that is meant.
+fn must_exist(place: &Place, branch: &str) -> Result<(), Failed> {
+    place.branches(Some(branch))?;
+    Ok(())
+}
+
+/// Writes a state event.
+pub fn set_state(program: &Path, place: &Place, branch: &str, given: &SetState) -> Result<Value, Failed> {
+    let name = whole(branch)?;
+    if !given.create {
+        must_exist(place, branch)?;
+    }
+    let given_as = |flag: &str, value: &OsStr| {
+        let mut word = OsString::from(flag);
+        word.push(value);
+        word
+    };
+    let mut words: Vec<OsString> = vec!["set-state".into(), "--json".into(), "--file=-".into()];
+    words.push(given_as("--branch=", &name));
+    words.extend(given.trailers.iter().map(|trailer| given_as("--trailer=", OsStr::new(trailer))));
+    words.extend(given.keep_trailers.then(|| "--keep-trailers".into()));
+    words.extend(["--".into(), OsString::from(&given.state)]);
+    if words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
+        return Err(Failed::invalid("a NUL byte"));
+    }
+    written(&called(program, place, &words, given.message.as_bytes())?)
+}
+
+/// A verb about one branch.
+pub fn plain(verb: &str, program: &Path, place: &Place, branch: &str, _: &Retry) -> Result<Value, Failed> {
+    let name = whole(branch)?;
+    must_exist(place, branch)?;
+    let words = [verb.into(), "--json".into(), "--".into(), name];
+    written(&called(program, place, &words, b"")?)
+}
+
+/// What the latest run of a branch changed, as `git diff` prints it.
+pub fn diff(program: &Path, place: &Place, branch: &str) -> Result<Value, Failed> {
+    let name = whole(branch)?;
+    must_exist(place, branch)?;
+    let options =
+        ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "-M"];
+    let mut words: Vec<OsString> = vec!["diff".into(), name, "--".into()];
+    words.extend(options.map(OsString::from));
+    let finished = called(program, place, &words, b"")?;
+    if !finished.status.success() && !finished.stdout.truncated {
+        return Err(refused(&finished));
+    }
+    Ok(json!({
+        "schema": "aynig.diff/1",
+        "branch": branch,
+        "said": String::from_utf8_lossy(&finished.stderr.bytes).trim(),
+        "diff": String::from_utf8_lossy(&finished.stdout.bytes),
+        "truncated": finished.stdout.truncated,
+    }))
+}
+
+/// Opens an address in the user's browser; that there is none is no failure. Everybody may read what a process is
+/// called with, and the address has a code in it: the browser finds it in a file that only the user can read.
+pub fn open_browser(address: &str) {
+    let address = address.to_owned();
+    std::thread::spawn(move || {
+        if !opened(&address).unwrap_or(false) {
+            eprintln!("no browser could be opened here: open the address yourself");
+        }
+    });
+}
+
+fn opened(address: &str) -> std::io::Result<bool> {
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let path = folder.join(format!("aynig-serve-{}.html", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    write!(file, "<!doctype html><meta http-equiv=refresh content='0; url={address}'>")?;
+    let mut command = Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" });
+    command.arg(&path);
+    let bounded = Bounded {
+        stdout: Output::Null,
+        stderr: Output::Null,
+        deadline: Some(Instant::now() + Duration::from_secs(20)),
+        ..Bounded::new(command)
+    };
+    let is_open = bounded.run().is_ok_and(|ended| ended.status.success());
+    // The opener returns before the browser has read it.
+    std::thread::sleep(Duration::from_secs(5));
+    std::fs::remove_file(&path)?;
+    Ok(is_open)
+}

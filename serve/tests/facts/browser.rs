@@ -1,0 +1,401 @@
+//! The page in a real browser, as a person uses it: headless Chromium, driven over HTTP by chromedriver.
+//!
+//! Without them these tests say so, and are no proof. `AYNIG_SHOTS=<dir>` keeps a picture of each screen.
+
+use crate::support::{Server, World, until};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A browser, ended with the value.
+struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Starts one; `None`, and a line, where there is none here.
+    fn start(more: &[&str]) -> Option<Self> {
+        let started =
+            Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let Ok(mut driver) = started else {
+            eprintln!("skipped: there is no chromedriver here");
+            return None;
+        };
+        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let port = lines.find_map(|line| {
+            let rest = line.split_once("started successfully on port ")?.1;
+            rest.trim_end_matches('.').parse().ok()
+        });
+        std::thread::spawn(move || lines.for_each(drop));
+        let profile = tempfile::tempdir().unwrap();
+        let mut browser = Self { driver, port: port.unwrap(), session: String::new(), _profile: profile };
+        let folder = format!("--user-data-dir={}", browser._profile.path().display());
+        let mut args = vec![
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            &folder,
+        ];
+        args.extend(more);
+        let asked = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args},
+            "goog:loggingPrefs": {"browser": "ALL"}}}});
+        let told = browser.ask("POST", "/session", Some(&asked));
+        browser.session =
+            format!("/session/{}", told["sessionId"].as_str().unwrap_or_else(|| panic!("{told}")));
+        Some(browser)
+    }
+
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nContent-Type: \
+            application/json\r\nContent-Length: {}\r\n\r\n",
+            self.port,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        // It keeps its connections.
+        let head = crate::support::head(&mut stream);
+        let length = head
+            .to_lowercase()
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+        let mut text = vec![0; length.unwrap_or(0)];
+        stream.read_exact(&mut text).unwrap_or_else(|error| panic!("{method} {path}: {error} {head}"));
+        let text = String::from_utf8(text).unwrap();
+        let body = text.as_str();
+        serde_json::from_str::<Value>(body).unwrap_or_else(|_| panic!("{method} {path}: {text}"))["value"]
+            .clone()
+    }
+
+    fn post(&self, part: &str, body: &Value) -> Value {
+        self.ask("POST", &format!("{}/{part}", self.session), Some(body))
+    }
+
+    fn open(&self, url: &str) {
+        self.post("url", &json!({"url": url}));
+    }
+
+    /// What a script in the page returns.
+    fn says(&self, script: &str) -> Value {
+        self.post("execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// The text that is seen.
+    fn text(&self) -> String {
+        self.says("return document.body ? document.body.innerText : ''")
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    #[track_caller]
+    fn sees(&self, text: &str) {
+        for _ in 0..1500 {
+            if self.text().contains(text) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no {text:?} in {:?}; it said {}", self.text(), self.complaints());
+    }
+
+    /// Finds what is called so by its words.
+    #[track_caller]
+    fn find(&self, path: &str) -> String {
+        until(path, || {
+            let found = self.post("element", &json!({"using": "xpath", "value": path}));
+            found["element-6066-11e4-a52e-4f735466cecf"].as_str().map(str::to_owned)
+        })
+    }
+
+    #[track_caller]
+    fn click(&self, path: &str) {
+        let at = self.find(path);
+        self.post(&format!("element/{at}/click"), &json!({}));
+    }
+
+    /// Presses keys where the focus is.
+    fn types(&self, keys: &str) {
+        let actions: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| {
+                [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
+            })
+            .collect();
+        self.post("actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
+    }
+
+    /// What the browser complained about: a policy that was broken, a script that failed.
+    fn complaints(&self) -> Value {
+        self.post("se/log", &json!({"type": "browser"}))
+    }
+
+    /// Every screen is within its width; a picture is kept where that was asked for.
+    #[track_caller]
+    fn fits(&self, name: &str) {
+        if let Some(folder) = std::env::var_os("AYNIG_SHOTS") {
+            let shot = self.ask("GET", &format!("{}/screenshot", self.session), None);
+            let path = std::path::Path::new(&folder).join(format!("{name}.png.base64"));
+            std::fs::write(path, shot.as_str().unwrap()).unwrap();
+        }
+        let wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
+        assert_eq!(self.says(wider), json!(false), "{name} is wider than the window");
+    }
+
+    fn enter(&self, server: &Server) {
+        self.open(&format!("http://{}/#{}", server.address, server.said["code"].as_str().unwrap()));
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() {
+            self.ask("DELETE", &self.session, None);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// A world in which something waits, something stalled, and something runs.
+fn busy() -> World {
+    let world = World::new();
+    world.command("long", "echo 'running on'; printf '%s\\n' '{\"type\":\"progress\",\"text\":\"half way\",\"ratio\":0.5}' >> \"$AYNIG_EVENTS\"; echo working; sleep 600");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "long"]);
+    world.aynig(&[
+        "set-state",
+        "build",
+        "-b",
+        "feature/one",
+        "-m",
+        "build <img src=x onerror=alert(1)>\n\n<script>alert(2)</script>",
+    ]);
+    world.aynig(&["set-state", "fail", "-b", "broken", "-m", "this will fail"]);
+    let _ = world.call(crate::support::aynig(), &["run"]).output().unwrap();
+    world
+}
+
+/// W9, W10, W11: what waits is seen at once, and answered; what changes is seen without asking; text is text; the code is
+/// gone from the address, and the token is in no place that stays.
+#[test]
+fn w9_a_person_sees_what_waits_and_answers_it() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = busy();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.sees("broken");
+    browser.sees("stalled");
+    browser.sees("review");
+    browser.fits("needs");
+    assert_eq!(browser.says("return location.hash"), json!(""));
+    assert_eq!(browser.says("return document.title"), json!("(2) git-aynig"));
+    assert_eq!(browser.says("return [localStorage.length, document.cookie]"), json!([0, ""]));
+    // A page that is loaded again is still in.
+    browser.open(&format!("http://{}/", server.address));
+    browser.sees("broken");
+
+    browser.click("//article[@aria-label='broken']//button[.='Retry']");
+    until("it was asked for again", || {
+        (server.get("/api/branches/broken").json()["state"] == "fail").then_some(())
+    });
+    until("it waits no longer", || {
+        (browser.says("return document.title") == json!("(1) git-aynig")).then_some(())
+    });
+    browser.click("//article[@aria-label='feature/one']//button[starts-with(., 'Set state')]");
+    browser.types("ship it");
+    browser.click("//button[.='Write it']");
+    // What was wrong is said, and what was typed stays.
+    browser.sees("is not usable");
+    browser.says("const i = document.querySelector('input[name=state]'); i.focus(); i.select()");
+    browser.types("approved\u{e007}");
+    until("the state is written", || {
+        (server.get("/api/branches/feature%2Fone").json()["state"] == "approved").then_some(())
+    });
+    browser.sees("approved");
+    // What another does is seen without asking.
+    world.aynig(&["set-state", "elsewhere", "-b", "other"]);
+    browser.sees("elsewhere");
+
+    browser.open(&format!("http://{}/#/branch/0/feature%2Fone", server.address));
+    browser.sees("build <img src=x onerror=alert(1)>");
+    browser.sees("<script>alert(2)</script>");
+    browser.fits("branch-events");
+    browser.click("//button[.='Changes']");
+    browser.sees("+built");
+    browser.fits("branch-changes");
+    browser.click("//button[.='Log']");
+    browser.sees("<script>x</script>");
+    browser.fits("branch-log");
+    assert_eq!(browser.says("return document.querySelectorAll('#app img, #app script').length"), json!(0));
+    let complaints = browser.complaints();
+    let severe: Vec<&Value> =
+        complaints.as_array().unwrap().iter().filter(|c| c["level"] == "SEVERE").collect();
+    // A refused request is told by the browser too: the one that was refused above.
+    assert!(
+        severe.iter().all(|c| c["message"].as_str().unwrap().contains("400 (Bad Request)")),
+        "{complaints}"
+    );
+}
+
+/// W9: what runs shows how long, how far, and what it prints, as it does.
+#[test]
+fn w9_what_runs_is_seen_as_it_runs() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = busy();
+    let server = world.serve(&[]);
+    world.aynig(&["set-state", "long", "-b", "job"]);
+    let mut tick =
+        world.call(crate::support::aynig(), &["tick", "job"]).stderr(Stdio::null()).spawn().unwrap();
+    browser.enter(&server);
+    browser.open(&format!("http://{}/#/running", server.address));
+    browser.sees("half way");
+    browser.fits("running");
+    browser.open(&format!("http://{}/#/branch/0/job", server.address));
+    browser.click("//button[.='Log']");
+    browser.sees("running on");
+    browser.fits("branch-live");
+    browser.click("//button[.='Cancel']");
+    browser.click("//button[.='Take its lease away']");
+    browser.sees("canceled");
+    let _ = tick.wait();
+    browser.fits("branch-canceled");
+}
+
+/// W10: the keyboard alone, on a narrow window, in the dark; nothing is cut off.
+#[test]
+fn w10_the_keyboard_leads_everywhere_on_a_narrow_page() {
+    let Some(browser) = Browser::start(&[
+        "--window-size=500,800",
+        "--force-dark-mode",
+        "--blink-settings=preferredColorScheme=0",
+    ]) else {
+        return;
+    };
+    let world = busy();
+    let server = world.serve(&[]);
+    browser.post("goog/cdp/execute", &json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": false}}));
+    browser.post("goog/cdp/execute", &json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}}));
+    browser.enter(&server);
+    browser.sees("broken");
+    browser.fits("narrow-needs");
+    browser.types("?");
+    browser.sees("Needs you");
+    browser.sees("search");
+    browser.fits("narrow-help");
+    browser.types("\u{e00c}b");
+    until("the branches are there", || {
+        (browser.says("return location.hash") == json!("#/branches")).then_some(())
+    });
+    browser.find("//a[@class='name']");
+    browser.fits("narrow-branches");
+    browser.types("j");
+    assert_eq!(browser.says("return document.activeElement.className"), json!("name"));
+    browser.types("\u{e007}");
+    until("the branch is there", || {
+        browser.says("return location.hash").as_str().unwrap().starts_with("#/branch/0/").then_some(())
+    });
+    browser.find("//div[@role='tablist']");
+    browser.fits("narrow-branch");
+    browser.types("r");
+    browser.sees("Nothing runs.");
+    browser.fits("narrow-running");
+}
+
+/// W12a: after a restart a page without a token says what it needs, and comes in with a new code; it says so, too, while
+/// there is no server.
+#[test]
+fn w12a_a_page_outlives_its_server() {
+    let Some(browser) = Browser::start(&[]) else { return };
+    let world = busy();
+    let server = world.serve(&[]);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    browser.enter(&server);
+    browser.sees("broken");
+    drop(server);
+    browser.sees("No connection to the server");
+    browser.fits("no-connection");
+    let again = Server::start(
+        world.call(crate::support::SERVE, &["--json", "--port", &port]).stderr(Stdio::inherit()),
+    );
+    browser.sees("needs the code of the server");
+    browser.fits("door");
+    browser.click("//input[@name='code']");
+    browser.types(again.said["code"].as_str().unwrap());
+    browser.types("\u{e007}");
+    browser.sees("broken");
+}
+
+/// W12, W14: a page elsewhere, on a name that was made to lead here or on another port of this machine, learns and does
+/// nothing, and shows nothing of ours in a frame.
+#[test]
+fn w14_a_page_elsewhere_gets_nothing() {
+    let Some(browser) = Browser::start(&["--host-resolver-rules=MAP evil.example 127.0.0.1"]) else { return };
+    let world = World::new();
+    world.aynig(&["set-state", "fail", "-b", "job"]);
+    let server = world.serve(&[]);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    browser.open(&format!("http://evil.example:{port}/"));
+    browser.sees("this is not the host that is asked for");
+    // A page on another port.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    let target = format!("http://{}", server.address);
+    let page = format!(
+        "<!doctype html><iframe src='{target}/'></iframe><form method=post action='{target}/api/branches/job/retry' \
+         enctype='text/plain'><input name='{{\"a\":\"' value='\"}}'></form>"
+    );
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n";
+            let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{page}", page.len());
+        }
+    });
+    browser.open(&format!("http://{there}/"));
+    let tried = browser.post(
+        "execute/async",
+        &json!({"args": [target, server.token()], "script": "
+            const [target, token, done] = arguments;
+            const tries = [];
+            const reach = async (what, ...call) => { try { const a = await fetch(...call); tries.push([what, a.status, (await a.text()).length]); } catch { tries.push([what, 'refused']); } };
+            (async () => {
+              await reach('read', target + '/api/branches');
+              await reach('with token', target + '/api/branches', {headers: {Authorization: 'Bearer ' + token}});
+              await reach('post', target + '/api/branches/job/cancel', {method: 'POST', body: '{}', headers: {'Content-Type': 'application/json', Authorization: 'Bearer ' + token}});
+              await reach('enter', target + '/api/enter', {method: 'POST', body: '{\"code\":\"x\"}', headers: {'Content-Type': 'text/plain'}});
+              const socket = await new Promise((told) => { const s = new WebSocket(target.replace('http', 'ws') + '/api/socket', ['aynig', 'token.' + token]); s.onopen = () => told('open'); s.onerror = () => told('refused'); });
+              tries.push(['socket', socket]);
+              let frame; try { frame = document.querySelector('iframe').contentDocument === null ? 'apart' : 'read'; } catch { frame = 'apart'; }
+              tries.push(['frame', frame]);
+              done(tries);
+            })();"}),
+    );
+    let wanted = json!([
+        ["read", "refused"],
+        ["with token", "refused"],
+        ["post", "refused"],
+        ["enter", "refused"],
+        ["socket", "refused"],
+        ["frame", "apart"]
+    ]);
+    assert_eq!(tried, wanted);
+    browser.says("document.querySelector('form').submit()");
+    browser.sees("no request is taken from that page");
+    assert_eq!(server.get("/api/branches/job").json()["state"], "fail");
+}

@@ -1,0 +1,9 @@
+//! The server as it is started, over real repositories, asked through plain sockets by whoever may and may not.
+//!
+//! It needs `git-aynig` beside it: `cargo build` makes it.
+
+mod answers;
+mod browser;
+mod doors;
+mod life;
+mod support;

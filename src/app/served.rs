@@ -1,0 +1,252 @@
+//! What the page asks of a repository: the verbs that only look, for a reader in another process that stays.
+//!
+//! [`Place::find`] finds a repository once; every question opens it anew, by what its configuration says then. Answers are
+//! the lines that `--json` prints, from the same types. Nothing is written here: what writes is asked of the program
+//! itself, which has the words, the hints and the chains. Implements W7 (what is read).
+
+use super::events::{EventLine, Filter};
+use super::logs::{self, Request};
+use super::session::Session;
+use super::shown::{full, short};
+use super::status::StatusLine;
+use super::{AppError, Exit, Misuse, Unheard, diff, events, status};
+use crate::protocol::text::{escape, shell_word};
+use crate::runner::logs as files;
+use crate::runner::settings::CommandsFrom;
+use crate::store::RefName;
+use crate::store::git_calls::branch_from_arg;
+use crate::store::hooks::Hooks;
+use crate::supervisor::interrupt::Interrupt;
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use super::logs::Which;
+
+/// A repository that is served.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its folder, as people know it: its working tree, or its Git directory.
+    pub folder: PathBuf,
+    /// The Git directory that it is opened by.
+    pub git_dir: PathBuf,
+    /// The Git directory that all its worktrees share.
+    pub common_dir: PathBuf,
+    /// Where logs are kept now.
+    pub logs: PathBuf,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The call was wrong.
+    Invalid,
+    /// There is no such thing.
+    Unknown,
+    /// Policy forbids it.
+    Refused,
+    /// Something else holds it now.
+    Held,
+    /// It may be answered later.
+    Later,
+    /// It failed.
+    Failed,
+}
+
+/// A question without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Unanswered {
+    /// Why.
+    pub cause: Cause,
+    /// In words.
+    pub message: String,
+}
+
+impl From<AppError> for Unanswered {
+    fn from(error: AppError) -> Self {
+        let of_exit = match Exit::from(&error) {
+            Exit::Usage => Cause::Invalid,
+            Exit::Refused => Cause::Refused,
+            Exit::Held | Exit::Unfinished => Cause::Held,
+            Exit::Later => Cause::Later,
+            Exit::Done | Exit::Failed | Exit::Terminated | Exit::Interrupted => Cause::Failed,
+        };
+        let is_missing = matches!(
+            error,
+            AppError::NoBranch { .. } | AppError::Logs(_) | AppError::Past(diff::PastError::NoRun { .. })
+        ) || matches!(error, AppError::Past(diff::PastError::NoSuch { .. }));
+        let message = escape(error.to_string().as_bytes());
+        Self { cause: if is_missing { Cause::Unknown } else { of_exit }, message }
+    }
+}
+
+/// How branches stand.
+#[derive(Debug, Serialize)]
+pub struct Branches {
+    /// Seconds since 1970, by the clock that judged leases.
+    pub now: i64,
+    /// The lines of `status --json`.
+    pub branches: Vec<Line>,
+    /// Branches that could not be read.
+    pub failed: Vec<Unread>,
+}
+
+/// A branch that could not be read.
+#[derive(Debug, Serialize)]
+pub struct Unread {
+    branch: String,
+    error: String,
+}
+
+/// An object as `--json` prints it.
+pub type Line = serde_json::Value;
+
+fn line(object: &impl Serialize) -> Line {
+    // None of ours fails to become JSON: keys are texts, and numbers are finite or null.
+    serde_json::to_value(object).unwrap_or_default()
+}
+
+/// The latest run of a branch that is over: schema `aynig.run/1`.
+#[derive(Debug, Serialize)]
+pub struct RunLine {
+    schema: &'static str,
+    branch: String,
+    run_id: Option<String>,
+    trigger: String,
+    /// The commit that holds its work, if it left any.
+    work: Option<String>,
+    /// The ref that keeps that, where it is not on the branch.
+    kept: Option<String>,
+    left_out: Option<String>,
+    /// It changed no file.
+    unchanged: bool,
+}
+
+/// Whether and how commands run here.
+#[derive(Debug, Clone, Serialize)]
+pub struct Policy {
+    /// Its user has said which commands may run.
+    pub trusted: bool,
+    /// The command that says it, where that was not said.
+    pub hint: Option<String>,
+    /// What is written here starts by itself.
+    pub hooks: bool,
+}
+
+impl Place {
+    /// Finds the repository that a folder lies in.
+    pub fn find(folder: &Path) -> Result<Self, Unanswered> {
+        let session = Session::open_at(folder, None, Arc::new(Unheard))?;
+        let repo = &session.repo;
+        Ok(Self {
+            folder: repo.work_dir.clone().unwrap_or_else(|| repo.git_dir.clone()),
+            git_dir: std::path::absolute(&repo.git_dir).unwrap_or_else(|_| repo.git_dir.clone()),
+            common_dir: repo.common_dir.clone(),
+            logs: files::folder(repo).0,
+        })
+    }
+
+    /// Where files of ours lie in its Git directory.
+    pub fn own(&self) -> PathBuf {
+        self.common_dir.join("aynig")
+    }
+
+    fn session(&self) -> Result<Session, AppError> {
+        Session::open_at(&self.folder, Some(&self.git_dir), Arc::new(Unheard))
+    }
+
+    /// What may run here.
+    pub fn policy(&self) -> Result<Policy, Unanswered> {
+        let session = self.session()?;
+        let trusted = session.config.commands_from()? != CommandsFrom::Nowhere;
+        let place = shell_word(session.place().as_os_str().as_encoded_bytes());
+        let hint = (!trusted).then(|| format!("git -C {place} aynig trust"));
+        Ok(Policy { trusted, hint, hooks: Hooks::any_installed(&session.repo) })
+    }
+
+    /// How every branch stands whose head is a state event; or this one, whatever its head is.
+    pub fn branches(&self, one: Option<&str>) -> Result<Branches, Unanswered> {
+        let session = self.session()?;
+        let named: Vec<OsString> = one.map(whole).transpose()?.into_iter().collect();
+        let looked = status::look(&session, &named, None)?;
+        if let Some(branch) = looked.missing.first() {
+            return Err(session.no_branch(&looked.settings, branch).into());
+        }
+        let line = |status| line(&StatusLine::of(status, &looked.settings, looked.now));
+        let failed = looked.surveyed.failed.iter().map(|(branch, error)| Unread {
+            branch: escape(branch.short()),
+            error: escape(error.to_string().as_bytes()),
+        });
+        Ok(Branches {
+            now: looked.now,
+            branches: looked.surveyed.branches.iter().map(line).collect(),
+            failed: failed.collect(),
+        })
+    }
+
+    /// The latest run of a branch that is over, and where its work is.
+    pub fn run(&self, branch: &str) -> Result<RunLine, Unanswered> {
+        let found = diff::find(&self.session()?, Some(&whole(branch)?), None)?;
+        let name = |name: &RefName| full(name).into_owned();
+        Ok(RunLine {
+            schema: "aynig.run/1",
+            branch: short(&found.branch).into_owned(),
+            trigger: found.trigger.to_string(),
+            work: found.work.map(|work| work.to_string()),
+            kept: found.kept.as_ref().map(name),
+            left_out: found.left_out.as_ref().map(name),
+            run_id: found.run_id,
+            unchanged: found.is_same,
+        })
+    }
+
+    /// A branch's state events, newest first, at most so many; with `history`, leases and renewals too. The lines of
+    /// `events --json`.
+    pub fn events(&self, branch: &str, history: bool, most: usize) -> Result<Vec<Line>, Unanswered> {
+        let (session, branch) = (self.session()?, whole(branch)?);
+        let settings = events::settings(&session, None)?;
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        let filter = Filter { history, ..Filter::default() };
+        let reading = events::open(&session, &settings, &interrupt, Some(&branch), filter)?;
+        let mut lines = Vec::new();
+        reading.list(most, |told| {
+            lines.push(line(&EventLine::of(told)));
+            true
+        })?;
+        Ok(lines)
+    }
+
+    /// A file of the latest run of a branch, or of the run that a commit belongs to: its name, and the file, which is
+    /// opened through no link. `None` for the file where its command has not written to it.
+    pub fn log(&self, what: &str, which: Which) -> Result<(String, Option<File>), Unanswered> {
+        let session = self.session()?;
+        // Git reads much into a name: here it is an id or a branch.
+        let is_id = matches!(what.len(), 40 | 64) && what.bytes().all(|b| b.is_ascii_hexdigit());
+        let what = if is_id { OsString::from(what) } else { whole(what)? };
+        let settings = logs::settings(&session, None)?;
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        let request = Request { what: Some(&what), follow: false, which };
+        let run = request.open(&session, &settings, &interrupt)?;
+        let Some(path) = run.find()? else {
+            return Err(Unanswered { cause: Cause::Later, message: "interrupted".to_owned() });
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match files::open(&path) {
+            Ok(file) => Ok((name, Some(file))),
+            Err(error) if error.is_missing() => Ok((name, None)),
+            Err(error) => Err(AppError::Logs(logs::LogsError::NotOpened(error)).into()),
+        }
+    }
+}
+
+/// A branch's name with all that makes it one: never taken for an option, a commit, or another branch.
+pub fn whole(branch: &str) -> Result<OsString, Unanswered> {
+    let name = format!("refs/heads/{branch}");
+    match branch_from_arg(OsStr::new(&name)) {
+        Some(_) => Ok(name.into()),
+        None => Err(AppError::from(Misuse::Branch(branch.into())).into()),
+    }
+}

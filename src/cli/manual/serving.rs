@@ -1,0 +1,51 @@
+//! The manual page of the page.
+
+/// `serve`.
+pub const SERVE: &str = "\
+Serves a page to a browser on this machine, and prints its address: what waits for a person, what runs, every branch \
+with its events, its last run's difference and its log. What is asked for there is what 'git aynig set-state', 'retry' \
+and 'cancel' do, by those very verbs. It is a window, not an engine: commands belong to their chains, and go on when it \
+is stopped or killed; the next start shows the same.
+
+The program is 'git-aynig-serve', a package of its own. It is looked for beside this one, then on PATH.";
+
+/// `serve`, sections.
+pub const SERVE_MORE: &str = "\
+Who may come in:
+It listens on this machine alone. Every request must name a host, and come from an origin, that is its own or was given \
+by --allow-host or --allow-origin. The printed address carries a code behind the '#', which is not sent: the page trades \
+it, once, for a token that is new at each start and kept in memory only. Scripts take the token from --json, and send it \
+as 'Authorization: Bearer <token>'. A token of --share may only look.
+
+A repository of which nobody said what may run (see git-aynig-trust(1)) is shown and not changed. Nothing over HTTP \
+changes what may run.
+
+Commands that the repository runs do so as the same user, and could read another process's memory. That a command \
+approves its own work is prevented by signatures alone: see 'aynig.requireSignature' in git-aynig(1).
+
+Several servers:
+One server serves a repository. A second one says where the first is, and ends with 3; with --read-only it serves \
+beside it.
+
+A token that stays:
+With --token-fd the token is read from a descriptor: one line of 64 hexadecimal digits. Who starts the server again \
+and again hands in the same, and open pages go on.
+
+JSON:
+With --json one object for each start: url, code, token, share (an address, or null), pid.
+
+Exit status:
+  0    ended by SIGTERM or an interrupt
+  2    refused: an address that is not this machine's
+  3    another server serves the repository
+  128  no repository, the port is taken, or the program is missing
+  129  wrong usage
+
+Examples:
+  git aynig serve --open
+  git aynig serve --port 0 --json
+  git aynig serve ~/work/api ~/work/site
+  git aynig serve --read-only --share
+
+See also:
+  git-aynig(1), git-aynig-status(1), git-aynig-trust(1)";

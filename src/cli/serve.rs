@@ -1,0 +1,56 @@
+//! `serve`: becomes the program that serves the page, which is a package of its own.
+//!
+//! It lies beside this one, or on PATH; only this verb looks for it. Implements W1, W4.
+
+use super::args::Serve;
+use super::fail::Failure;
+use super::session::Global;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The program.
+const PROGRAM: &str = "git-aynig-serve";
+
+/// `git aynig serve`.
+pub fn run(global: &Global, args: &Serve) -> Result<i32, Failure> {
+    let Some(program) = beside().or_else(|| which::which(PROGRAM).ok()) else {
+        let missing = Failure::fatal(format!("'{PROGRAM}' is not beside this program, and not on PATH"));
+        return Err(missing.hint("cargo install --path serve, from where git-aynig was built"));
+    };
+    let mut command = Command::new(&program);
+    command.args(words(global, args));
+    let failed = command.exec();
+    Err(Failure::fatal(format!("cannot start '{}': {failed}", program.display())))
+}
+
+/// The program in the folder of this one, as Git has its helpers.
+fn beside() -> Option<PathBuf> {
+    let here = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;
+    let program = here.with_file_name(PROGRAM);
+    program.is_file().then_some(program)
+}
+
+/// The arguments as that program takes them.
+fn words(global: &Global, args: &Serve) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let flags = [
+        (args.open, "--open"),
+        (args.read_only, "--read-only"),
+        (args.share, "--share"),
+        (args.json, "--json"),
+        (global.quiet, "--quiet"),
+    ];
+    words.extend(flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.into()));
+    let mut value = |flag: &str, value: &OsString| words.extend([flag.into(), value.clone()]);
+    value("--port", &args.port.to_string().into());
+    value("--bind", &args.bind.to_string().into());
+    args.token_fd.iter().for_each(|fd| value("--token-fd", &fd.to_string().into()));
+    args.allow_host.iter().for_each(|host| value("--allow-host", &host.into()));
+    args.allow_origin.iter().for_each(|origin| value("--allow-origin", &origin.into()));
+    words.push("--".into());
+    let git_dir = global.git_dir.iter().map(|dir| dir.into());
+    words.extend(git_dir.chain(args.places.iter().map(|place| place.into())));
+    words
+}
