@@ -13,12 +13,13 @@ use crate::protocol::decide::Held;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::QUESTION;
-use crate::protocol::name::STALLED;
+use crate::protocol::name::{STALLED, WORKING};
 use crate::protocol::text::{escape, with_causes};
 use crate::runner::notice::{Owed, left};
 use crate::runner::report::{Outcome, Report, Verdict};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey};
+use crate::runner::talk::ask::Asked;
 use crate::runner::{Runner, RunnerError};
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict as Ended};
 use crate::supervisor::interrupt::Interrupt;
@@ -159,11 +160,10 @@ fn tell(session: &Session, owed: &Owed, status: &BranchStatus) {
     let question = event.message.last(QUESTION).and_then(|id| std::str::from_utf8(id).ok());
     let Some(kind) = kind_of(&status.standing, state, question.is_some()) else { return };
     let text = |raw: &[u8]| String::from_utf8_lossy(raw).chars().take(TEXT_MAX).collect();
-    let repository = session.repo.main_dir.as_ref().unwrap_or(&session.repo.common_dir);
     let notice = Notice {
         schema: NOTICE_SCHEMA,
         kind,
-        repository: repository.to_string_lossy(),
+        repository: repository(session),
         branch: short(&owed.branch),
         remote: owed.remote.as_deref(),
         commit: Shown(status.tip.id()),
@@ -175,7 +175,40 @@ fn tell(session: &Session, owed: &Owed, status: &BranchStatus) {
         run_id: Some(&owed.run_id),
         origin_state: event.text(ORIGIN_STATE),
     };
-    let line = serde_json::to_vec(&notice).unwrap_or_default();
+    give(session, &notice);
+}
+
+/// Gives notice of a question at which a running command waits: no commit of its branch says so.
+pub fn asked(session: &Session, settings: &Settings, asked: &Asked, run_id: &str) {
+    if settings.notify.is_empty() {
+        return;
+    }
+    let (text, id) = (String::from_utf8_lossy(asked.question.text.as_ref()), asked.question.id.to_string());
+    let branch = asked.branch();
+    let notice = Notice {
+        schema: NOTICE_SCHEMA,
+        kind: Kind::Question,
+        repository: repository(session),
+        branch: short(&branch),
+        remote: settings.remote.as_deref(),
+        commit: Shown(asked.commit),
+        state: WORKING,
+        why: None,
+        subject: text.lines().next().unwrap_or_default().chars().take(TEXT_MAX).collect(),
+        body: text.chars().take(TEXT_MAX).collect(),
+        question: Some(&id),
+        run_id: Some(run_id),
+        origin_state: None,
+    };
+    give(session, &notice);
+}
+
+fn repository(session: &Session) -> Cow<'_, str> {
+    session.repo.main_dir.as_ref().unwrap_or(&session.repo.common_dir).to_string_lossy()
+}
+
+fn give(session: &Session, notice: &Notice<'_>) {
+    let line = serde_json::to_vec(notice).unwrap_or_default();
     // A notice that can't be given is nobody's failure; there is no log to say it in where this one can't be opened.
     let _ = background::detach(session, &["notify".into(), "--detached".into()], &line);
 }

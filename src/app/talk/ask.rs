@@ -1,10 +1,10 @@
 //! `ask`: a question from inside a run, and with `--wait` the answer to it.
 //!
 //! Who waits sleeps between two looks, and holds a file of the run's folder locked meanwhile: the run's job is others'
-//! (K49). However the wait ends, the question goes with it. Implements K49.
+//! (K49). However the wait ends, the question goes with it. Implements K49, K53 (who is told).
 
 use super::super::change::Change;
-use super::super::{AppError, Exit, Misuse};
+use super::super::{AppError, Exit, Misuse, notice};
 use super::looks::Looks;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{Letter, TEXT_MAX};
@@ -36,7 +36,11 @@ pub fn ask(change: &Change<'_>, text: &str, choices: &[String], waits: bool) -> 
         let why = "a question offers at most 64 choices, each of 1 to 1000 bytes on one line";
         return Err(Misuse::Message(why.to_owned()).into());
     }
-    change.talk(|runner| runner.ask(inside, text, choices, waits))
+    let asked = change.talk(|runner| runner.ask(inside, text, choices, waits))?;
+    if waits {
+        notice::asked(change.session, &change.settings, &asked, &inside.run_id);
+    }
+    Ok(asked)
 }
 
 /// Waits for the answer, at most so long.

@@ -76,6 +76,27 @@ fn a_person_is_told_what_waits_for_one() {
     assert_eq!(told(&life).len(), 4);
 }
 
+/// K49, K53: a question at which a running command waits is told while it waits.
+#[test]
+fn a_question_is_told_while_its_command_waits() {
+    let life = told_of(&[(
+        "build",
+        &format!("git aynig ask 'Deploy it?' --choice yes --wait || exit 1\n{}", next("done")),
+    )]);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    let all = eventually("the question", || Some(told(&life)).filter(|all| !all.is_empty()));
+    assert_eq!(
+        (&all[0]["kind"], &all[0]["subject"], &all[0]["state"]),
+        (&"question".into(), &"Deploy it?".into(), &"working".into())
+    );
+    let id = all[0]["question"].as_str().unwrap();
+    assert_eq!(all[0]["commit"], life.rev(&format!("refs/aynig/asked/{id}")));
+    life.run(&["answer", "work", "yes"]).expect(0);
+    tick.done().expect(0);
+    assert_eq!((life.state("work").as_str(), told(&life).len()), ("done", 1));
+}
+
 /// K53: a program that hangs, fails, floods, reads nothing or is not there delays no tick; what went wrong is one line.
 #[test]
 fn nobody_waits_for_the_program() {
