@@ -400,3 +400,22 @@ fn stalled_triage_answers_in_the_dialect_of_the_branch() {
     assert_eq!(play.git(&["log", "-1", "--format=%s", "job"]), "fetched 7");
     assert_eq!(stalled("exit 3")[3..], ["stalled", "needs-human"]);
 }
+
+/// K49, K49a: it asks, waits without a process, and does what was said.
+#[test]
+fn ask_first_deploys_what_a_person_said_yes_to() {
+    let play = Play::of("ask-first");
+    for (branch, choice, end) in [("release", "yes", "done"), ("other", "no", "canceled")] {
+        play.aynig(&["set-state", "deploy", "-b", branch, "--trailer", "dwp-target: staging"]).expect(0);
+        play.aynig(&["run"]).expect(0);
+        assert_eq!(play.states(branch), ["deploy", "asked"]);
+        play.aynig(&["answer", branch, "perhaps"]).expect(2);
+        play.aynig(&["answer", branch, choice, "-m", "As I said."]).expect(0);
+        play.aynig(&["answer", branch, "no"]).expect(3);
+        play.aynig(&["run"]).expect(0);
+        assert_eq!(play.states(branch), ["deploy", "asked", "answered", end]);
+        assert!(play.git(&["for-each-ref", "refs/aynig/asked", "refs/aynig/inbox"]).is_empty());
+    }
+    assert!(play.git(&["show", "release:deployed/staging"]).ends_with("\tfile"));
+    assert!(!play.git(&["ls-tree", "-r", "--name-only", "other"]).contains("deployed"));
+}
