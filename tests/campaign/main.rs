@@ -24,6 +24,8 @@ mod results;
 mod row;
 mod scene;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod talk;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod trace;
 
 /// Says so where the tracer does not know the system's calls.

@@ -78,6 +78,8 @@ impl Runner<'_> {
     /// Every pause that stands, the oldest first.
     pub fn pauses(&self) -> Result<Vec<Paused>, TalkError> {
         let mut all = Vec::new();
+        // Those of a remote that came with the heads may be older.
+        self.store.hear_shared(&[PAUSED])?;
         for (name, commit) in self.store.scan(&String::from_utf8_lossy(PAUSED))? {
             let Some(id) = parse_id_ref(PAUSED, name.as_bytes()) else { continue };
             let read = self.store.read_commit(commit)?;

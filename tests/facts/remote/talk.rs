@@ -212,3 +212,76 @@ fn a_pause_of_the_remote_holds_every_machine() {
     a.tick(&["work"]).expect(0);
     assert_eq!((net.states("work")[0].as_str(), net.life.said("ran").as_str()), ("done", "ran\n"));
 }
+
+const ASKS: &str = "id=$(git aynig ask 'Deploy?' --choice yes --choice no --json | sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
+    echo \"SET_STATE {\\\"state\\\":\\\"waiting\\\",\\\"trailers\\\":[\\\"dwp-question: $id\\\",\\\"dwp-accepts: answer=go\\\"]}\"";
+
+/// K49, K49a: a question of a run on one machine is answered on another, by one of two people, and a third one goes on.
+#[test]
+fn a_question_is_answered_on_another_machine() {
+    let go = "cat \"$AYNIG_MESSAGES\" >>\"$T/messages\"; echo 'SET_STATE {\"state\":\"done\"}'";
+    let net = Net::new(&[("build", ASKS), ("go", go)]);
+    net.event("work", "build", "");
+    let machines = ["a", "b", "c"].map(|name| net.machine(name));
+    let [a, b, c] = &machines;
+    a.tick(&["work"]).expect(0);
+    assert_eq!(net.states("work")[0], "waiting");
+    let asked = net.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/asked"]);
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    let answer = |machine: &Machine<'_>, choice: &str| {
+        machine.run(&["answer", "work", choice, "--remote", "origin", "--no-tick"])
+    };
+    let older = answer(b, "maybe").expect(2);
+    assert!(older.stderr.contains("'yes', 'no'"), "{older:?}");
+    let said = b
+        .run(&["answer", "work", "yes", "--remote", "origin", "--no-tick", "--seen", "origin/main"])
+        .expect(2);
+    assert!(said.stderr.contains("is not about"), "{said:?}");
+    answer(b, "yes").expect(0);
+    let late = answer(c, "no").expect(3);
+    assert!(late.stderr.contains("was answered by person"), "{late:?}");
+    assert_eq!(net.git(&["for-each-ref", "refs/aynig/asked"]), "");
+    c.tick(&["work"]).expect(0);
+    let told: serde_json::Value = serde_json::from_str(net.life.said("messages").trim()).unwrap();
+    assert_eq!((told["choice"].as_str(), net.states("work")[0].as_str()), (Some("yes"), "done"));
+    assert_eq!(net.git(&["for-each-ref", "refs/aynig/inbox"]), "");
+    // Too late for everybody, also for who has not heard.
+    assert_ne!(answer(a, "no").code, Some(0));
+}
+
+/// K46, K50: what is said and held by the verbs of one machine concerns all.
+#[test]
+fn what_is_sent_and_paused_by_one_machine_concerns_all() {
+    let net = Net::new(&[
+        ("rework", REWORK),
+        ("build", "echo ran >>\"$T/ran\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    ]);
+    net.event("work", "review", IDLE);
+    net.event("other", "build", "");
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    let id = id(3).to_string();
+    let send = |machine: &Machine<'_>| {
+        machine.run(&["send", "work", "--remote", "origin", "-m", "Hello.", "--id", &id, "--no-tick"])
+    };
+    send(&a).expect(0);
+    let inbox = |machine: &Machine<'_>| {
+        machine.run(&["inbox", "work", "--remote", "origin", "--json"]).expect(0).stdout
+    };
+    assert!(inbox(&b).contains(&id), "{}", inbox(&b));
+    a.run(&["pause", "--remote", "origin", "-m", "lunch"]).expect(0);
+    b.tick(&[]);
+    assert_eq!((net.states("work").len(), net.life.said("ran")), (1, String::new()));
+    // The same person takes it back on a machine that has heard nothing yet.
+    let c = net.machine("c");
+    c.run(&["resume", "--remote", "origin", "--no-tick"]).expect(0);
+    assert_eq!(net.git(&["for-each-ref", "refs/aynig/paused"]), "");
+    a.tick(&[]).expect(0);
+    b.tick(&[]).expect(0);
+    assert_eq!((net.states("work")[0].as_str(), net.states("other")[0].as_str()), ("review", "done"));
+    assert_eq!(net.life.said("messages").lines().count(), 1);
+    // Sent again by who does not know that it was heard.
+    send(&b).expect(0);
+    b.tick(&["work"]).expect(0);
+    assert_eq!(net.life.said("messages").lines().count(), 1);
+    assert_eq!(inbox(&a), "");
+}

@@ -1,0 +1,528 @@
+//! Messages, questions, answers and pauses, while the verb or the tick that makes them is killed at any call.
+//!
+//! After each point the same verb comes by again, later, as whoever was cut off would do it, and ticks until the branch
+//! rests. Then each message is on its branch exactly once and its run heard it, an answer was heard once, what was paused
+//! ran once, and nothing is left in anybody's way. `AYNIG_POINT=deliver/rename:3:runner=KILL` replays one point,
+//! `AYNIG_CASES=send,take` takes some. For K42, K43, K46, K46a, K47, K47a, K48, K49, K49a, K50.
+
+use super::judge;
+use super::points::name_of;
+use super::row::{Dice, Sweep, full};
+use super::scene::copy;
+use super::support::life::{Done, Life, done};
+use super::support::net::Net;
+use super::trace::{self, Fault, Point, run};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+
+const TEXT: &str = "0192f0c1-2345-7abc-8def-0123456789ab";
+const WORK: &str = "0192f0c1-2346-7abc-8def-0123456789ab";
+/// The message that a run takes by itself.
+const TAKEN: &str = "0192f0c1-2347-7abc-8def-0123456789ab";
+
+const IDLE: &str = "echo 'SET_STATE {\"state\":\"idle\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";
+const HEARD: &str = "grep -o '\"id\":\"[^\"]*' \"$AYNIG_MESSAGES\" | cut -d'\"' -f4 >>\"$T/heard\"; echo \"$AYNIG_RUN_ID\" >>file";
+const ASKS: &str = "id=$(git aynig ask Which? --choice yes --choice no --json | sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
+    echo \"SET_STATE {\\\"state\\\":\\\"waiting\\\",\\\"trailers\\\":[\\\"dwp-question: $id\\\",\\\"dwp-accepts: answer=go\\\"]}\"";
+
+/// One verb that is killed.
+struct Case {
+    name: &'static str,
+    ours: &'static [&'static str],
+    /// The branch is a remote's.
+    remote: bool,
+    prepare: fn(&World),
+    /// What whoever was cut off does, besides ticking; what is wrong with how that ends.
+    again: fn(&World) -> Vec<String>,
+    /// The messages that the branch has then.
+    brings: &'static [&'static str],
+    /// Where the branch rests.
+    end: &'static str,
+}
+
+const SEND: &[&str] = &["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"];
+const ANSWER: &[&str] = &["answer", "work", "yes", "--no-tick"];
+
+const CASES: &[Case] = &[
+    Case {
+        name: "send",
+        ours: SEND,
+        remote: false,
+        prepare: |world| world.event("idle", "dwp-accepts: message=rework\n"),
+        again: |world| world.insists(SEND, &[0]),
+        brings: &[TEXT],
+        end: "idle",
+    },
+    Case {
+        name: "deliver",
+        ours: &["tick", "work"],
+        remote: false,
+        prepare: two_wait,
+        again: |_| Vec::new(),
+        brings: &[TEXT, WORK],
+        end: "idle",
+    },
+    Case {
+        name: "take",
+        ours: &["tick", "work"],
+        remote: false,
+        prepare: |world| {
+            world.event("takes", "");
+            world.ok(&["send", "work", "-m", "by the way", "--id", TAKEN, "--no-tick"]);
+        },
+        again: |_| Vec::new(),
+        brings: &[TAKEN],
+        end: "idle",
+    },
+    Case {
+        name: "ask",
+        ours: &["tick", "work"],
+        remote: false,
+        prepare: |world| world.event("asks", ""),
+        again: |world| {
+            let mut bad = world.rests("waiting");
+            bad.extend(world.insists(ANSWER, &[0]));
+            bad
+        },
+        brings: &[],
+        end: "done",
+    },
+    Case {
+        name: "answer",
+        ours: ANSWER,
+        remote: false,
+        prepare: |world| {
+            world.event("asks", "");
+            world.ok(&["tick", "work"]);
+        },
+        again: |world| world.insists(ANSWER, &[0, 3]),
+        brings: &[],
+        end: "done",
+    },
+    Case {
+        name: "pause",
+        ours: &["pause", "-m", "lunch"],
+        remote: false,
+        prepare: |world| world.event("build", ""),
+        again: |world| {
+            let mut bad = world.insists(&["pause", "-m", "lunch"], &[0]);
+            world.later(&["tick", "work"]);
+            if world.state() != "build" {
+                bad.push(format!("K50: paused, and it goes on: {}", world.state()));
+            }
+            bad.extend(world.insists(&["resume", "--all", "--no-tick"], &[0]));
+            bad
+        },
+        brings: &[],
+        end: "idle",
+    },
+    Case {
+        name: "resume",
+        ours: &["resume", "--no-tick"],
+        remote: false,
+        prepare: |world| {
+            world.event("build", "");
+            world.ok(&["pause", "-m", "lunch"]);
+        },
+        again: |world| world.insists(&["resume", "--all", "--no-tick"], &[0]),
+        brings: &[],
+        end: "idle",
+    },
+    Case {
+        name: "remote-send",
+        ours: SEND,
+        remote: true,
+        prepare: |world| world.event("idle", "dwp-accepts: message=rework\n"),
+        again: |world| world.insists(SEND, &[0]),
+        brings: &[TEXT],
+        end: "idle",
+    },
+    Case {
+        name: "remote-deliver",
+        ours: &["tick", "work"],
+        remote: true,
+        prepare: two_wait,
+        again: |_| Vec::new(),
+        brings: &[TEXT, WORK],
+        end: "idle",
+    },
+    Case {
+        name: "remote-answer",
+        ours: ANSWER,
+        remote: true,
+        prepare: |world| {
+            world.event("asks", "");
+            world.ok(&["tick", "work"]);
+        },
+        again: |world| world.insists(ANSWER, &[0, 3]),
+        brings: &[],
+        end: "done",
+    },
+];
+
+/// A text and somebody's work wait for a head that takes them.
+fn two_wait(world: &World) {
+    world.event("idle", "dwp-accepts: message=rework\n");
+    world.ok(&["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"]);
+    world.ok(&["send", "work", "-m", "mine", "--attach", world.theirs(), "--id", WORK, "--no-tick"]);
+}
+
+enum Place {
+    Here(Life),
+    There(Net),
+}
+
+struct World {
+    place: Place,
+    saved: tempfile::TempDir,
+    /// What makes ten minutes go by: the library, or nothing.
+    faketime: Option<PathBuf>,
+}
+
+impl World {
+    fn new(case: &Case) -> Self {
+        let ran = "echo \"$AYNIG_RUN_ID\" >>\"$T/finished\"";
+        let takes = format!("git aynig inbox --take {TAKEN} >/dev/null || exit 1");
+        let commands = [
+            ("build", format!("{ran}\n{IDLE}")),
+            ("rework", format!("{HEARD}\n{ran}\n{IDLE}")),
+            ("takes", format!("{takes}\necho {TAKEN} >>\"$T/heard\"\n{ran}\n{IDLE}")),
+            ("asks", ASKS.to_owned()),
+            ("go", format!("{ran}\necho 'SET_STATE {{\"state\":\"done\"}}'")),
+        ];
+        let commands: Vec<(&str, &str)> =
+            commands.iter().map(|(state, script)| (*state, script.as_str())).collect();
+        let place =
+            if case.remote { Place::There(Net::new(&commands)) } else { Place::Here(Life::new(&commands)) };
+        let libraries =
+            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
+        let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
+        let saved = tempfile::Builder::new().prefix("aynig talk ").tempdir().unwrap();
+        let world = Self { place, saved, faketime };
+        let life = world.life();
+        life.git(&["config", "gc.auto", "0"]);
+        // Somebody's work, beside the branch.
+        life.git(&["checkout", "-q", "-b", "theirs"]);
+        life.write("theirs", "done\n");
+        life.git(&["add", "theirs"]);
+        life.git(&["commit", "-qm", "theirs"]);
+        life.git(&["checkout", "-q", "main"]);
+        if let Place::There(net) = &world.place {
+            life.git(&["push", "-q", "origin", "theirs"]);
+            net.machine("a");
+        }
+        (case.prepare)(&world);
+        copy(&world.base(), world.saved.path());
+        world
+    }
+
+    fn life(&self) -> &Life {
+        match &self.place {
+            Place::Here(life) => life,
+            Place::There(net) => &net.life,
+        }
+    }
+
+    fn base(&self) -> PathBuf {
+        self.life().repo.home().parent().unwrap().to_owned()
+    }
+
+    fn reset(&self) {
+        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
+            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
+            std::fs::remove_dir_all(entry.path()).unwrap();
+        }
+        copy(self.saved.path(), &self.base());
+    }
+
+    /// Where whoever speaks and ticks stands.
+    fn dir(&self) -> PathBuf {
+        match &self.place {
+            Place::Here(life) => life.repo.path(),
+            Place::There(_) => self.base().join("a"),
+        }
+    }
+
+    /// The Git directory that the branch and its messages are in.
+    fn branch_dir(&self) -> PathBuf {
+        match &self.place {
+            Place::Here(life) => life.repo.git_dir(),
+            Place::There(net) => net.origin(),
+        }
+    }
+
+    fn event(&self, state: &str, more: &str) {
+        match &self.place {
+            Place::Here(life) => drop(life.event("work", state, more)),
+            Place::There(net) => drop(net.event("work", state, more)),
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let lease: &[&str] = match (&self.faketime, &self.place) {
+            _ if args[0] != "tick" => &[],
+            (Some(_), Place::Here(_)) => &[],
+            (Some(_), Place::There(_)) => &["--lease", "8s"],
+            (None, _) => &["--lease", "3s"],
+        };
+        let remote: &[&str] = match &self.place {
+            Place::Here(_) => &[],
+            Place::There(_) => &["--remote", "origin"],
+        };
+        let mut command = self.life().aynig(&[&args[..1], remote, lease, &args[1..]].concat());
+        command.current_dir(self.dir());
+        command
+    }
+
+    /// The verb, ten minutes later.
+    fn later(&self, args: &[&str]) -> Done {
+        let mut command = self.command(args);
+        if let Some(library) = &self.faketime {
+            command
+                .env("LD_PRELOAD", library)
+                .env("FAKETIME", "+600s")
+                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        done(command.output().unwrap())
+    }
+
+    fn ok(&self, args: &[&str]) {
+        done(self.command(args).output().unwrap()).expect(0);
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let output =
+            self.life().repo.command("git").current_dir(self.branch_dir()).args(args).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    fn theirs(&self) -> &'static str {
+        if matches!(self.place, Place::There(_)) { "origin/theirs" } else { "theirs" }
+    }
+
+    fn state(&self) -> String {
+        self.git(&["log", "-1", "--format=%(trailers:key=dwp-state,valueonly,separator=)", "refs/heads/work"])
+    }
+
+    /// The same verb again, until it ends so.
+    fn insists(&self, args: &[&str], codes: &[i32]) -> Vec<String> {
+        let mut said = self.later(args);
+        for _ in 0..3 {
+            if said.code.is_some_and(|code| codes.contains(&code)) {
+                return Vec::new();
+            }
+            said = self.later(args);
+        }
+        vec![format!("V11: {}: {said:?}", args[0])]
+    }
+
+    /// Ticks, and asks again where a run was cut off, until the branch rests there.
+    fn rests(&self, end: &str) -> Vec<String> {
+        let mut said = Vec::new();
+        for _ in 0..8 {
+            said.push(self.later(&["tick", "work"]));
+            let state = self.state();
+            if state == end && self.waiting().is_empty() {
+                return Vec::new();
+            }
+            if state == "working" && self.faketime.is_none() {
+                // Its runner was killed.
+                let remote = matches!(self.place, Place::There(_));
+                std::thread::sleep(std::time::Duration::from_millis(if remote { 33_500 } else { 3_500 }));
+            }
+            if state == "stalled" {
+                let mut retry = self.life().aynig(&["retry", "work", "--no-tick"]);
+                if let Place::There(_) = self.place {
+                    retry = self.life().aynig(&["retry", "work", "--no-tick", "--remote", "origin"]);
+                }
+                said.push(done(retry.current_dir(self.dir()).output().unwrap()));
+            }
+        }
+        vec![format!("V11: ends as '{}', {:?} wait: {said:?}", self.state(), self.waiting())]
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        self.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox"])
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// How often a message is on the branch.
+    fn brought(&self, message: &str) -> usize {
+        let parents = self.git(&["log", "--first-parent", "--format=%P", "refs/heads/work"]);
+        parents.lines().filter(|line| line.split(' ').skip(1).any(|parent| parent == message)).count()
+    }
+
+    /// What is wrong once the branch rests.
+    fn judge(&self, case: &Case) -> Vec<String> {
+        let mut bad = Vec::new();
+        let all = self.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/aynig"]);
+        let at = |name: String| {
+            all.lines()
+                .find_map(|line| line.split_once(' ').filter(|(_, found)| *found == name))
+                .map(|(id, _)| id)
+        };
+        let heard = self.life().said("heard");
+        for id in case.brings {
+            match at(format!("refs/aynig/heard/{id}")) {
+                None => bad.push(format!("K46a: {id} is not among what was heard: {all}")),
+                Some(message) if self.brought(message) != 1 => {
+                    bad.push(format!("K47a: {id} is {} times on the branch", self.brought(message)));
+                }
+                Some(_) => {}
+            }
+            if !heard.lines().any(|line| line == *id) {
+                bad.push(format!("K47: no run heard {id}: {heard:?}"));
+            }
+        }
+        // An answer has the id of its question: of all that was heard, each once.
+        for line in all.lines().filter(|line| line.contains(" refs/aynig/heard/")) {
+            let message = line.split(' ').next().unwrap_or_default();
+            if self.brought(message) != 1 {
+                bad.push(format!("K47a: {line} is {} times on the branch", self.brought(message)));
+            }
+        }
+        for left in ["refs/aynig/inbox/", "refs/aynig/paused/", "refs/aynig/run/"] {
+            if all.contains(left) {
+                bad.push(format!("left: {all}"));
+            }
+        }
+        // Between the answer's ref and the question's a kill leaves the latter: it was answered all the same.
+        if case.name.ends_with("answer")
+            && all.contains("refs/aynig/asked/")
+            && self.later(ANSWER).code == Some(0)
+        {
+            bad.push(format!("K49a: the question is answered twice: {all}"));
+        }
+        let runs = self.life().said("finished").lines().count();
+        if matches!(case.name, "pause" | "resume" | "send" | "answer" | "remote-answer") && runs != 1 {
+            bad.push(format!("V2: it ran {runs} times"));
+        }
+        bad.extend(judge::locks(&self.branch_dir()).into_iter().map(|lock| format!("K43: left: {lock}")));
+        let fsck = self
+            .life()
+            .repo
+            .command("git")
+            .current_dir(self.branch_dir())
+            .args(["fsck", "--strict"])
+            .output();
+        if !fsck.is_ok_and(|output| output.status.success()) {
+            bad.push("V13: fsck".to_owned());
+        }
+        bad
+    }
+}
+
+fn faults(point: &Point) -> &'static [Fault] {
+    let theirs = point.role == "shell" || point.role.starts_with("command");
+    if theirs || point.call == "read" { &[] } else { &[Fault::Kill, Fault::KillTree] }
+}
+
+#[derive(Default)]
+struct Found {
+    counts: BTreeMap<String, u64>,
+    bad: Vec<String>,
+}
+
+fn disturb(world: &World, case: &Case, point: &Point, fault: Fault, found: &mut Found) {
+    let trace = run(&world.command(case.ours), Some((point, fault)));
+    let mut count = |what: String| *found.counts.entry(what).or_default() += 1;
+    let Some(object) = trace.hit else { return count("not reached".to_owned()) };
+    count("points".to_owned());
+    count(format!("{}: points", case.name));
+    let mut bad = Vec::new();
+    if trace.hung {
+        bad.push("V16: it hung".to_owned());
+    }
+    bad.extend(unwedge(world));
+    bad.extend((case.again)(world));
+    bad.extend(world.rests(case.end));
+    bad.extend(world.judge(case));
+    let base = world.base().to_string_lossy().into_owned();
+    for what in bad {
+        let line = format!("AYNIG_POINT='{}/{point}={}' ({object}): {what}", case.name, name_of(fault));
+        let line = line.replace(&base, "");
+        eprintln!("VIOLATION: {line}");
+        found.bad.push(line);
+    }
+}
+
+/// Locks on a remote are not ours to remove (K43): whoever runs it removes them.
+fn unwedge(world: &World) -> Vec<String> {
+    let Place::There(net) = &world.place else { return Vec::new() };
+    let _ =
+        judge::locks(&net.origin()).iter().map(|lock| std::fs::remove_file(net.origin().join(lock))).count();
+    Vec::new()
+}
+
+fn one(case: &Case, dice: &mut Dice, only: Option<&str>) -> Found {
+    let mut found = Found::default();
+    let wanted = only.map(|only| only.split_once('/').unwrap());
+    let named =
+        std::env::var("AYNIG_CASES").map_or(true, |names| names.split(',').any(|name| name == case.name));
+    if wanted.is_some_and(|(name, _)| name != case.name) || !named {
+        return found;
+    }
+    let world = World::new(case);
+    world.reset();
+    let calm = run(&world.command(case.ours), None);
+    let mut wrong =
+        if calm.code == Some(0) { Vec::new() } else { vec![format!("ends with {:?}", calm.code)] };
+    wrong.extend((case.again)(&world));
+    wrong.extend(world.rests(case.end));
+    wrong.extend(world.judge(case));
+    found.bad.extend(wrong.into_iter().map(|what| format!("{}: undisturbed: {what}", case.name)));
+    let calls = calm.calls.into_iter().map(|(point, _)| point);
+    let mut points: Vec<(Point, Fault)> =
+        calls.flat_map(|point| faults(&point).iter().map(move |fault| (point.clone(), *fault))).collect();
+    match wanted {
+        Some((_, name)) => points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == name),
+        // As many of each as make a thousand; a tick has far more of them than a verb.
+        None if full() => points = dice.sample(points, 180),
+        None => points = dice.sample(points, 1),
+    }
+    eprintln!("{}: {} points", case.name, points.len());
+    for (point, fault) in points {
+        world.reset();
+        disturb(&world, case, &point, fault, &mut found);
+    }
+    found
+}
+
+#[test]
+fn said_once() {
+    let what = "SIGKILL before each mutating call of send, deliver, take, ask, answer, pause, resume; on a remote too";
+    let sweep = Sweep::begin("talk", what, ">= 1,000 points: 0 lost, 0 doubled");
+    if let Some(why) = trace::unable() {
+        return sweep.skip(why);
+    }
+    let only = std::env::var("AYNIG_POINT").ok();
+    if only.is_none() && std::env::var_os("AYNIG_CASES").is_none() {
+        sweep.at_least("points", 6, 1000);
+    }
+    // Of those on a remote, whose leases run on for long, a sample takes one.
+    let (there, here): (Vec<&Case>, Vec<&Case>) = CASES.iter().partition(|case| case.remote);
+    let asked_for = full() || only.is_some() || std::env::var_os("AYNIG_CASES").is_some();
+    let there = sweep.dice().sample(there, if asked_for { CASES.len() } else { 1 });
+    let (queue, all) = (Mutex::new(there.into_iter().chain(here)), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for n in 0..2 {
+            let (queue, all, only, mut dice) = (&queue, &all, only.as_deref(), sweep.dice().of(n));
+            scope.spawn(move || {
+                loop {
+                    let Some(case) = queue.lock().unwrap().next() else { break };
+                    let found = one(case, &mut dice, only);
+                    all.lock().unwrap().push(found);
+                }
+            });
+        }
+    });
+    for found in all.into_inner().unwrap() {
+        found.counts.iter().for_each(|(what, n)| sweep.count(what, *n));
+        found.bad.iter().for_each(|bad| sweep.bad(bad.as_str()));
+    }
+    sweep.end();
+}
