@@ -17,6 +17,7 @@ use crate::runner::select::{Round, evaluate};
 use crate::runner::settings::Settings;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,31 +149,36 @@ impl<'a> Chaining<'a> {
         // Where hooks are all there is, no other verb mends.
         mend::all(self.session);
         let mut stuck = !self.evaluate(branches, Vec::new())?;
+        let mut looked = HashSet::new();
         while self.interrupt.signal().is_none() && !self.has_changed() {
             if self.settings.wait_for_slot {
                 self.leave_watcher(runner.is_to_be_watched(true)?)?;
-                break;
-            }
-            match runner.next_waiting(stuck)? {
-                Waiting::Run(taken, more) => {
-                    self.leave_watcher(more)?;
-                    let branches = taken.iter().map(|one| one.branch.clone()).collect();
-                    stuck = !self.evaluate(branches, taken)?;
+            } else {
+                match runner.next_waiting(stuck)? {
+                    Waiting::Run(taken, more) => {
+                        self.leave_watcher(more)?;
+                        let branches = taken.iter().map(|one| one.branch.clone()).collect();
+                        stuck = !self.evaluate(branches, taken)?;
+                        continue;
+                    }
+                    Waiting::Later => return Ok(true),
+                    Waiting::Nobody => {}
                 }
-                Waiting::Later => return Ok(true),
-                Waiting::Nobody => break,
             }
-        }
-        if self.has_changed() {
-            return Ok(true);
-        }
-        if self.interrupt.signal().is_none() {
-            for report in &runner.recover_all()? {
+            let look = runner.last_look()?;
+            for report in &look.recovered {
                 self.audience.recovered(report);
                 notice::after(self.session, self.settings, report);
             }
+            // What waited for what this chain did: each head is tried once.
+            let awaited = look.awaited.into_iter().filter(|head| looked.insert(head.clone()));
+            let awaited: Vec<RefName> = awaited.map(|(branch, _)| branch).collect();
+            if awaited.is_empty() {
+                break;
+            }
+            stuck = !self.evaluate(awaited, Vec::new())?;
         }
-        Ok(false)
+        Ok(self.has_changed())
     }
 
     fn has_changed(&self) -> bool {

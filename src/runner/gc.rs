@@ -11,6 +11,7 @@ use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::HEARD_REFS;
 use crate::store::beneath::{BeneathError, Root};
 use crate::store::slots::modules;
 use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
@@ -42,6 +43,7 @@ pub enum Kind {
     Log,
     RunFolder,
     Attempt,
+    Heard,
     Submodules,
     RunRef,
     Commands,
@@ -57,6 +59,7 @@ impl Kind {
             Kind::Log => "log",
             Kind::RunFolder => "run-folder",
             Kind::Attempt => "attempt",
+            Kind::Heard => "heard",
             Kind::Submodules => "submodules",
             Kind::RunRef => "run-ref",
             Kind::Commands => "commands",
@@ -124,6 +127,7 @@ impl<'a> Collector<'a> {
             Self::slots,
             Self::runs,
             Self::attempts,
+            Self::heard,
             Self::submodules,
             Self::commands,
             Self::locks,
@@ -288,6 +292,22 @@ impl<'a> Collector<'a> {
             };
             if since.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit) {
                 self.delete_ref(Kind::Attempt, &name, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Messages that were delivered, by their age; none whose work no branch has (K46a).
+    fn heard(&mut self) -> Result<(), RunnerError> {
+        let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
+        for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(HEARD_REFS))?.heads {
+            let old = commit.committed.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit);
+            if !name.is_own() || !old {
+                continue;
+            }
+            let has = |work: &ObjectId| self.runner.repo.git.is_on_a_branch(*work);
+            if commit.parents.first().map_or(Ok(true), has)? {
+                self.delete_ref(Kind::Heard, &name, commit.id)?;
             }
         }
         Ok(())

@@ -57,6 +57,13 @@ struct Brought {
     commits: HashSet<ObjectId>,
 }
 
+impl Brought {
+    /// True for a message that the branch has.
+    fn has(&self, found: &Found) -> bool {
+        self.ids.contains(found.at.id.as_bytes()) || self.commits.contains(&found.commit)
+    }
+}
+
 impl Runner<'_> {
     /// The messages that wait for a branch, by their ids; on a remote, as far as was heard of them
     /// ([`Around::hear_inbox`](super::known::Around)).
@@ -82,12 +89,18 @@ impl Runner<'_> {
         let mut read = 0;
         for found in found {
             let waiting = Waiting { id: found.at.id, kind: found.at.kind.clone() };
-            if self.was_brought(&brought, &found)? || !may_hear(event, &waiting) {
+            if brought.has(&found) || !may_hear(event, &waiting) {
                 inbox.over.push(found);
                 continue;
             }
             let Some(state) = accepts.state(&found.at.kind) else { continue };
             if read < MESSAGES_MAX && oldest.is_none_or(|oldest| oldest == state) {
+                // Of a remote it may not be known yet: then the swap hears of it. One that holds the message itself
+                // proves nothing alone: who made it may have been killed before the branch moved.
+                if self.store.known_tip(&found.heard())?.is_some_and(|heard| heard != found.commit) {
+                    inbox.over.push(found);
+                    continue;
+                }
                 if let Err(why) = self.letter(branch, &found)? {
                     inbox.passed_over.push((found.name, why));
                     continue;
@@ -154,15 +167,6 @@ impl Runner<'_> {
         Ok(brought)
     }
 
-    /// True for a message that the branch has, or whose id another has that was delivered. A ref under `heard` that
-    /// holds the message itself proves nothing alone: who made it may have been killed before the branch moved.
-    fn was_brought(&self, brought: &Brought, found: &Found) -> Result<bool, RunnerError> {
-        if brought.ids.contains(found.at.id.as_bytes()) || brought.commits.contains(&found.commit) {
-            return Ok(true);
-        }
-        Ok(self.store.known_tip(&found.heard())?.is_some_and(|heard| heard != found.commit))
-    }
-
     /// Takes messages off that are not to be delivered (again): they are under `heard` from now on.
     pub(super) fn take_off(&self, over: &[Found]) -> Result<(), RunnerError> {
         if over.is_empty() {
@@ -170,6 +174,23 @@ impl Runner<'_> {
         }
         let changes = self.hearing(over)?;
         Ok(self.store.try_swaps(&changes, &self.signature(), "aynig: heard")?)
+    }
+
+    /// Of messages that a command marked as heard those that bring no work, or work that this commit has: as a parent
+    /// of an outcome without it a message would count as merged.
+    pub(super) fn whose_work_is_in(
+        &self,
+        found: Vec<Found>,
+        commit: ObjectId,
+    ) -> Result<Vec<Found>, RunnerError> {
+        let mut kept = Vec::with_capacity(found.len());
+        for found in found {
+            let work = self.store.read_commit(found.commit)?.parents.first().copied();
+            if work.map_or(Ok(true), |work| self.repo.git.is_ancestor(work, commit))? {
+                kept.push(found);
+            }
+        }
+        Ok(kept)
     }
 
     /// The moves of messages from the inbox to `heard`. Of a remote what was heard of it counts: where there is more, the
@@ -194,7 +215,11 @@ impl Runner<'_> {
         if self.settings.remote.is_some() || !commit.message.windows(9).any(|part| part == b"dwp-heard") {
             return Ok(());
         }
-        let heard = heard_of(&Message::parse(&commit.message), Dialect::Dwp);
+        let Some(event) = Event::in_message(&commit.message).filter(|event| !event.is_working()) else {
+            // Before the lease was written they were taken off.
+            return Ok(());
+        };
+        let heard = heard_of(&event.message, Dialect::Dwp);
         let mut over = self.inbox_of(branch)?;
         over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
         self.take_off(&over)

@@ -10,6 +10,7 @@ use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
 use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{INBOX, PAUSED, inbox_prefix, parse_id_ref};
 use crate::protocol::message::Message;
 use crate::protocol::pause::Pause;
@@ -92,6 +93,11 @@ impl Around {
     }
 }
 
+/// True for a head that takes messages.
+pub(super) fn takes_any(event: &Event) -> bool {
+    !Accepts::of(event).is_empty()
+}
+
 impl Runner<'_> {
     /// The pauses that stand at this moment, on a remote too: pauses that came with the heads may be older.
     pub(crate) fn pauses_now(&self) -> Result<Pauses, StoreError> {
@@ -131,7 +137,7 @@ impl Runner<'_> {
         let Some(event) = tip.event.as_ref().filter(|event| !event.is_working()) else {
             return Ok(Known::default());
         };
-        let hears = !is_undispatched_delivery(event, has_command) && !Accepts::of(event).is_empty();
+        let hears = !is_undispatched_delivery(event, has_command) && takes_any(event);
         if !hears && !has_command {
             return Ok(Known::default());
         }
@@ -174,6 +180,25 @@ impl Runner<'_> {
             self.unfollow(&claim.run.id, &[claim.lease.id, claim.first]);
         }
         Ok(Verdict::Idle(Idle::Held { state, by: Held::Paused(paused.clone()) }))
+    }
+
+    /// Of these heads those that wait for nothing any more: what they waited for came, or a message did. Whatever else
+    /// keeps them is found when they are evaluated.
+    pub(super) fn awaited(
+        &self,
+        heads: Vec<(RefName, Tip)>,
+    ) -> Result<Vec<(RefName, ObjectId)>, RunnerError> {
+        let mut ready = Vec::new();
+        for (branch, tip) in heads {
+            let Some(event) = &tip.event else { continue };
+            let waits = !After::of(event).is_empty() && self.unmet(event)?.is_none();
+            let hears = takes_any(event) && !self.inbox_of(&branch)?.is_empty();
+            if waits || hears {
+                ready.push((branch, tip.id()));
+            }
+        }
+        ready.sort();
+        Ok(ready)
     }
 
     /// What is missing of what this head waits for.

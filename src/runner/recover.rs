@@ -6,16 +6,32 @@
 use super::report::{Recovered, Report, Verdict};
 use super::run_events::usage_trailers;
 use super::{Runner, RunnerError, Tip};
+use crate::protocol::accepts::ACCEPTS;
 use crate::protocol::body_line::body_said;
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::protocol::transition::recovered;
+use crate::protocol::waits::AFTER;
 use crate::store::RefName;
 
 /// How much of what a lease says is quoted, in bytes.
 const LEASE_SAID: usize = 3 * 1024;
+
+/// What one look at all branches found.
+pub struct LastLook {
+    /// Those whose dead leases were recovered.
+    pub recovered: Vec<Report>,
+    /// Those that waited for what has come, with the heads that did.
+    pub awaited: Vec<(RefName, ObjectId)>,
+}
+
+/// True for a head that says that it waits for other branches, or for messages.
+fn may_wait(event: &Event) -> bool {
+    event.message.last(AFTER).is_some() || event.message.last(ACCEPTS).is_some()
+}
 
 impl Runner<'_> {
     /// Writes `stalled` over an expired lease. Losing that swap is fine: the caller judges again.
@@ -75,14 +91,19 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// One look at all branches, and every expired lease among them recovered; nothing is dispatched. What
+    /// One look at all branches: every expired lease among them is recovered, and those whose wait for other branches
+    /// or for a message is over are named with their heads; nothing is dispatched. What
     /// else stands in the way of a branch is not for here, and nothing is kept of a head that is no such lease.
-    pub fn recover_all(&self) -> Result<Vec<Report>, RunnerError> {
+    pub fn last_look(&self) -> Result<LastLook, RunnerError> {
         let any_seen = self.any_seen();
-        let (mut unseen, mut expired) = (Vec::new(), Vec::new());
+        let (mut unseen, mut expired, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
         self.store.visit_heads("refs/heads/", &mut |branch, read| {
             let Some(tip) = read.ok().map(Tip::from) else { return };
-            if !tip.event.as_ref().is_some_and(Event::is_working) || !self.may_tick(&branch) {
+            let Some(event) = tip.event.as_ref().filter(|_| self.may_tick(&branch)) else { return };
+            if !event.is_working() {
+                if may_wait(event) {
+                    waiting.push((branch, tip));
+                }
                 return;
             }
             let seen = if any_seen { self.first_seen(&branch, tip.id()) } else { None };
@@ -115,7 +136,7 @@ impl Runner<'_> {
                 reports.push(report);
             }
         }
-        Ok(reports)
+        Ok(LastLook { recovered: reports, awaited: self.awaited(waiting)? })
     }
 
     /// Keeps what a dead run left in one of our slots; says where work of it is kept that this lease led to.

@@ -227,6 +227,13 @@ impl RepoGit {
         }
     }
 
+    /// True where a branch has this commit.
+    pub(crate) fn is_on_a_branch(&self, id: ObjectId) -> Result<bool, StoreError> {
+        let contains = format!("--contains={id}");
+        let args = ["--count=1", "--format=%(refname)", &contains, "refs/heads/"];
+        Ok(!self.here().verb("for-each-ref").args(args).ok()?.is_empty())
+    }
+
     /// True where a submodule's repository has commits that neither these stand on nor a branch of its remotes, as
     /// last fetched or pushed.
     pub(crate) fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {

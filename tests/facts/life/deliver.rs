@@ -1,7 +1,7 @@
 //! Messages that wait for a branch: what brings them, what keeps them, and that each is brought once.
 
 use crate::support::Repo;
-use crate::support::life::{Life, now};
+use crate::support::life::{Life, eventually, now};
 use aynig::protocol::inbox::{Kind, Letter, MessageId, heard_ref, inbox_ref};
 
 const REVIEW: &str = "dwp-accepts: message=rework handoff=rework\ndwp-ticket: 7\n";
@@ -378,4 +378,103 @@ fn a_head_that_waits_for_an_hour_or_a_branch_is_not_dispatched_before() {
     life.event("two", "done", "");
     life.tick(&["after"]).expect(0);
     assert_eq!(life.state("after"), "done");
+}
+
+/// K52, K40: what waits for others is started by the chain that finishes the last of them, once.
+#[test]
+fn a_branch_that_waits_for_five_others_is_started_by_the_last() {
+    let build = "echo 'SET_STATE {\"state\":\"done\"}'";
+    let life = Life::new(&[("build", build), ("merge", &format!("echo x >>\"$T/merged\"; {build}"))]);
+    life.run(&["hooks", "install"]).expect(0);
+    let names: Vec<String> = (1..=5).map(|n| format!("b{n}")).collect();
+    let waits: String = names.iter().map(|name| format!("dwp-after: {name}=done\n")).collect();
+    life.event("all", "merge", &waits);
+    life.event("chained", "merge", "dwp-after: all=done\n");
+    for name in names.iter().rev() {
+        life.git(&["branch", name]);
+        life.run(&["set-state", "build", "-b", name]).expect(0);
+    }
+    eventually("the last", || (life.state("chained") == "done").then_some(()));
+    assert_eq!((life.state("all").as_str(), life.said("merged").lines().count()), ("done", 2));
+}
+
+/// K47, K40: a message that came while a command ran is delivered by the same chain.
+#[test]
+fn a_message_that_came_meanwhile_is_delivered_by_the_chain_of_the_run() {
+    let build = "git update-ref \"$(cat \"$T/name\")\" \"$(cat \"$T/held\")\"\n\
+        echo 'SET_STATE {\"state\":\"review\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";
+    let life = Life::new(&[("build", build), ("rework", REWORK)]);
+    life.run(&["hooks", "install"]).expect(0);
+    let id = id(1);
+    let name = send(&life, "work", "message", id, "Meanwhile.", None);
+    std::fs::write(life.shared().join("held"), life.rev(&name)).unwrap();
+    std::fs::write(life.shared().join("name"), &name).unwrap();
+    life.git(&["update-ref", "-d", &name]);
+    life.git(&["branch", "work"]);
+    life.run(&["set-state", "build", "-b", "work"]).expect(0);
+    eventually("delivery", || heard(&life, id));
+    eventually("its end", || (life.states("work").len() == 6).then_some(()));
+    assert_eq!(life.said("body"), "Meanwhile.");
+}
+
+/// K47a, K20: what a command marked as heard is a parent of its outcome, and of no other end.
+#[test]
+fn a_message_that_a_command_took_goes_with_its_outcome() {
+    let take = "cp \"$T/mark\" \"$AYNIG_RUN_DIR/taken\"; test -e \"$T/fine\" || exit 1\n\
+        echo 'SET_STATE {\"state\":\"done\"}'";
+    let life = Life::new(&[("build", take)]);
+    let base = life.event("work", "build", "");
+    let (one, two, three) = (id(1), id(2), id(3));
+    let name = send(&life, "work", "message", one, "Stop.", None);
+    let other = send(&life, "work", "message", two, "Not taken.", None);
+    let theirs = work(&life, &base, "theirs", "1\n");
+    let handed = send(&life, "work", "message", three, "Not merged.", Some(&theirs));
+    let message = life.rev(&name);
+    let mark =
+        format!("message {one} {message}\nmessage {two} {message}\nmessage {three} {}\n", life.rev(&handed));
+    std::fs::write(life.shared().join("mark"), mark).unwrap();
+    life.tick(&["work"]).expect(1);
+    assert_eq!((life.try_rev(&name), heard(&life, one)), (Some(message.clone()), None));
+    std::fs::write(life.shared().join("fine"), "").unwrap();
+    life.run(&["retry", "work"]).expect(0);
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), life.rev("work^2")), ("done", message.clone()));
+    assert_eq!((life.try_rev(&name), heard(&life, one)), (None, Some(message)));
+    assert!(life.try_rev(&other).is_some() && life.try_rev(&handed).is_some());
+}
+
+/// K46a: what was heard goes by its age, and never before a branch has its work.
+#[test]
+fn what_was_heard_goes_by_its_age_but_not_work_that_no_branch_has() {
+    let life = Life::new(&[]);
+    let base = life.event("work", "review", REVIEW);
+    let (theirs, ours) = (work(&life, &base, "file", "theirs\n"), work(&life, &base, "file", "ours\n"));
+    life.git(&["update-ref", "refs/heads/work", &ours]);
+    life.event("work", "review", REVIEW);
+    send(&life, "work", "message", id(1), "A text.", None);
+    send(&life, "work", "handoff", id(2), "A conflict.", Some(&theirs));
+    life.tick(&["work"]).expect(0);
+    let kept = || life.git(&["for-each-ref", "refs/aynig/heard/"]).lines().count();
+    life.run(&["gc"]).expect(0);
+    assert_eq!(kept(), 2);
+    life.git(&["config", "aynig.attemptExpire", "0"]);
+    life.run(&["gc"]).expect(0);
+    assert_eq!((kept(), heard(&life, id_of(&life, "work", 1)).is_some()), (1, true));
+}
+
+/// K47b, K35: where signatures are asked for, a message that carries none waits, and that is said.
+#[test]
+fn a_message_without_a_signature_is_not_delivered_where_one_is_asked_for() {
+    let life = Life::new(&[("rework", REWORK)]);
+    let head = life.event("work", "review", REVIEW);
+    let name = send(&life, "work", "message", id(1), "Trust me.", None);
+    life.config("aynig.requireSignature", "true");
+    let done = life.tick(&["work"]);
+    assert_eq!((life.rev("work"), life.try_rev(&name).is_some()), (head, true));
+    assert!(
+        format!("{}{}", done.stdout, done.stderr).contains("not signed"),
+        "{} {}",
+        done.stdout,
+        done.stderr
+    );
 }
