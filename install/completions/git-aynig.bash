@@ -1487,7 +1487,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__status)
-            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --porcelain --help"
+            opts="-C -q -v -w -h --git-dir --quiet --verbose --waiting --running --since --watch --remote --json --porcelain --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1498,6 +1498,10 @@ _git__aynig() {
                     return 0
                     ;;
                 --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

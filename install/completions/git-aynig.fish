@@ -135,9 +135,13 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -l json
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-working" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l since -d 'Those whose head is newer: as old as this, or since this day or moment' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l waiting -d 'Those that wait for a person, the oldest first, with the command that answers'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l running -d 'Those that a run holds'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s w -l watch -d 'Stay, and redraw what changes; with --json, print each object that changed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -l porcelain -d 'Stable lines for scripts'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'

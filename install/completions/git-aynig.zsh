@@ -155,11 +155,16 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--since=[Those whose head is newer\: as old as this, or since this day or moment]:DURATION|DATE:_default' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--waiting[Those that wait for a person, the oldest first, with the command that answers]' \
+'--running[Those that a run holds]' \
+'(--porcelain)-w[Stay, and redraw what changes; with --json, print each object that changed]' \
+'(--porcelain)--watch[Stay, and redraw what changes; with --json, print each object that changed]' \
 '(--porcelain)--json[One JSON object a line]' \
 '--porcelain[Stable lines for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \

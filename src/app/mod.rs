@@ -34,6 +34,7 @@ pub mod uninstall;
 pub mod usage;
 pub mod wait;
 mod warning;
+pub mod watch;
 
 pub use error::{AppError, Misuse};
 pub use exit::Exit;

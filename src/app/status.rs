@@ -1,7 +1,7 @@
 //! `status`: how branches stand, and what programs are told of each: schema `aynig.status/1`.
 //!
 //! Reads only, and works in a repository that is not trusted. JSON holds what came from the repository as it is.
-//! Implements section 13 (`status`).
+//! Implements section 13 (`status`), K49b, K55.
 
 use super::config::Flags;
 use super::session::Session;
@@ -10,13 +10,14 @@ use super::{AppError, mend};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
+use crate::protocol::name::STALLED;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
 use crate::store::RefName;
 use crate::store::worktrees::Busy;
 use crate::supervisor::interrupt::Interrupt;
 use serde::Serialize;
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::ffi::OsString;
 
 /// The schema of a branch's status.
@@ -24,6 +25,9 @@ pub const STATUS_SCHEMA: &str = "aynig.status/1";
 
 /// At most so much of why a run stalled is shown, in characters.
 const WHY_MAX: usize = 120;
+
+/// States that people use for an end; to the kernel they are like any other.
+pub const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 
 /// How branches stand.
 pub struct Statuses {
@@ -37,6 +41,97 @@ pub struct Statuses {
     pub settings: Settings,
     /// Seconds since 1970.
     pub now: i64,
+}
+
+/// What a branch is to somebody who looks at many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// A run holds it, or held it when it died.
+    Running,
+    /// It waits for a person.
+    Waiting,
+    /// A run stalled on it, which waits for a person too.
+    Stalled,
+    /// It has a command, and waits for a slot, or for what holds it up to be over.
+    Queued,
+    /// The next tick runs its command.
+    Ready,
+    /// Nothing is to be done.
+    Done,
+    /// It is not dispatched here, or its head is no state event.
+    Other,
+}
+
+impl Group {
+    /// The group of a branch.
+    pub fn of(status: &BranchStatus) -> Self {
+        let event = status.tip.event.as_ref();
+        let state = event.and_then(Event::state_name).map_or("", |state| state.as_str());
+        match &status.standing {
+            Standing::Leased { .. } | Standing::Expired { .. } => Group::Running,
+            Standing::Waits if state == STALLED && event.is_some_and(by_a_run) => Group::Stalled,
+            Standing::Waits if ENDS.contains(&state) => Group::Done,
+            // What is wrong with them is for a person to mend.
+            Standing::Waits
+            | Standing::InvalidState(..)
+            | Standing::Unusable(..)
+            | Standing::HopLimit { .. } => Group::Waiting,
+            Standing::Ready if status.pending.is_some() => Group::Queued,
+            Standing::Held(_) => Group::Queued,
+            Standing::Ready => Group::Ready,
+            Standing::NoState | Standing::NotTrusted | Standing::LeftOut => Group::Other,
+        }
+    }
+
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Running => "running",
+            Group::Waiting => "waiting",
+            Group::Stalled => "stalled",
+            Group::Queued => "queued",
+            Group::Ready => "ready",
+            Group::Done => "done",
+            Group::Other => "other",
+        }
+    }
+}
+
+/// Which branches are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Those by name; none: all whose head is a state event.
+    pub named: Vec<RefName>,
+    /// Those that wait for a person.
+    pub waiting: bool,
+    /// Those that a run holds.
+    pub running: bool,
+    /// Those whose head is no older, in seconds since 1970.
+    pub since: Option<i64>,
+}
+
+impl Filter {
+    /// True for a branch that is wanted.
+    pub fn wants(&self, status: &BranchStatus) -> bool {
+        let group = Group::of(status);
+        let is_waiting = matches!(group, Group::Waiting | Group::Stalled);
+        let is_in_group = !self.waiting && !self.running
+            || self.waiting && is_waiting
+            || self.running && group == Group::Running;
+        let is_new = self.since.is_none_or(|since| status.tip.commit.committed.is_some_and(|at| at >= since));
+        let is_named = match &*self.named {
+            [] => status.tip.event.is_some(),
+            named => named.contains(&status.branch),
+        };
+        is_in_group && is_new && is_named
+    }
+
+    /// Puts those that wait in the order in which they wait, the oldest first.
+    pub fn order<S: Borrow<BranchStatus>>(&self, statuses: &mut [S]) {
+        if self.waiting && !self.running {
+            statuses.sort_by_key(|status| status.borrow().tip.commit.committed);
+        }
+    }
 }
 
 /// Looks at these branches, or at all whose head is a state event.
@@ -162,9 +257,16 @@ pub struct StatusLine<'a> {
     pending_seconds: Option<i64>,
     busy: Option<Shown<Busy>>,
     progress: Option<ProgressLine<'a>>,
+    last_line: Option<&'a str>,
+    group: &'static str,
 }
 
 impl<'a> StatusLine<'a> {
+    /// The line of a branch that is gone: as it was.
+    pub fn gone(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
+        Self { standing: "gone", ..Self::of(status, settings, now) }
+    }
+
     /// The line of a branch.
     pub fn of(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
         let event = status.tip.event.as_ref();
@@ -219,6 +321,8 @@ impl<'a> StatusLine<'a> {
             pending_seconds: waits(status),
             busy: status.busy.as_ref().map(|(busy, _)| Shown(*busy)),
             progress: status.progress.as_ref().map(|p| ProgressLine { text: &p.text, ratio: p.ratio }),
+            last_line: status.last_line.as_deref(),
+            group: Group::of(status).name(),
         }
     }
 }

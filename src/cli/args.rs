@@ -282,6 +282,18 @@ pub struct Status {
     /// Branches; without any, those whose head is a state event
     #[arg(value_name = "BRANCH")]
     pub branches: Vec<OsString>,
+    /// Those that wait for a person, the oldest first, with the command that answers
+    #[arg(long)]
+    pub waiting: bool,
+    /// Those that a run holds
+    #[arg(long)]
+    pub running: bool,
+    /// Those whose head is newer: as old as this, or since this day or moment
+    #[arg(long, value_name = "DURATION|DATE")]
+    pub since: Option<String>,
+    /// Stay, and redraw what changes; with --json, print each object that changed
+    #[arg(short, long, conflicts_with = "porcelain")]
+    pub watch: bool,
     /// The branches of this remote, not the local ones [default: aynig.remote]
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,

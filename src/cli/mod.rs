@@ -39,12 +39,14 @@ mod send;
 mod serve;
 mod session;
 mod status;
+mod terminal;
 mod tick;
 mod trust;
 mod uninstall;
 mod usage;
 mod wait;
 mod warn;
+mod watch;
 mod written;
 
 use crate::app::Exit;

@@ -1,34 +1,42 @@
 //! `status`: how branches stand, for people, for scripts, for programs.
 //!
-//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is. Implements section 13 (`status`), K36.
+//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is. Implements section 13 (`status`), K36, K49b, K55.
 
 use super::args::Status;
 use super::fail::Failure;
 use super::hints::{self, Addressed};
 use super::session::{Global, Session};
-use super::{exit, output, render};
+use super::{exit, output, render, watch};
 use crate::app::Exit;
+use crate::app::events;
 use crate::app::status::{
-    self, StatusLine, Statuses, by_a_run, left, run_of, stalled_why, standing_name, waits,
+    self, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, left, run_of, stalled_why, standing_name,
+    waits,
 };
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
+use crate::protocol::inbox::QUESTION;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::missed_state;
 use crate::protocol::run_events::Progress;
 use crate::protocol::text::{escape, with_causes};
-use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::settings::CommandsFrom;
 use crate::runner::survey::{BranchStatus, Standing};
 use crate::store::RefName;
 use std::path::Path;
 
-/// States that people use for an end; to the kernel they are like any other.
-const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
-
 /// `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
+    let since = args.since.as_deref().map(events::since).transpose()?;
     let session = global.open()?;
-    let found = status::look(&session, &args.branches, args.remote.clone())?;
+    let named = args.branches.iter().map(|arg| session.branch(arg)).collect::<Result<_, _>>()?;
+    let filter = Filter { named, waiting: args.waiting, running: args.running, since };
+    if args.watch {
+        return watch::run(global, &session, args, &filter);
+    }
+    let mut found = status::look(&session, &args.branches, args.remote.clone())?;
+    found.surveyed.branches.retain(|status| filter.wants(status));
+    filter.order(&mut found.surveyed.branches);
     let Statuses { surveyed, settings, now, .. } = &found;
     if args.json {
         let mut lines = output::Lines::begin();
@@ -37,13 +45,16 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
         let mut lines = output::Lines::begin();
         surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, *now)));
     } else {
-        if surveyed.branches.is_empty() && args.branches.is_empty() && !global.quiet {
+        let narrowed = filter.waiting || filter.running || since.is_some();
+        if surveyed.branches.is_empty() && narrowed && !global.quiet {
+            output::note("no branch is as asked for");
+        } else if surveyed.branches.is_empty() && args.branches.is_empty() && !global.quiet {
             output::note("no branch's head is a state event");
             let set = || "git aynig set-state <state> -b <branch>".to_owned();
             let hint = session.unasked(settings).map_or_else(set, hints::same_with_remote);
             output::note(&format!("hint: {hint}"));
         }
-        people(global, &session, settings, &surveyed.branches, *now);
+        people(global, &session, &found, filter.waiting);
         if let Some(name) = found.absent.as_ref().filter(|_| !global.quiet) {
             output::error(&absent(name, session.place()));
         }
@@ -75,7 +86,9 @@ fn problems(session: &Session, found: &Statuses) -> i32 {
     exit::code(if found.missing.is_empty() { failed } else { Exit::Failed })
 }
 
-fn people(global: &Global, session: &Session, settings: &Settings, all: &[BranchStatus], now: i64) {
+fn people(global: &Global, session: &Session, found: &Statuses, waiting: bool) {
+    let Statuses { surveyed, settings, now, .. } = found;
+    let (all, now) = (&surveyed.branches, *now);
     let more = |status: &BranchStatus| match global.verbose {
         0 => String::new(),
         _ => {
@@ -83,13 +96,14 @@ fn people(global: &Global, session: &Session, settings: &Settings, all: &[Branch
             format!("  ({} {})", status.tip.id().short(10), escape(&subject))
         }
     };
+    let say = if waiting { answered } else { told };
     let rows: Vec<[String; 3]> = all
         .iter()
         .map(|s| {
             [
                 escape(s.branch.short()),
                 state(s),
-                words(s, now, settings.remote.as_deref(), global.verbose > 0) + &more(s),
+                say(s, now, settings.remote.as_deref(), global.verbose > 0) + &more(s),
             ]
         })
         .collect();
@@ -196,6 +210,34 @@ fn progress(told: &Progress) -> String {
         (Some(percent), true) => percent,
         (Some(percent), false) => format!("{percent}: {text}"),
         (None, _) => format!("it says: {text}"),
+    }
+}
+
+/// [`words`], with what its run printed last.
+pub(super) fn told(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
+    let words = words(status, now, remote, verbose);
+    let last = status.last_line.as_ref().filter(|_| status.progress.is_none());
+    last.map_or(words.clone(), |line| format!("{words}: {}", escape(line.as_bytes())))
+}
+
+/// [`told`], with since when it waits for a person, and the command that answers.
+pub(super) fn answered(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
+    let (words, group) = (told(status, now, remote, verbose), Group::of(status));
+    let since = status.tip.commit.committed.map(|at| format!("{}: ", span(now.saturating_sub(at))));
+    match group {
+        Group::Waiting => {
+            let is_asked_again = matches!(status.standing, Standing::HopLimit { .. });
+            let known = if is_asked_again { Some(state(status)) } else { status.alike.first().cloned() };
+            let at = Addressed::new(&status.branch, remote);
+            let event = status.tip.event.as_ref();
+            let set = match event.and_then(|event| event.message.last(QUESTION)) {
+                Some(_) => format!("{} <choice>", at.call("answer")),
+                None => at.set(&known.unwrap_or_else(|| "<state>".to_owned())),
+            };
+            format!("{}{words}; {set}", since.unwrap_or_default())
+        }
+        Group::Stalled => format!("{}{words}", since.unwrap_or_default()),
+        Group::Running | Group::Queued | Group::Ready | Group::Done | Group::Other => words,
     }
 }
 

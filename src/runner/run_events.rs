@@ -3,11 +3,13 @@
 //! It lies beside the run's logs, and a command, or anybody whom it started, may have put anything in its place: it is
 //! opened as a log is, through no link, as a plain file, and no more of it is read than a log may have. It is made
 //! by whoever writes to it first; where `aynig.exec` confines the command, which may have no right to the folder, it
-//! is there before. Once a run has ended a file that is longer keeps its head and its tail. Implements K48a, K54 (what was told).
+//! is there before. Once a run has ended a file that is longer keeps its head and its tail. Implements K48a, K54 (what was told), K55
+//! (the last line of a log).
 
 use super::active_run::ActiveRun;
 use super::{Runner, logs};
 use crate::protocol::complete::Declared;
+use crate::protocol::declaration::LINE_PREFIX;
 use crate::protocol::dialect::{Dialect, USAGE};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
@@ -21,6 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// How much of the file's end is looked through for the last progress.
 const LOOKED_AT: u64 = 128 << 10;
+/// How much of a log's end is looked through for its last line, and how much of that is told, in characters.
+const LINE_LOOKED_AT: u64 = 4 << 10;
+const LINE_MAX: usize = 200;
 
 impl Runner<'_> {
     /// How far the command of a run says that it is, where its events are here.
@@ -43,6 +48,24 @@ impl Runner<'_> {
 /// The trailers of what a run used.
 pub(super) fn usage_trailers(dialect: Dialect, usage: &[Usage]) -> Vec<Trailer> {
     usage.iter().map(|one| dialect.trailer(USAGE, one.value())).collect()
+}
+
+impl Runner<'_> {
+    /// The last line that a run's command printed, or complained with where it printed none, as far as its logs are here.
+    pub(crate) fn last_line_of(&self, run_id: &str, trigger: ObjectId) -> Option<String> {
+        let logs = logs::of_run(self.repo, run_id, trigger)?;
+        [logs.stdout, logs.stderr].iter().find_map(|log| {
+            let (folder, name) = apart(log).ok()?;
+            last_line(&folder.read_tail(name, LINE_LOOKED_AT).ok()?)
+        })
+    }
+}
+
+/// The last line with something in it that is no declaration.
+fn last_line(tail: &[u8]) -> Option<String> {
+    let mut lines = tail.rsplit(|b| matches!(b, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| !line.is_empty() && !line.starts_with(LINE_PREFIX.as_bytes()))?;
+    Some(String::from_utf8_lossy(line).chars().take(LINE_MAX).collect())
 }
 
 impl ActiveRun<'_> {

@@ -47,6 +47,8 @@ pub(crate) struct BranchStatus {
     pub began: Option<i64>,
     /// How far the command of that run says that it is, where that is known here.
     pub progress: Option<Progress>,
+    /// The last line of its output.
+    pub last_line: Option<String>,
 }
 
 /// What a tick would make of a branch.
@@ -216,8 +218,8 @@ impl<'a> Survey<'a> {
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
         // A branch that runs is taken care of, and one without a command waits for nothing.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
-        let (began, progress) = match &standing {
-            Standing::Leased { .. } => (self.runner.began(&tip), self.progress(&tip)),
+        let began = match &standing {
+            Standing::Leased { .. } => self.runner.began(&tip),
             Standing::NoState
             | Standing::InvalidState(..)
             | Standing::Waits
@@ -227,9 +229,9 @@ impl<'a> Survey<'a> {
             | Standing::Unusable(..)
             | Standing::HopLimit { .. }
             | Standing::Held(_)
-            | Standing::Expired { .. } => (None, None),
+            | Standing::Expired { .. } => None,
         };
-        Ok(BranchStatus {
+        let mut status = BranchStatus {
             branch: branch.clone(),
             tip,
             standing,
@@ -239,14 +241,11 @@ impl<'a> Survey<'a> {
             busy,
             pending,
             began,
-            progress,
-        })
-    }
-
-    /// What the command of a lease's run told last (K48a).
-    fn progress(&self, lease: &Tip) -> Option<Progress> {
-        let event = lease.event.as_ref()?;
-        self.runner.progress_of(event.run_id()?, event.trigger()?)
+            progress: None,
+            last_line: None,
+        };
+        self.runner.listen(&mut status);
+        Ok(status)
     }
 
     fn standing(
@@ -295,5 +294,17 @@ impl<'a> Survey<'a> {
             return Ok(None);
         }
         Ok(self.runner.attempt_of(run_id, tip)?.map(|(name, _)| name))
+    }
+}
+
+impl Runner<'_> {
+    /// Hears what the command of the run that holds a branch told last, and printed last (K48a).
+    pub(crate) fn listen(&self, status: &mut BranchStatus) {
+        let held = matches!(status.standing, Standing::Leased { .. });
+        let event = status.tip.event.as_ref().filter(|_| held);
+        let run = event.and_then(|event| Some((event.run_id()?, event.trigger()?)));
+        let Some((run_id, trigger)) = run else { return };
+        status.progress = self.progress_of(run_id, trigger);
+        status.last_line = self.last_line_of(run_id, trigger);
     }
 }

@@ -115,6 +115,7 @@ const VERBS: &[(&str, &[&[&str]])] = &[
             &["-v", "work"],
             &["--json"],
             &["--porcelain"],
+            &["--waiting"],
             &["--remote", "&"],
             &["--remote", "&", "work"],
         ],

@@ -2,8 +2,12 @@
 
 /// `status`.
 pub const STATUS: &str = "\
-Shows, for each branch, its state, the run and runner that hold it and how long the lease still lasts, and \
-whether a command exists. A state without one waits for a person. Changes nothing.";
+Shows, for each branch, its state, the run and runner that hold it, since when, and how far it says that it is or what it \
+printed last; and whether a command exists. A state without one waits for a person. Changes nothing.
+
+With --waiting, who waits for a person: the oldest first, since when, for what, and the command that answers. With --watch \
+the picture stays and follows what changes, on a terminal: q ends it, arrows, j, k and space scroll. With --watch --json each \
+object is printed that changed; that of a branch which is gone has the standing 'gone'.";
 
 /// `status`, sections.
 pub const STATUS_MORE: &str = "\
@@ -41,15 +45,18 @@ Standings:
 JSON:
 Objects with schema (aynig.status/1), branch, commit, committed, subject, state, standing, why, command, origin_state, \
 run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy, \
-dialect, began.
+dialect, pending_seconds, began, progress, last_line, group (running, waiting, stalled, queued, ready, done, other).
 
 Exit status:
-  0    shown
+  0    shown, or nobody watches any more
   75   the remote cannot be reached
   128  a branch asked for does not exist, or something cannot be read
+  129  wrong usage, or --watch without a terminal
+  130  ended by an interrupt while watching; 143 by SIGTERM
 
 Examples:
   git aynig status
+  git aynig status --waiting
   git aynig status --porcelain job
 
 See also:

@@ -19,4 +19,5 @@ mod trust;
 mod uninstall;
 mod usage;
 mod wait;
+mod watch;
 mod words;

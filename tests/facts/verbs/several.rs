@@ -102,7 +102,7 @@ fn events_of_all_branches_are_told_once_and_say_how_long_a_run_took() {
     let leases = rig.json(&["events", "one", "--json", "--state", "working"], 0, EVENTS);
     assert_eq!(texts(&leases, "state"), ["working"]);
     let said = rig.aynig(&["events", "--all"]).expect(0).out;
-    assert!(said.contains("  two   stalled ") && said.contains(", took 0s)"), "{said}");
+    assert!(said.contains("  two   stalled ") && said.contains(", took "), "{said}");
 }
 
 /// K55

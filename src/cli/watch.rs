@@ -1,0 +1,181 @@
+//! `status --watch`: the picture that stays, or with `--json` each object that changed.
+//!
+//! What runs stands first, then what waits for a person (the oldest first), what waits for a slot, what the next tick
+//! runs, and last what is done (the newest first). Nothing is drawn that is shown already. Implements K36, K55 (`--watch`).
+
+use super::args::Status;
+use super::fail::Failure;
+use super::session::{Global, Session};
+use super::status::{answered, state};
+use super::terminal::{Came, Key, Terminal};
+use super::{exit, output};
+use crate::app::status::{Filter, Group, StatusLine};
+use crate::app::watch::{self, Changes, Watcher};
+use crate::protocol::text::escape;
+use crate::runner::settings::Settings;
+use crate::runner::survey::BranchStatus;
+use crate::supervisor::interrupt::Interrupt;
+use std::cmp::Reverse;
+use std::time::{Duration, Instant};
+
+/// How often it is asked whether something moved.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often what only grows older is drawn anew.
+const DRAW_EVERY: Duration = Duration::from_secs(1);
+/// Widest columns of names and states.
+const BRANCH_MAX: usize = 32;
+const STATE_MAX: usize = 16;
+/// The groups in the order in which they are shown.
+const GROUPS: [Group; 7] =
+    [Group::Running, Group::Waiting, Group::Stalled, Group::Queued, Group::Ready, Group::Done, Group::Other];
+
+/// `git aynig status --watch`.
+pub fn run(global: &Global, session: &Session, args: &Status, filter: &Filter) -> Result<i32, Failure> {
+    if !args.json && !Terminal::is_there() {
+        return Err(Failure::usage("'--watch' draws on a terminal, and this is none")
+            .hint("git aynig status --watch --json, or git aynig events --follow <branch>"));
+    }
+    let settings = watch::settings(session, args.remote.clone())?;
+    let interrupt = Interrupt::by_signals()?;
+    let mut watcher = Watcher::open(session, &settings, &interrupt)?;
+    if args.json {
+        return print(&mut watcher, &settings, filter, &interrupt);
+    }
+    // Before the screen is taken: what fails is said where it stays.
+    watcher.look()?;
+    let mut view = View {
+        settings: &settings,
+        filter,
+        verbose: global.verbose > 0,
+        rows: Vec::new(),
+        head: String::new(),
+        top: 0,
+    };
+    let ended = view.stay(&mut watcher, &interrupt);
+    ended.map(|()| exit::of_signal(interrupt.signal()))
+}
+
+/// Prints what stands, then what changes, until a signal comes or the reader is gone.
+fn print(
+    watcher: &mut Watcher<'_>,
+    settings: &Settings,
+    filter: &Filter,
+    interrupt: &Interrupt,
+) -> Result<i32, Failure> {
+    loop {
+        let Changes { changed, gone } = watcher.look()?;
+        if !changed.is_empty() || !gone.is_empty() {
+            let now = watcher.now();
+            let mut lines = output::Lines::begin();
+            let mut there: Vec<_> = changed.iter().filter_map(|branch| watcher.status(branch)).collect();
+            there.retain(|status| filter.wants(status));
+            filter.order(&mut there);
+            let shown = there.into_iter().all(|s| lines.offer_json(&StatusLine::of(s, settings, now)));
+            let gone = gone.iter().filter(|status| filter.wants(status));
+            let shown =
+                shown && gone.into_iter().all(|s| lines.offer_json(&StatusLine::gone(s, settings, now)));
+            drop(lines);
+            if !shown {
+                return Ok(0);
+            }
+        }
+        interrupt.wait(LOOK_EVERY);
+        if interrupt.signal().is_some() || output::reader_gone() {
+            return Ok(exit::of_signal(interrupt.signal()));
+        }
+    }
+}
+
+/// What is drawn.
+struct View<'a> {
+    settings: &'a Settings,
+    filter: &'a Filter,
+    verbose: bool,
+    /// The branches, in the order in which they are shown.
+    rows: Vec<(Group, crate::store::RefName)>,
+    /// How many there are of each group.
+    head: String,
+    /// The first one that is seen.
+    top: usize,
+}
+
+impl View<'_> {
+    /// Draws until somebody wants an end.
+    fn stay(&mut self, watcher: &mut Watcher<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
+        let mut terminal = Terminal::take()?;
+        self.arrange(watcher);
+        let mut drawn = None::<Instant>;
+        loop {
+            if drawn.is_none_or(|at| at.elapsed() >= DRAW_EVERY) {
+                if !terminal.draw(&self.lines(watcher, terminal.size())) {
+                    return Ok(());
+                }
+                drawn = Some(Instant::now());
+            }
+            match terminal.wait(interrupt, LOOK_EVERY) {
+                Came::End | Came::Key(Key::Quit) => return Ok(()),
+                Came::Key(Key::Scroll(by)) => {
+                    self.top = self.top.saturating_add_signed(by).min(self.rows.len().saturating_sub(1));
+                    drawn = None;
+                }
+                Came::Key(Key::Top) => (self.top, drawn) = (0, None),
+                Came::Size => drawn = None,
+                Came::Key(Key::Other) | Came::Nothing => {}
+            }
+            if !watcher.look()?.is_empty() {
+                self.arrange(watcher);
+                drawn = None;
+            }
+        }
+    }
+
+    /// Puts the branches in order.
+    fn arrange(&mut self, watcher: &Watcher<'_>) {
+        let wanted = watcher.statuses().filter(|status| self.filter.wants(status));
+        let mut all: Vec<(Group, &BranchStatus)> = wanted.map(|status| (Group::of(status), status)).collect();
+        let place = |group: Group| GROUPS.iter().position(|one| *one == group);
+        all.sort_by_key(|(group, status)| {
+            let at = status.tip.commit.committed.unwrap_or(0);
+            // What waits: the oldest first; what is done: the newest.
+            let order = if *group == Group::Done { Reverse(at) } else { Reverse(-at) };
+            (place(*group), order)
+        });
+        self.rows = all.into_iter().map(|(group, status)| (group, status.branch.clone())).collect();
+        let counts = GROUPS.map(|group| (self.rows.iter().filter(|(of, _)| *of == group).count(), group));
+        let counts: Vec<String> =
+            counts.iter().filter(|(n, _)| *n > 0).map(|(n, group)| format!("{n} {}", group.name())).collect();
+        self.head =
+            if counts.is_empty() { "no branch is as asked for".to_owned() } else { counts.join(", ") };
+        self.top = self.top.min(self.rows.len().saturating_sub(1));
+    }
+
+    /// The frame for a terminal of this size.
+    fn lines(&self, watcher: &Watcher<'_>, (_, height): (usize, usize)) -> Vec<String> {
+        let failed = match watcher.failed {
+            0 => String::new(),
+            n => format!("   {n} cannot be read: see git aynig status"),
+        };
+        let mut lines = vec![format!("{}{failed}   (q quits)", self.head), String::new()];
+        let room = height.saturating_sub(lines.len());
+        let seen: Vec<(Group, [String; 2], String)> = self
+            .rows
+            .iter()
+            .skip(self.top)
+            .take(room)
+            .filter_map(|(group, branch)| {
+                let status = watcher.status(branch)?;
+                let words = answered(status, watcher.now(), self.settings.remote.as_deref(), self.verbose);
+                Some((*group, [escape(branch.short()), state(status)], words))
+            })
+            .collect();
+        let width = |nth: usize, most: usize| {
+            let widths = seen.iter().map(|(_, columns, _)| columns[nth].chars().count());
+            widths.max().unwrap_or(0).min(most)
+        };
+        let (first, second) = (width(0, BRANCH_MAX), width(1, STATE_MAX));
+        lines.extend(seen.iter().map(|(group, [branch, state], words)| {
+            format!("{:<8} {branch:<first$}  {state:<second$}  {words}", group.name())
+        }));
+        lines
+    }
+}
