@@ -7,7 +7,7 @@ use crate::protocol::environment::is_dropped;
 use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
 use crate::protocol::name::RoleName;
 use crate::protocol::usage::Usd;
-use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Settings};
+use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Sandbox, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
 use crate::store::protected::is_protected;
@@ -219,6 +219,7 @@ impl Config {
             today: Default::default(),
             notify: words("notify", &self.all("notify"))?,
             trailer_env: self.all("trailerEnv"),
+            sandbox: self.sandbox()?,
             keeping: self.keeping()?,
             port_base: self.port_base()?,
             worktree_dir: self.worktree_dir(repo),
@@ -248,6 +249,30 @@ impl Config {
                 let value = self.get("leaseDuration").unwrap_or_default();
                 Err(bad_value("leaseDuration", value, "whole seconds, from 1s to 30 days"))
             }
+        }
+    }
+
+    /// What commands are confined to (K59).
+    fn sandbox(&self) -> Result<Sandbox, AppError> {
+        let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
+        let places = |key: &'static str| {
+            let place = |value: &String| match (value.strip_prefix("~/"), &home) {
+                (Some(rest), Some(home)) => Ok(home.join(rest)),
+                _ if value.starts_with('/') => Ok(PathBuf::from(value)),
+                _ => Err(bad_value(key, value, "an absolute path, or one that begins with ~/")),
+            };
+            self.all(key).iter().map(place).collect::<Result<Vec<_>, _>>()
+        };
+        let port = |value: &String| {
+            let port = value.trim().parse::<u16>().ok().filter(|port| *port > 0);
+            port.ok_or_else(|| bad_value("sandboxConnect", value, "a port"))
+        };
+        let ports = || self.all("sandboxConnect").iter().map(port).collect::<Result<Vec<_>, _>>();
+        match self.get("sandbox").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("off" | "false" | "no" | "0" | "") => Ok(Sandbox::Off),
+            Some("write") => Ok(Sandbox::Write(places("sandboxWrite")?)),
+            Some("strict") => Ok(Sandbox::Strict(places("sandboxWrite")?, places("sandboxRead")?, ports()?)),
+            Some(other) => Err(bad_value("sandbox", other, "off, write or strict")),
         }
     }
 

@@ -183,6 +183,7 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
         Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here)),
         Refusal::SignedElsewhere { .. } => Some(format!("hint: {}", at.set("<state>"))),
+        Refusal::NoSandbox { .. } => Some("hint: git config --global aynig.sandbox off".to_owned()),
         Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
     }
 }

@@ -6,6 +6,7 @@ use super::declaration::{Declaration, Invalid};
 use super::dialect::{Dialect, Writer};
 use super::id::ObjectId;
 use super::obstacle::Obstacle;
+use super::text::escape;
 use std::fmt;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub enum Exit {
     Unsupervised,
     /// Its supervisor was stopped, or did not answer any more, and was killed with it.
     SupervisorStopped,
+    /// It was confined, and changed this, which leads every Git elsewhere (K59).
+    Redirected(String),
 }
 
 impl fmt::Display for Exit {
@@ -48,6 +51,7 @@ impl fmt::Display for Exit {
             Exit::NotStarted(why) => write!(f, "could not be started: {why}"),
             Exit::Unsupervised => f.write_str("its supervisor was killed"),
             Exit::SupervisorStopped => f.write_str("its supervisor was stopped"),
+            Exit::Redirected(what) => write!(f, "it changed '{}', which leads Git", escape(what.as_bytes())),
         }
     }
 }
@@ -216,6 +220,7 @@ mod tests {
             Exit::NotStarted("x".into()),
             Exit::Unsupervised,
             Exit::SupervisorStopped,
+            Exit::Redirected("x".into()),
         ]
     }
 

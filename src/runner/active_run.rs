@@ -176,6 +176,9 @@ impl<'a> ActiveRun<'a> {
 
     /// What is reported of this run, now that it is over here.
     pub(super) fn ran(&self, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
+        if self.slot.record().run.as_ref().is_none_or(|run| !run.lingering) {
+            self.drop_temporary();
+        }
         Ran {
             run_id: self.claim.run.id.clone(),
             state: self.claim.run.state.clone(),

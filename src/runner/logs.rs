@@ -5,6 +5,7 @@
 //! `.gitignore` of its own into that folder, which would put logs into commits: what lies there already is then
 //! brought away. Files are made new, never through a symbolic link. Implements K16, K48a (where its file is).
 
+use super::settings::Sandbox;
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
@@ -225,7 +226,7 @@ impl Runner<'_> {
     /// Makes the two empty logs of a run. Its events are made where the command may not be able to.
     pub(super) fn create_logs(&self, trigger: ObjectId) -> Result<(Logs, bool), RunnerError> {
         let (folder, elsewhere) = create_folder(self.repo)?;
-        let confined = !self.settings.exec.is_empty();
+        let confined = !self.settings.exec.is_empty() || self.settings.sandbox != Sandbox::Off;
         let make = |path: &Path| {
             let mut options = File::options();
             options.write(true).create_new(true).mode(0o600);

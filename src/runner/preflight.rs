@@ -2,7 +2,7 @@
 //!
 //! The head has to be signed where that is asked for, and no working tree may be in the middle of something with the
 //! branch. Folders are written to, as a run would, and no foreign ref stands where the refs of runs go; a process
-//! looks at these until it has found all well, and then no more. Implements K14, K28, K35, K44.
+//! looks at these until it has found all well, and then no more. Implements K14, K28, K35, K44, K59.
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
@@ -19,6 +19,9 @@ impl Runner<'_> {
     /// What keeps a head with a command from being dispatched.
     pub(super) fn preflight(&self, branch: &RefName, tip: &Tip) -> Result<Option<Verdict>, RunnerError> {
         if let Some(refusal) = self.not_vouched(branch, tip)? {
+            return Ok(Some(Verdict::Refused(refusal)));
+        }
+        if let Some(refusal) = self.not_confinable() {
             return Ok(Some(Verdict::Refused(refusal)));
         }
         let busy = self.busy_worktree(branch)?;

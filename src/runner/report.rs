@@ -158,6 +158,13 @@ pub enum Refusal {
     },
     /// What the runner writes can't be signed.
     CannotSign(String),
+    /// This kernel can't confine commands as `aynig.sandbox` asks for.
+    NoSandbox {
+        /// The version of Landlock that is needed.
+        needs: u32,
+        /// The one that is there; 0 for none.
+        has: u32,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -179,6 +186,12 @@ impl fmt::Display for Refusal {
             Refusal::SignedElsewhere { key, said: None, branch } => {
                 let branch = escape(branch.short());
                 write!(f, "refused: it is signed without the trailer '{key}: {branch}'")
+            }
+            Refusal::NoSandbox { needs, has: 0 } => {
+                write!(f, "refused: 'aynig.sandbox' needs Landlock {needs}, and this kernel has none")
+            }
+            Refusal::NoSandbox { needs, has } => {
+                write!(f, "refused: 'aynig.sandbox' needs Landlock {needs}, and this kernel has {has}")
             }
             Refusal::CannotSign(why) => write!(f, "refused: cannot sign: {}", escape(why.as_bytes())),
         }

@@ -25,6 +25,18 @@ pub enum CommandsFrom {
     Ref(RefName),
 }
 
+/// What commands are confined to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Sandbox {
+    /// To nothing.
+    #[default]
+    Off,
+    /// They write in their own places and in these.
+    Write(Vec<PathBuf>),
+    /// They also read there and in the second alone, and connect to no ports but these.
+    Strict(Vec<PathBuf>, Vec<PathBuf>, Vec<u16>),
+}
+
 /// What to do about the branch that is checked out where we stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CurrentBranch {
@@ -86,6 +98,8 @@ pub struct Settings {
     pub notify: Vec<String>,
     /// Names and patterns of trailers that become variables, no matter who pushed them.
     pub trailer_env: Vec<String>,
+    /// What commands are confined to by the kernel.
+    pub sandbox: Sandbox,
     /// What stays in a slot, and what is copied there.
     pub keeping: Keeping,
     /// The first port of the first slot.

@@ -8,7 +8,8 @@
 use super::active_run::ActiveRun;
 use super::heard;
 use super::report::Note;
-use super::settings::CommandsFrom;
+use super::sandbox::TEMPORARY;
+use super::settings::{CommandsFrom, Sandbox};
 use super::{RunnerError, io};
 use crate::protocol::heard::heard_of;
 use crate::protocol::message::Message;
@@ -109,6 +110,14 @@ impl ActiveRun<'_> {
         set(&["AYNIG_SLOT"], text(&self.slot.number().to_string()));
         if let Some(port) = port_base(settings.port_base, self.slot.number()) {
             set(&["AYNIG_PORT_BASE"], text(&port.to_string()));
+        }
+        if let Some(sandbox) = settings.sandbox.name() {
+            set(&["AYNIG_SANDBOX"], text(sandbox));
+            set(&["TMPDIR", "TMP", "TEMP"], self.dir.join(TEMPORARY).into());
+            if matches!(settings.sandbox, Sandbox::Strict(..)) {
+                // The account's own is not to be read, and Git fails where it can't.
+                set(&["GIT_CONFIG_GLOBAL"], text("/dev/null"));
+            }
         }
         set(&["AYNIG_BODY_FILE"], self.dir.join("body").into());
         let trigger = self.claim.trigger.event.as_ref();

@@ -107,8 +107,13 @@ impl ActiveRun<'_> {
         // Last of all: between here and the start there is as little as can be.
         self.prove_copy()?;
         self.started = self.runner.clock.instant();
+        let watched = spec.confine.is_some().then(|| self.slot.watch_leads(self.runner.repo));
         let guardian = Supervised::start(&spec)?;
         let (mut exit, guardian) = self.watch(guardian)?;
+        if let Some(watched) = watched {
+            let changed = self.slot.changed_leads(self.runner.repo, &watched)?;
+            exit = changed.map_or(exit, Exit::Redirected);
+        }
         if let Exit::NotStarted(why) = &mut exit {
             // As people know it: where the copy is that it was started from mends nothing.
             *why = why.replace(&*self.program.place.to_string_lossy(), FOLDER);
@@ -143,6 +148,7 @@ impl ActiveRun<'_> {
             line_max: LINE_MAX,
             tee: settings.tee,
             hold: Some(self.slot.hold_path()),
+            confine: self.confinement()?,
         })
     }
 

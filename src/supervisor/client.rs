@@ -6,6 +6,7 @@
 //! deadline and for a descriptor of the caller's choice. Implements K17, K18, K21.
 
 use super::SupervisorError;
+use super::confine::Confinement;
 use super::ending::Ending;
 use super::exec::{Child, exec};
 use super::guardian::options::{Options, ROLE};
@@ -58,6 +59,8 @@ pub struct Spec {
     pub tee: bool,
     /// A lock file that is held as long as any process of the run lives.
     pub hold: Option<PathBuf>,
+    /// What the command is confined to; `None`: to nothing.
+    pub confine: Option<Confinement>,
 }
 
 /// Why `next` returned.
@@ -416,6 +419,7 @@ fn options(spec: &Spec) -> Result<Options, SupervisorError> {
         line_max: spec.line_max,
         tee: spec.tee,
         hold: spec.hold.is_some(),
+        confine: spec.confine.clone(),
     })
 }
 

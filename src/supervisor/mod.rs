@@ -10,6 +10,7 @@ pub(crate) mod background;
 pub(crate) mod beneath;
 pub mod bounded;
 mod client;
+pub mod confine;
 mod ending;
 mod exec;
 pub mod guardian;

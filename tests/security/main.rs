@@ -6,6 +6,7 @@
 mod before_trust;
 mod believed;
 mod bomb;
+mod confined;
 mod environment;
 mod escapes;
 mod files;

@@ -146,6 +146,7 @@ impl Worker {
             line_max: 0,
             tee: true,
             hold: None,
+            confine: None,
         })
     }
 }

@@ -64,6 +64,10 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   keep*              patterns of ignored files that stay in a worktree between runs of one branch, such as target/ or */node_modules (none)
   keepAcross*        they stay for other branches too, whose writers then trust each other (false)
   include*           patterns of ignored files of the main working tree that are copied into worktrees, such as .env (none)
+  sandbox*           off (default), write or strict: what the kernel confines commands to, see gitaynig-server(7)
+  sandboxWrite*      further places that a confined command may write; absolute or ~/; several
+  sandboxRead*       with strict, further places that it may read
+  sandboxConnect*    with strict, TCP ports that it may connect to
   worktreeDir*       where slots live ($XDG_CACHE_HOME/aynig or ~/.cache/aynig; of a bare repository, aynig/worktrees in it)
   leaseDuration      how long a lease holds without renewal (5m)
   remote             the remote whose branches are meant (none)

@@ -92,7 +92,7 @@ impl Runner<'_> {
     /// a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 13] = [
+        let checks: [(&str, Check<'_, '_>); 14] = [
             ("repository", Self::check_backend),
             ("trailers", Self::check_trailers),
             ("trust", Self::check_trust),
@@ -100,6 +100,7 @@ impl Runner<'_> {
             ("hooks", Self::check_hooks),
             ("worktrees", Self::check_worktrees),
             ("pending", Self::check_queue),
+            ("sandbox", Self::check_sandbox),
             ("disk", Self::check_disks),
             ("durability", Self::check_durability),
             ("locks", Self::check_locks),

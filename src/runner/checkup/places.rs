@@ -3,7 +3,7 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
 use crate::protocol::text::escape;
-use crate::runner::{Runner, RunnerError, logs};
+use crate::runner::{Runner, RunnerError, logs, sandbox};
 use crate::store::{RefName, checkout, locks, slots};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, access};
@@ -83,6 +83,26 @@ impl Runner<'_> {
                 "all of them are kept by runs whose commands have ended: a tick waits for a lease to end";
             found.push(Finding::new(Warning, "worktrees", text).mend(Mend::Cancel(on.clone())));
         }
+        Ok(())
+    }
+
+    /// Whether the kernel can confine commands, and whether it is asked to.
+    pub(super) fn check_sandbox(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        let (has, needs) = (sandbox::version(), self.settings.sandbox.needs());
+        let here = match has {
+            0 => "this kernel has no Landlock".to_owned(),
+            // It is not asked for more.
+            6.. => "this kernel has Landlock 6 or newer".to_owned(),
+            has => format!("this kernel has Landlock {has}"),
+        };
+        found.push(match self.settings.sandbox.name() {
+            None => Finding::new(Fine, "sandbox", format!("off; {here}")),
+            Some(name) if has >= needs => Finding::new(Fine, "sandbox", format!("{name}; {here}")),
+            Some(name) => {
+                let text = format!("'{name}' needs Landlock {needs}, and {here}: every run is refused");
+                Finding::new(Error, "sandbox", text)
+            }
+        });
         Ok(())
     }
 

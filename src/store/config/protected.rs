@@ -25,6 +25,10 @@ const PROTECTED: &[&str] = &[
     "notify",
     "passenv",
     "requiresignature",
+    "sandbox",
+    "sandboxconnect",
+    "sandboxread",
+    "sandboxwrite",
     "trailerenv",
     "worktreedir",
 ];

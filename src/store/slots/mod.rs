@@ -16,6 +16,7 @@ pub(crate) mod fill;
 pub(crate) mod find;
 pub(crate) mod harvest;
 pub(crate) mod keep;
+mod leads;
 pub(crate) mod modules;
 pub(crate) mod paths;
 pub(crate) mod place;
@@ -295,6 +296,10 @@ fn read_record(notes: &Path, number: usize) -> Record {
 }
 
 impl Slot {
+    /// Its registration.
+    pub(crate) fn admin_dir(&self) -> &Path {
+        &self.admin
+    }
     /// Its number.
     pub(crate) fn number(&self) -> usize {
         self.number

@@ -3,6 +3,7 @@
 //! One argument of JSON, then the command and its arguments as they are: an argument that is too long for the
 //! system is so by itself. Paths need not be text. `Options::from_args(Options::to_args(x)) == x`. Implements K17.
 
+use super::super::confine::Confinement;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -29,6 +30,8 @@ pub(crate) struct Options {
     pub tee: bool,
     /// Its stderr is the run's hold.
     pub hold: bool,
+    /// What the command is confined to.
+    pub confine: Option<Confinement>,
 }
 
 /// A path in JSON: as text where it is text, so that `ps` shows it.
@@ -95,6 +98,7 @@ mod tests {
             line_max: 16 << 20,
             tee: true,
             hold: true,
+            confine: Some(Confinement::write(vec!["/a".into()]).strict(vec!["/b".into()], vec![80])),
         };
         let plain = Options {
             argv: vec!["x".into()],
@@ -102,6 +106,7 @@ mod tests {
             timeout: None,
             hold: false,
             tee: false,
+            confine: None,
             ..full.clone()
         };
         for options in [full, plain] {
@@ -135,6 +140,7 @@ mod tests {
             line_max: 1,
             tee: false,
             hold: false,
+            confine: None,
         }
     }
 }

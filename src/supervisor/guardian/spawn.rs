@@ -2,8 +2,9 @@
 //!
 //! Order: everything that the command should not inherit is close-on-exec before; afterwards the guardian
 //! steps out of the working directory, so that it holds no folder. Refuses a shell's leniency: a file
-//! without `#!` is not run by `sh`. Implements K17.
+//! without `#!` is not run by `sh`. Implements K17, K59.
 
+use super::super::confine::Confinement;
 use super::super::ending::Ending;
 use super::super::exec::exec;
 use super::options::{Options, Place};
@@ -34,19 +35,44 @@ pub(super) fn spawn(options: &Options) -> Result<Spawned, Ending> {
     for pipe in [&stdout, &stderr] {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(failed("pipe".into()))?;
     }
+    let mut sandbox = None;
     let stdin = options.stdin.as_ref().map_or(Path::new("/dev/null"), Place::path);
     let started = File::open(stdin).map_err(|error| errno_of(&error)).and_then(|stdin| {
-        exec(
-            &options.argv,
-            std::env::vars_os(),
-            [stdin.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()],
-            true,
-        )
+        let descriptors = [stdin.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
+        let start = || exec(&options.argv, std::env::vars_os(), descriptors, true);
+        match &options.confine {
+            None => start(),
+            Some(confinement) => confined(confinement, start, &mut sandbox),
+        }
     });
-    let command = started.map_err(|errno| not_started(errno, describe(&options.argv[0], errno)))?;
+    let command = started.map_err(|errno| {
+        not_started(errno, sandbox.take().unwrap_or_else(|| describe(&options.argv[0], errno)))
+    })?;
     // Never fails; and if it did, a busy folder is no reason to end a run.
     let _ = chdir("/");
     Ok(Spawned { command, stdout, stderr })
+}
+
+/// Starts it from a thread that confined itself: what that starts is confined, and the guardian is not. Where it
+/// could not, `why` says so and nothing is started.
+fn confined(
+    confinement: &Confinement,
+    start: impl FnOnce() -> nix::Result<Pid> + Send,
+    why: &mut Option<String>,
+) -> nix::Result<Pid> {
+    std::thread::scope(|scope| {
+        let confine = || confinement.enforce().map_err(|(errno, text)| (errno, Some(text)));
+        let all = move || confine().and_then(|()| start().map_err(|errno| (errno, None)));
+        let thread = std::thread::Builder::new().spawn_scoped(scope, all);
+        let ended = thread.map_err(|error| (errno_of(&error), Some("thread of the sandbox".to_owned())));
+        let started = ended.and_then(|thread| {
+            thread.join().unwrap_or(Err((Errno::EPERM, Some("thread of the sandbox".to_owned()))))
+        });
+        started.map_err(|(errno, text)| {
+            *why = text;
+            errno
+        })
+    })
 }
 
 /// The errno of an I/O error; 0 where it has none.

@@ -69,6 +69,7 @@ impl Rig {
             line_max: 16 << 20,
             tee: false,
             hold: None,
+            confine: None,
         }
     }
 

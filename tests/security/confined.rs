@@ -1,0 +1,351 @@
+//! Commands that the kernel confines, and what they try. K59, row S37. Skipped where the kernel has no Landlock.
+
+use super::support;
+use super::support::life::{Life, tree_of};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
+
+/// One a line. `$R` is the Git directory, `$M` the main working tree, `$O` another slot, `$V` a folder of others. A line
+/// that begins with `!` has no effect that a file would show: it has succeeded where it exits with 0.
+const ESCAPES: &str = r#"
+git update-ref refs/heads/evil HEAD
+git branch evil
+git tag evil
+git push -q . HEAD:refs/heads/evil
+git fetch -q . HEAD:refs/heads/evil
+git stash -u
+git notes add -m evil
+git replace HEAD HEAD~1
+git pack-refs --all --prune
+git reflog expire --expire=now --all
+git symbolic-ref refs/heads/evil refs/heads/main
+git worktree add -q "$V/evil" HEAD
+git remote add evil /nowhere
+git rev-parse HEAD >"$R/refs/heads/evil"
+git rev-parse HEAD >"$R/refs/heads/main"
+rm -f "$R/refs/heads/main"
+echo 'ref: refs/heads/evil' >"$R/HEAD"
+: >"$R/packed-refs"
+touch "$R/refs/heads/main.lock"
+touch "$R/index.lock"
+mv "$R/refs" refs-of-others
+git config evil.key x
+git config --global evil.key x
+git config core.hooksPath "$PWD/hooks"
+echo '[evil]' >>"$R/config"
+perl -e 'truncate("$ENV{R}/config", 0)'
+truncate -s 0 "$R/config"
+cp /dev/null "$R/config"
+echo evil >>"$R/info/exclude"
+echo '* filter=evil' >"$R/info/attributes"
+echo '#!/bin/sh' >"$R/hooks/post-commit"
+mkdir "$R/hooks2"
+mv "$R/hooks" hooks-of-others
+ln -s "$PWD" "$R/hooks/evil"
+echo evil >"$O/file"
+rm -rf "$O"
+mv "$O" other
+echo evil >"$R/worktrees/aynig-slot-1/HEAD"
+echo evil >"$R/aynig/runs/other/result"
+rm -rf "$R/aynig/runs/other"
+mkdir "$R/aynig/runs/evil"
+echo '{}' >"$R/aynig/slots/1.json"
+rm -f "$R/aynig/slots/1.lock"
+echo evil >>"$AYNIG_DIR/command/attack"
+rm -rf "$AYNIG_DIR"
+echo evil >"$HOME/evil"
+echo evil >>"$HOME/.gitconfig"
+echo evil >>"$HOME/keep"
+mkdir "$HOME/.ssh"
+rm -rf "$HOME/folder"
+echo evil >../evil
+mv "$PWD" "$PWD-evil"
+echo evil >"$V/evil"
+echo evil >>"$M/file"
+rm -rf "$M/dir"
+git -C "$M" checkout -q -b evil
+ln -s "$HOME" l; echo evil >l/evil
+ln -s "$R/config" c; echo '[evil]' >>c
+ln "$HOME/keep" k; echo evil >>k
+mv "$HOME/keep" .
+mkdir m; mount --bind "$HOME" m; echo evil >m/evil; umount m
+mkdir n; unshare -rm sh -c 'mount --bind "$HOME" n; echo evil >n/evil'
+unshare -m sh -c 'mount -t tmpfs x "$HOME"' && false; unshare -m sh -c 'mount --bind "$V" "$PWD/m"; echo evil >m/evil'
+!mount -t tmpfs evil "$V"
+!unshare -rm mount -t tmpfs evil "$V"
+!mount -o remount,rw /
+echo evil >"/proc/self/root$HOME/evil"
+echo evil >"/proc/$PPID/root$HOME/evil"
+cd "/proc/$GUARDIAN/cwd" && echo evil >"./$HOME/evil"
+exec 3<"$HOME/keep"; echo evil >/proc/self/fd/3
+exec 3<"$HOME"; echo evil >/proc/self/fd/3/evil
+for f in /proc/self/fd/* /proc/$GUARDIAN/fd/*; do case $(readlink "$f") in *log|*.lock|*.hold) echo evil >>"$f";; esac; done
+!: 3<"/proc/$GUARDIAN/mem"
+!perl -e 'exit(syscall(101, 16, $ENV{GUARDIAN}, 0, 0) == 0 ? 0 : 1)'
+!perl -e 'exit(syscall(310, $ENV{GUARDIAN}, 0, 0, 0, 0, 0) == 0 ? 1 : syscall(101, 0x4206, $ENV{GUARDIAN}, 0, 0) == 0 ? 0 : 1)'
+!cat /proc/sys/kernel/hostname >h && cat h >/proc/sys/kernel/hostname
+!mknod disk b 8 0
+!mknod mem c 1 1
+git --git-dir="$R" --work-tree=. update-ref refs/heads/evil HEAD
+GIT_DIR="$R" git commit -q --allow-empty -m evil
+git clone -q --bare "$R" "$V/evil.git"
+git init -q --separate-git-dir="$HOME/evil.git" sub
+git -c protocol.file.allow=always submodule add -q "$R" mod && git -C mod push -q origin HEAD:refs/heads/evil
+mkdir -p "$R/modules/evil"
+python3 -c 'import os; open(os.environ["HOME"] + "/evil", "w")'
+perl -e 'rename("$ENV{HOME}/keep", "$ENV{HOME}/kept")'
+perl -e 'symlink("/", "$ENV{V}/link")'
+perl -e 'chdir("/"); chroot("."); open(F, ">", "$ENV{HOME}/evil")'
+(setsid sh -c 'echo evil >"$HOME/evil"' &) ; sleep 0.1
+git -C "$R" gc -q --prune=now
+git maintenance run --task=pack-refs
+git bisect start HEAD HEAD~1
+git aynig trust
+git aynig hooks install
+git aynig set-state evil -b evil
+git aynig cancel main
+"#;
+
+fn confined() -> bool {
+    if aynig::supervisor::confine::kernel_version() >= aynig::supervisor::confine::FOR_STRICT {
+        return true;
+    }
+    support::skipped("S37: this kernel has no Landlock 4");
+    false
+}
+
+/// Everything that no command may change: all but objects, what is its own, logs and the notes of its own slot.
+fn outside(life: &Life, victims: &[&Path]) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for root in
+        [life.repo.path(), life.repo.home()].iter().map(PathBuf::as_path).chain(victims.iter().copied())
+    {
+        all.extend(tree_of(root).into_iter().map(|(path, content)| (root.join(path), content)));
+    }
+    let own = [
+        "objects",
+        "worktrees/aynig-slot-0",
+        "aynig/slots/0.",
+        "refs/aynig/",
+        "refs/heads/attack",
+        ".aynig/logs",
+    ];
+    let own = own.map(|name| name.to_owned());
+    all.retain(|path, _| {
+        let path = path.to_string_lossy();
+        let slot = path.contains("/.cache/aynig/") && path.split('/').any(|part| part == "0");
+        let run = path.contains("aynig/runs/") && !path.contains("runs/other");
+        let runner = ["aynig/commands", "aynig/runner-", "aynig/turns", "aynig/children", "shared/"];
+        let meant =
+            own.iter().any(|own| path.contains(own.as_str())) || path.contains("logs/refs/heads/attack");
+        !slot
+            && !run
+            && !meant
+            && !runner.iter().any(|name| path.contains(name) && !path.contains("command/attack"))
+    });
+    all
+}
+
+/// S37, K59
+#[test]
+fn s37_a_confined_command_changes_nothing_but_its_own() {
+    if !confined() {
+        return;
+    }
+    let escapes: Vec<&str> = ESCAPES.lines().filter(|line| !line.is_empty()).collect();
+    assert!(escapes.len() >= 60, "{}", escapes.len());
+    let mut script = "cp \"$T/attacks\" attacks; n=0; GUARDIAN=$PPID; export GUARDIAN\n\
+        while read -r line; do n=$((n + 1)); mkdir \"a$n\"; what=${line#!}\n\
+        (cd \"a$n\" && printf '%s\\n' \"$what\" >../try && timeout 10 sh ../try) >out 2>&1 </dev/null; code=$?\n\
+        case $line in !*) [ $code -ne 0 ] || echo \"$line\" >>breaches;; esac\n\
+        done <attacks; cat breaches 2>/dev/null; cp breaches \"$AYNIG_RUN_DIR/breaches\" 2>/dev/null; rm -rf ./*\n"
+        .to_owned();
+    script.push_str(DONE);
+    let life = Life::new(&[("attack", &script), ("hold", "echo >\"$T/held\"; read x <\"$T/gate\"; exit 1")]);
+    let victims = life.shared().join("../victims");
+    for folder in
+        [victims.clone(), life.repo.home().join("folder/in"), life.repo.git_dir().join("aynig/runs/other")]
+    {
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("result"), "theirs\n").unwrap();
+    }
+    fs::write(life.repo.home().join("keep"), "mine\n").unwrap();
+    fs::create_dir_all(life.path(".git/hooks")).unwrap();
+    // There is another slot.
+    let mut gate = life.gate("gate");
+    life.event("holding", "hold", "");
+    let first = life.start_tick(&["--jobs", "2", "holding"]);
+    life.hear("held");
+    life.command("warm", DONE);
+    life.event("warm", "attack", "");
+    fs::write(life.shared().join("attacks"), "true\n").unwrap();
+    life.tick(&["--jobs", "2", "warm"]).expect(0);
+    gate.open();
+    first.done();
+    fs::remove_file(life.shared().join("gate")).unwrap();
+    life.config("aynig.sandbox", "write");
+    fs::write(life.shared().join("attacks"), escapes.join("\n") + "\n").unwrap();
+    life.event("attack", "attack", "");
+    let victims = victims.canonicalize().unwrap();
+    let before = outside(&life, &[&victims]);
+    let mut tick = life.aynig(&["tick", "--jobs", "1", "attack"]);
+    tick.env("R", life.repo.git_dir()).env("M", life.repo.path()).env("O", life.slot(1)).env("V", &victims);
+    let done = support::life::done(tick.output().unwrap());
+    let after = outside(&life, &[&victims]);
+    let changed: Vec<&PathBuf> =
+        before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
+    assert!(changed.is_empty(), "{changed:?}\n{done:?}");
+    assert_eq!((done.code, life.state("attack")), (Some(0), "done".into()), "{done:?}");
+    let log = fs::read_dir(life.path(".aynig/logs")).unwrap().flatten();
+    let said: String = log
+        .filter(|e| e.file_name().to_string_lossy().ends_with(".stdout.log"))
+        .map(|e| fs::read_to_string(e.path()).unwrap())
+        .collect();
+    assert!(!said.lines().any(|line| line.starts_with('!')), "{said}");
+    life.repo.assert_sound();
+}
+
+/// K59: what a command is there for works as without it.
+#[test]
+fn s37_work_goes_on_in_the_sandbox() {
+    if !confined() {
+        return;
+    }
+    let work = "set -e; echo two >>file; git add file; git commit -qm 'by hand'; git log -1 --format=%s >subject\n\
+         cat >here <<E\nx\nE\nd=$(mktemp -d); echo \"$d\" >where; python3 -c 'import tempfile; tempfile.NamedTemporaryFile()'\n\
+         printf '%s\\n' 'import unittest' 'class T(unittest.TestCase):' '  def test(self): self.assertTrue(True)' >t.py\n\
+         python3 -m unittest -q t 2>/dev/null; rm -rf __pycache__; echo >/dev/null; git status --porcelain >status; git stash list\n\
+         echo '{\"type\":\"progress\",\"text\":\"half\"}' >>\"$AYNIG_EVENTS\"; echo \"$AYNIG_SANDBOX\" >mode\n\
+         echo '{\"state\":\"done\"}' >\"$AYNIG_RESULT\"; git rev-parse -q --verify \"refs/aynig/run/$AYNIG_RUN_ID\" >/dev/null";
+    let life = Life::new(&[("work", work)]);
+    life.config("aynig.sandbox", "write");
+    life.event("a", "work", "");
+    let done = life.tick(&["a"]);
+    assert_eq!((done.code, life.state("a")), (Some(0), "done".into()), "{done:?} {}", life.body("a"));
+    assert_eq!((life.show("a", "subject"), life.show("a", "mode")), ("by hand".into(), "write".into()));
+    assert!(life.show("a", "where").contains("/aynig/runs/"), "{}", life.show("a", "where"));
+    assert_eq!(life.git(&["log", "-1", "--format=%s", "a^2"]), "by hand");
+    let runs = fs::read_dir(life.repo.git_dir().join("aynig/runs")).unwrap().flatten();
+    assert!(runs.into_iter().all(|run| !run.path().join("tmp").exists()), "what was temporary is gone");
+    life.repo.assert_sound();
+}
+
+/// K59: places that the account names, and only the account.
+#[test]
+fn s37_more_places_are_the_account_s_to_name() {
+    if !confined() {
+        return;
+    }
+    let life = Life::new(&[(
+        "work",
+        &format!("echo x >\"$T/out\" 2>/dev/null; cat \"$T/out\" >seen 2>/dev/null; {DONE}"),
+    )]);
+    let shared = life.shared();
+    let tick = |branch: &str| {
+        let _ = fs::remove_file(shared.join("out"));
+        life.event(branch, "work", "");
+        life.tick(&[branch]).expect(0);
+        shared.join("out").exists()
+    };
+    life.git(&["config", "aynig.sandbox", "write"]);
+    assert!(tick("off"), "the repository's own configuration does not say it");
+    life.config("aynig.sandbox", "write");
+    life.git(&["config", "aynig.sandboxWrite", shared.to_str().unwrap()]);
+    assert!(!tick("a"));
+    life.config("aynig.sandboxWrite", shared.to_str().unwrap());
+    assert!(tick("b"));
+    for (key, value) in [("aynig.sandbox", "maybe"), ("aynig.sandboxWrite", "relative")] {
+        life.git(&["-c", "x.y=z", "config", "--global", key, value]);
+        life.event("c", "work", "");
+        let done = life.tick(&["c"]).expect(128);
+        assert!(done.stderr.contains(key), "{done:?}");
+        life.config("aynig.sandbox", "write");
+    }
+}
+
+/// K59: what leads Git elsewhere and can be written all the same.
+#[test]
+fn s37_a_changed_lead_ends_the_run_stalled_and_is_put_right() {
+    if !confined() {
+        return;
+    }
+    let evil = "git init -q --bare \"$PWD/evil.git\"; a=$(git rev-parse --git-dir); r=$(git rev-parse --git-common-dir)";
+    for (what, how) in [
+        ("commondir", "echo \"$PWD/evil.git\" >\"$a/commondir\""),
+        ("gitdir", "echo /nowhere/.git >\"$a/gitdir\""),
+        ("config.worktree", "printf '[core]\\n\\tfsmonitor = touch /tmp/evil\\n' >\"$a/config.worktree\""),
+        (
+            "objects/info",
+            "mkdir -p \"$r/objects/info\"; echo \"$PWD/evil.git/objects\" >\"$r/objects/info/alternates\"",
+        ),
+    ] {
+        let life = Life::new(&[("work", &format!("echo x >work; {evil}; {how}; {DONE}"))]);
+        life.config("aynig.sandbox", "write");
+        life.event("a", "work", "");
+        let done = life.tick(&["a"]);
+        assert_eq!((done.code, life.state("a")), (Some(1), "stalled".into()), "{what}: {done:?}");
+        assert!(life.body("a").contains(what), "{what}: {}", life.body("a"));
+        assert!(!life.path(".git/objects/info/alternates").exists());
+        assert!(life.files(&life.attempts()[0]).contains(&"work".to_owned()), "{what}");
+        life.repo.assert_sound();
+        life.config("aynig.sandbox", "off");
+        life.command("work", DONE);
+        life.git(&["commit", "-qam", "harmless"]);
+        life.git(&["branch", "-f", "b", "main"]);
+        life.event("b", "work", "");
+        life.tick(&["--jobs", "1", "b"]).expect(0);
+    }
+}
+
+/// K59
+#[test]
+fn s37_strict_reads_no_home_and_no_other_run_and_connects_nowhere() {
+    if !confined() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let look = format!(
+        "set -e; for f in \"$HOME/secret\" \"$R/aynig/runs/other/body\" \"$M/.env\" \"$R/aynig/slots/0.json\"; do\n\
+         cat \"$f\" 2>/dev/null && echo \"BREACH $f\" >>breach; done\n\
+         cat /proc/$PPID/environ 2>/dev/null | grep -q . && echo BREACH environ >>breach\n\
+         ls \"$HOME\" 2>/dev/null && echo BREACH HOME >>breach\n\
+         perl -MIO::Socket::INET -e 'IO::Socket::INET->new(\"127.0.0.1:{port}\") or exit 1' && echo connected >connected\n\
+         git log -1 --format=%s >subject; git update-index --refresh; echo two >>file; git commit -qam x 2>/dev/null && echo BREACH commit >>breach\n\
+         cat \"$AYNIG_BODY_FILE\" >told; d=$(mktemp); {DONE}"
+    );
+    let look = look.replace("set -e;", "");
+    let life = Life::new(&[("look", &look)]);
+    fs::write(life.repo.home().join("secret"), "s").unwrap();
+    life.write(".env", "s");
+    fs::create_dir_all(life.repo.git_dir().join("aynig/runs/other")).unwrap();
+    fs::write(life.repo.git_dir().join("aynig/runs/other/body"), "s").unwrap();
+    life.config("aynig.sandbox", "strict");
+    for allowed in [false, true] {
+        if allowed {
+            life.config("aynig.sandboxConnect", &port.to_string());
+        }
+        let branch = format!("a{allowed}");
+        life.event(&branch, "look", "");
+        let mut tick = life.aynig(&["tick", &branch]);
+        let output = tick.env("R", life.repo.git_dir()).env("M", life.repo.path()).output().unwrap();
+        let done = support::life::done(output);
+        assert_eq!(
+            (done.code, life.state(&branch)),
+            (Some(0), "done".into()),
+            "{done:?} {}",
+            life.body(&branch)
+        );
+        let files = life.files(&branch);
+        assert!(!files.contains(&"breach".to_owned()), "{}", life.show(&branch, "breach"));
+        assert_eq!(files.contains(&"connected".to_owned()), allowed);
+        assert_eq!(
+            (life.show(&branch, "subject"), life.show(&branch, "file")),
+            (life.git(&["log", "-1", "--format=%s", &format!("{branch}~1")]), "one\ntwo".into())
+        );
+    }
+}
