@@ -51,9 +51,24 @@ fn needs(example: &str) -> &'static str {
         "git aynig govern approve-phase -b work" => "git aynig govern start -b work && git aynig run",
         "git aynig hooks status" | "git aynig hooks uninstall" => "git aynig hooks install",
         "git aynig govern status -b work" => "git aynig govern start -b work",
+        "git aynig send job -m 'Use the other library, please.'" | "git aynig inbox job" => "git branch job",
+        "git aynig send job --kind handoff --attach topic -F notes.md" => {
+            "git branch job && git branch topic && echo x >notes.md"
+        }
+        "git aynig answer job yes -m 'After six, please.'"
+        | "git aynig approve job"
+        | "git aynig reject job -m 'Not on a Friday.'" => ASKS,
         _ => "true",
     }
 }
+
+/// A branch that waits for an answer.
+const ASKS: &str = r#"cat >.aynig/command/ask <<'END'
+#!/bin/sh
+id=$(git aynig -q ask Go? --choice yes --choice no) &&
+git aynig set-state waiting --emit --trailer "dwp-question: $id" --trailer "dwp-accepts: answer=go"
+END
+chmod +x .aynig/command/ask && git add .aynig && git commit -qm ask && git aynig set-state ask -b job && git aynig tick job"#;
 
 /// Where no network is, its addresses are folders.
 const ADDRESSES: &str = "\
@@ -112,6 +127,11 @@ fn every_example_of_a_manual_page_does_what_it_is_there_for() {
             let line = match example {
                 // It never ends by itself.
                 "git aynig run --every 30s" => "timeout -s TERM 3 git aynig run --every 30s; [ $? = 124 ]",
+                "git aynig inbox --follow --kind interrupt" => {
+                    "timeout -s TERM 1 git aynig inbox --follow; [ $? = 124 ]"
+                }
+                // Only a run asks.
+                inside if verb == "ask" && inside.contains("$(git aynig ask") => "true",
                 // Nobody is asked here, and nothing goes without a word.
                 "git aynig uninstall" => "! git aynig uninstall",
                 other if other.contains("| jq ") && !has_jq(&world) => "true",
