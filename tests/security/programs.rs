@@ -135,6 +135,23 @@ const VERBS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     ("logs", &[&["work"], &["work", "--path"]]),
+    (
+        "send",
+        &[
+            &["work", "-m", "x"],
+            &["work", "-m", "x", "--attach", "main"],
+            &["far", "-m", "x", "--remote", "&"],
+        ],
+    ),
+    ("inbox", &[&["work"], &["far", "--remote", "&"]]),
+    ("ask", &[&["x"]]),
+    ("answer", &[&["work", "yes"], &["far", "yes", "--remote", "&"]]),
+    ("approve", &[&["work"], &["far", "--remote", "&"]]),
+    ("reject", &[&["work"], &["far", "--remote", "&"]]),
+    ("pause", &[&["none"], &["none", "--stop"], &["none", "--remote", "&"]]),
+    ("resume", &[&[], &["--all"], &["--all", "--remote", "&"]]),
+    // Not an address of this machine: it ends there. What it does over a repository is the verbs' own code.
+    ("serve", &[&["--bind", "203.0.113.1", "--port", "0"]]),
     ("cancel", &[&["leased"], &["--all"], &["leased", "--remote", "&"]]),
     ("retry", &[&["stalled"], &["sta*"], &["main"], &["stalled", "--remote", "&"]]),
     ("hooks", &[&["status"], &["install"], &["uninstall"]]),
@@ -170,9 +187,12 @@ const SIGNING: &[&str] = &["tick", "set-state", "set-working", "status", "cancel
 /// The verbs that the command line has, those below others by both names.
 fn verbs() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for verb in aynig::cli::command().get_subcommands() {
-        let below: Vec<_> =
-            verb.get_subcommands().map(|v| format!("{} {}", verb.get_name(), v.get_name())).collect();
+    let mut command = aynig::cli::command();
+    // Verbs' own arguments, and the verbs below them, are defined only now.
+    command.build();
+    for verb in command.get_subcommands() {
+        let below = verb.get_subcommands().filter(|below| below.get_name() != "help");
+        let below: Vec<_> = below.map(|v| format!("{} {}", verb.get_name(), v.get_name())).collect();
         found.extend(if below.is_empty() { vec![verb.get_name().to_owned()] } else { below });
     }
     found

@@ -87,7 +87,7 @@ fn s24_the_tool_is_built_from_what_is_locked_and_holds_no_unsafe_code() {
     let lock = read("Cargo.lock");
     let crates: Vec<&str> = lock.split("[[package]]").skip(1).collect();
     assert!(crates.len() > 50);
-    for entry in crates.iter().filter(|entry| !entry.contains("name = \"git-aynig\"")) {
+    for entry in crates.iter().filter(|entry| !entry.contains("name = \"git-aynig")) {
         let source = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
         assert!(entry.contains(source) && entry.contains("checksum = \""), "{entry}");
     }
