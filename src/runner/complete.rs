@@ -197,8 +197,7 @@ impl ActiveRun<'_> {
         };
         let left_out = self.keep_left_out(&next, &found)?;
         let base = if head == HeadIs::SlotHead { found.head } else { self.claim.lease.id };
-        let heard = self.runner.taken_by(&self.dir, self.branch)?;
-        let heard = self.runner.whose_work_is_in(heard, found.head)?;
+        let heard = self.runner.taken_by(&self.dir, self.branch, found.head)?;
         let commit = match self.outcome_commit(&next, &found, base, &heard) {
             Ok(commit) => commit,
             Err(RunnerError::Message { cause }) => {

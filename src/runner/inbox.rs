@@ -178,7 +178,7 @@ impl Runner<'_> {
 
     /// Of messages that a command marked as heard those that bring no work, or work that this commit has: as a parent
     /// of an outcome without it a message would count as merged.
-    pub(super) fn whose_work_is_in(
+    pub(in crate::runner) fn whose_work_is_in(
         &self,
         found: Vec<Found>,
         commit: ObjectId,

@@ -42,9 +42,11 @@ impl Runner<'_> {
             own.extend(usage_trailers(run.dialect, &self.told_usage(&run.id, run.trigger)));
             let mut notes = Vec::new();
             let (tree, parents, slot) = self.inside_tree(inside, &tip, run.dialect, &mut notes)?;
-            let heard = match run.dialect.writer() {
-                Writer::Runner => self.taken_by(&self.run_dir(&inside.run_id), branch)?,
-                Writer::Command => Vec::new(),
+            let heard = match (run.dialect.writer(), parents.last()) {
+                (Writer::Runner, Some(head)) => {
+                    self.taken_by(&self.run_dir(&inside.run_id), branch, *head)?
+                }
+                (Writer::Runner, None) | (Writer::Command, _) => Vec::new(),
             };
             let parents = parents.into_iter().chain(heard.iter().map(|heard| heard.commit)).collect();
             let commit = self.write_declared(branch, &next.message(run.dialect, &own), tree, parents)?;

@@ -50,11 +50,13 @@ impl Runner<'_> {
         Ok(waiting)
     }
 
-    /// The messages that a run marked, those that still wait and could be delivered: its outcome takes them along.
+    /// The messages that a run marked, those that still wait and could be delivered, and whose work `head` has: the
+    /// outcome that stands on it takes them along.
     pub(in crate::runner) fn taken_by(
         &self,
         run_dir: &Path,
         branch: &RefName,
+        head: ObjectId,
     ) -> Result<Vec<Found>, RunnerError> {
         let mut found = taken(run_dir, branch);
         let mut kept = Vec::with_capacity(found.len());
@@ -63,7 +65,7 @@ impl Runner<'_> {
                 kept.push(found);
             }
         }
-        Ok(kept)
+        self.whose_work_is_in(kept, head)
     }
 }
 

@@ -420,9 +420,14 @@ fn a_message_that_came_meanwhile_is_delivered_by_the_chain_of_the_run() {
 /// K47a, K20: what a command marked as heard is a parent of its outcome, and of no other end.
 #[test]
 fn a_message_that_a_command_took_goes_with_its_outcome() {
-    let take = "cp \"$T/mark\" \"$AYNIG_RUN_DIR/taken\"; test -e \"$T/fine\" || exit 1\n\
-        echo 'SET_STATE {\"state\":\"done\"}'";
-    let life = Life::new(&[("build", take)]);
+    for end in ["echo 'SET_STATE {\"state\":\"done\"}'", "git aynig set-state done -m mine"] {
+        goes_with_its_outcome(end);
+    }
+}
+
+fn goes_with_its_outcome(end: &str) {
+    let take = "cp \"$T/mark\" \"$AYNIG_RUN_DIR/taken\"; test -e \"$T/fine\" || exit 1\n";
+    let life = Life::new(&[("build", &format!("{take}{end}"))]);
     let base = life.event("work", "build", "");
     let (one, two, three) = (id(1), id(2), id(3));
     let name = send(&life, "work", "message", one, "Stop.", None);
