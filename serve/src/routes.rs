@@ -7,7 +7,7 @@ use crate::fail::Failed;
 use crate::guard::{guard, json_only};
 use crate::keys::Scope;
 use crate::state::{State, blocking};
-use crate::verbs::{self, Retry, SetState};
+use crate::verbs::{self, Retry, SetState, ToSend};
 use crate::{page, socket};
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
@@ -61,6 +61,8 @@ fn table() -> Vec<Route> {
         ("/api/branches/{branch}/set-state", &["post"], post(set_state)),
         ("/api/branches/{branch}/retry", &["post"], post(retry)),
         ("/api/branches/{branch}/cancel", &["post"], post(cancel)),
+        ("/api/branches/{branch}/send", &["post"], post(send)),
+        ("/api/usage", &["get"], get(usage)),
         ("/api/socket", &["get"], get(socket::open)),
     ]
 }
@@ -290,6 +292,28 @@ async fn set_state(Of(state): Ours, named: Named, asked: Asked<Repo>, sent: Sent
         verbs::set_state(&state.served.program, &place, &branch, &given)
     });
     Ok(Json(written.await?).into_response())
+}
+
+async fn send(Of(state): Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {
+    let (place, Path(branch), given) = (state.place(asked?.repo)?, named?, body::<ToSend>(sent)?);
+    let written = reading(move || {
+        writable(&state, &place)?;
+        verbs::send(&state.served.program, &place, &branch, &given)
+    });
+    Ok(Json(written.await?).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+struct OfUsage {
+    repo: Option<usize>,
+    by: Option<String>,
+}
+
+async fn usage(Of(state): Ours, asked: Asked<OfUsage>) -> Answer {
+    let Query(asked) = asked?;
+    let place = state.place(asked.repo)?;
+    let used = reading(move || verbs::usage(&state.served.program, &place, asked.by.as_deref()));
+    Ok(Json(used.await?).into_response())
 }
 
 async fn retry(of: Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {

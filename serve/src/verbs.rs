@@ -63,6 +63,15 @@ pub struct SetState {
 #[serde(deny_unknown_fields)]
 pub struct Retry {}
 
+/// `send`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToSend {
+    text: String,
+    /// What kind of message it is; `message` where nothing is said.
+    kind: Option<String>,
+}
+
 /// Runs a verb in a place; nothing of a run, nor of another repository, is in its environment.
 fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
     let mut command = Command::new(program);
@@ -148,6 +157,44 @@ pub fn plain(verb: &str, program: &Path, place: &Place, branch: &str, _: &Retry)
     must_exist(place, branch)?;
     let words = [verb.into(), "--json".into(), "--".into(), name];
     written(&called(program, place, &words, b"")?)
+}
+
+/// Says something to a branch, which hears it when it takes messages in.
+pub fn send(program: &Path, place: &Place, branch: &str, given: &ToSend) -> Result<Value, Failed> {
+    let name = whole(branch)?;
+    must_exist(place, branch)?;
+    let kind = given.kind.as_deref().unwrap_or("message");
+    if kind.contains('\0') {
+        return Err(Failed::invalid("a NUL byte"));
+    }
+    let words = [
+        "send".into(),
+        "--json".into(),
+        "--file=-".into(),
+        format!("--kind={kind}").into(),
+        "--".into(),
+        name,
+    ];
+    written(&called(program, place, &words, given.text.as_bytes())?)
+}
+
+/// What runs used, by one of `branch`, `state`, `model` and `day`: the lines of `usage --json`.
+pub fn usage(program: &Path, place: &Place, by: Option<&str>) -> Result<Value, Failed> {
+    let by = match by {
+        None => None,
+        Some(by @ ("branch" | "state" | "model" | "day")) => Some(format!("--by={by}").into()),
+        Some(_) => return Err(Failed::invalid("'by' is none of branch, state, model, day")),
+    };
+    let words: Vec<OsString> = ["usage".into(), "--json".into()].into_iter().chain(by).collect();
+    let finished = called(program, place, &words, b"")?;
+    if !finished.status.success() {
+        return Err(refused(&finished));
+    }
+    let lines = finished.stdout.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let lines: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
+    let lines =
+        lines.map_err(|error| Failed::broken(format!("'{PROGRAM} usage' printed no JSON: {error}")))?;
+    Ok(json!({"usage": lines}))
 }
 
 /// What the latest run of a branch changed, as `git diff` prints it.

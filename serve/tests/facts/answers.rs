@@ -161,3 +161,22 @@ fn w8_the_page_is_embedded() {
     server.get("/p/0000/app.js").failed(404, "unknown");
     assert!(size < 120 << 10, "{size} bytes");
 }
+
+/// W7: a message goes as 'send' sends it, and what was used is what 'usage' adds up.
+#[test]
+fn w7_a_message_is_sent_and_usage_is_read() {
+    let world = World::new();
+    world.aynig(&["set-state", "review", "-b", "job"]);
+    let server = world.serve(&[]);
+    let sent = server.post("/api/branches/job/send", "{\"text\":\"--please look\"}");
+    assert_eq!(sent.status, 200, "{}", sent.text());
+    let inbox = world.aynig(&["inbox", "job", "--json"]);
+    let waiting = lines(&inbox);
+    assert_eq!(waiting.len(), 1, "{inbox}");
+    assert_eq!((&waiting[0]["id"], &waiting[0]["text"]), (&sent.json()["id"], &json!("--please look")));
+    server.post("/api/branches/none/send", "{\"text\":\"x\"}").failed(404, "unknown");
+    server.post("/api/branches/job/send", "{\"text\":\"x\",\"kind\":\"Not A Kind\"}").failed(400, "invalid");
+    let used = server.get("/api/usage?by=branch").json()["usage"].clone();
+    assert_eq!(used, json!(lines(&world.aynig(&["usage", "--json", "--by", "branch"]))));
+    server.get("/api/usage?by=x").failed(400, "invalid");
+}

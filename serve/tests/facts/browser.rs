@@ -238,6 +238,8 @@ fn w9_a_person_sees_what_waits_and_answers_it() {
     browser.fits("branch-events");
     browser.click("//button[.='Changes']");
     browser.sees("+built");
+    let below = "const l = document.querySelectorAll('.diff span'); return l[1].offsetTop > l[0].offsetTop";
+    assert_eq!(browser.says(below), json!(true), "lines stand below one another");
     browser.fits("branch-changes");
     browser.click("//button[.='Log']");
     browser.sees("<script>x</script>");
