@@ -275,7 +275,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s C -d 'Run 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l port -d 'The port; 0 takes any that is free' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l bind -d 'The address; of this machine itself' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-host -d 'Also answer to this name, as <name>:<port>' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-host -d 'Also answer to this name, as NAME:PORT' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-origin -d 'Also take requests from pages of this origin' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l token-fd -d 'Read the token from this descriptor, so that it stays the same over restarts' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s q -l quiet -d 'Say less: no progress, no notes'

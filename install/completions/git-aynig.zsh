@@ -417,7 +417,7 @@ _arguments "${_arguments_options[@]}" : \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--port=[The port; 0 takes any that is free]:PORT:_default' \
 '--bind=[The address; of this machine itself]:ADDRESS:_default' \
-'*--allow-host=[Also answer to this name, as <name>\:<port>]:HOST:_default' \
+'*--allow-host=[Also answer to this name, as NAME\:PORT]:HOST:_default' \
 '*--allow-origin=[Also take requests from pages of this origin]:ORIGIN:_default' \
 '--token-fd=[Read the token from this descriptor, so that it stays the same over restarts]:N:_default' \
 '-q[Say less\: no progress, no notes]' \

@@ -26,7 +26,7 @@ pub struct Args {
     /// Also print an address for somebody who may only look
     #[arg(long)]
     pub share: bool,
-    /// Also answer to this name, as <name>:<port>
+    /// Also answer to this name, as NAME:PORT
     #[arg(long)]
     pub allow_host: Vec<String>,
     /// Also take requests from pages of this origin

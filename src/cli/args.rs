@@ -414,7 +414,7 @@ pub struct Serve {
     /// Also print an address for somebody who may only look
     #[arg(long)]
     pub share: bool,
-    /// Also answer to this name, as <name>:<port>
+    /// Also answer to this name, as NAME:PORT
     #[arg(long, value_name = "HOST")]
     pub allow_host: Vec<String>,
     /// Also take requests from pages of this origin
