@@ -1,6 +1,6 @@
 //! How people, commands and branches talk: `send`, `inbox`, `ask`, `answer`, `pause` and what programs are told of each.
 //!
-//! Each begins as a [`Change`](super::change::Change) does: settings, the run that we are inside of, what an earlier
+//! Each begins as a [`super::change::Change`] does: settings, the run that we are inside of, what an earlier
 //! process left. Implements K46, K48, K49, K49a, K50.
 
 pub mod answer;
