@@ -146,6 +146,7 @@ impl From<&TalkError> for Exit {
             | TalkError::IsAnswer
             | TalkError::Dialect(_)
             | TalkError::Several(..)
+            | TalkError::NotSigned(..)
             | TalkError::NotOffered { .. }
             | TalkError::NoShortForm { .. }
             | TalkError::Unseen(..) => Exit::Refused,

@@ -203,6 +203,12 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         TalkError::NoShortForm { .. } | TalkError::NotOffered { .. } => {
             Some("git aynig answer <branch> <choice>".to_owned())
         }
+        TalkError::NotSigned(id, _) => Some(match remote {
+            Some(remote) => {
+                format!("git push --delete {} refs/aynig/asked/{id}", shell_word(remote.as_bytes()))
+            }
+            None => format!("git update-ref -d refs/aynig/asked/{id}"),
+        }),
         TalkError::Unseen(id, _) => Some(format!("git show refs/aynig/asked/{id}")),
         TalkError::Outside
         | TalkError::Answered { .. }

@@ -64,10 +64,15 @@ impl Runner<'_> {
 
     fn read_question(&self, id: MessageId, commit: ObjectId) -> Result<Asked, TalkError> {
         let read = self.store.read_commit(commit)?;
-        let question = Question::read(id, &Message::parse(&read.message));
+        let message = Message::parse(&read.message);
+        let question = Question::read(id, &message);
         let question = question.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
         if !RefName::branch(&question.branch).is_valid() {
             return Err(TalkError::Unreadable(id, "it names no branch".to_owned()));
+        }
+        // Whoever may push could put other words under a yes that is signed.
+        if !self.is_vouched(&RefName::branch(&question.branch), commit, &message)? {
+            return Err(TalkError::NotSigned(id, RefName::branch(question.branch)));
         }
         Ok(Asked { question, commit, snapshot: read.parents.first().copied(), asked: read.committed })
     }
@@ -75,7 +80,7 @@ impl Runner<'_> {
     /// The question of this id.
     ///
     /// # Errors
-    /// [`TalkError::NoSuchQuestion`], [`TalkError::Unreadable`].
+    /// [`TalkError::NoSuchQuestion`], [`TalkError::Unreadable`], [`TalkError::NotSigned`].
     pub fn question(&self, id: MessageId) -> Result<Asked, TalkError> {
         match self.store.tip(&RefName::new(asked_ref(id)))? {
             Some(commit) => self.read_question(id, commit),
@@ -95,9 +100,12 @@ impl Runner<'_> {
             None => match head_question(&tip) {
                 Some(id) => {
                     self.unless_answered(branch, id)?;
-                    Err(TalkError::NoSuchQuestion(id))
+                    Err(self.not_signed_on(branch)?.unwrap_or(TalkError::NoSuchQuestion(id)))
                 }
-                None => Err(self.answered_on(branch)?.unwrap_or(TalkError::NoQuestion(branch.clone()))),
+                None => Err(match self.answered_on(branch)? {
+                    Some(answered) => answered,
+                    None => self.not_signed_on(branch)?.unwrap_or(TalkError::NoQuestion(branch.clone())),
+                }),
             },
             Some((asked, _)) if open.is_empty() => Ok(asked),
             Some(last) => {
@@ -106,6 +114,16 @@ impl Runner<'_> {
                 Err(TalkError::Several(branch.clone(), ids.join(", ")))
             }
         }
+    }
+
+    /// What stands in the place of a branch's question, and is not signed for it.
+    fn not_signed_on(&self, branch: &RefName) -> Result<Option<TalkError>, TalkError> {
+        let asked = self.store.scan(&String::from_utf8_lossy(ASKED))?;
+        Ok(asked.into_iter().find_map(|(name, commit)| {
+            let id = parse_id_ref(ASKED, name.as_bytes())?;
+            let error = self.read_question(id, commit).err()?;
+            matches!(&error, TalkError::NotSigned(_, on) if on == branch).then_some(error)
+        }))
     }
 
     /// The question of this id; of one that was answered and is gone it is said by whom.

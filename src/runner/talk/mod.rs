@@ -51,6 +51,9 @@ pub enum TalkError {
     /// What has this id can't be read.
     #[error("{0} cannot be read: {1}")]
     Unreadable(MessageId, String),
+    /// A signature is asked for, and what has this id has none for its branch.
+    #[error("question {0} is not signed for '{1}'")]
+    NotSigned(MessageId, RefName),
     /// A branch asks several things.
     #[error("'{0}' asks several questions: {1}")]
     Several(RefName, String),

@@ -214,3 +214,55 @@ fn a_signal_ends_a_wait_cleanly() {
     tick.done().expect(0);
     assert_eq!((life.said("choice").trim(), life.said_in("asked").contains(&id)), ("143", false));
 }
+
+/// K35, K49a: where signatures are asked for nobody's yes is put under other words than those that were signed.
+#[test]
+fn a_question_that_is_not_signed_is_not_answered_where_a_signature_is_asked_for() {
+    let life = asking();
+    let key = life.path(".git/key");
+    let key = key.to_str().unwrap();
+    let made =
+        std::process::Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", key]).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        crate::support::skipped("K49a: no ssh-keygen");
+        return;
+    }
+    let public = std::fs::read_to_string(format!("{key}.pub")).unwrap();
+    life.write(".git/allowed", &format!("ada@example.com {public}"));
+    let allowed = life.path(".git/allowed");
+    life.config("gpg.format", "ssh");
+    life.config("user.signingKey", key);
+    life.config("gpg.ssh.allowedSignersFile", allowed.to_str().unwrap());
+    life.config("aynig.requireSignature", "true");
+    life.run(&["set-state", "build", "-b", "work"]).expect(0);
+    let tick = life.start_tick(&["work"]);
+    let id = life.question();
+    let question = format!("refs/aynig/asked/{id}");
+    let signed = life.rev(&question);
+    let message = life.git(&["log", "-1", "--format=%B", &question]).replace("Deploy?", "Change a comment?");
+    assert!(message.contains("Change a comment?"), "{message}");
+    let forged = life.git(&[
+        "commit-tree",
+        "-p",
+        &format!("{signed}^"),
+        "-m",
+        &message,
+        &format!("{signed}^{{tree}}"),
+    ]);
+    life.git(&["update-ref", &question, forged.trim()]);
+    for what in [id.as_str(), "work"] {
+        let said = life.run(&["approve", what]).expect(2).stderr;
+        assert!(
+            said.contains(&format!("question {id} is not signed for 'work'"))
+                && said.contains(&format!("git update-ref -d {question}")),
+            "{said}"
+        );
+    }
+    assert!(!life.run(&["status", "--waiting"]).stdout.contains("Change a comment?"));
+    assert_eq!(life.said_in("inbox"), Vec::<String>::new());
+    // The question as it was asked is answered.
+    life.git(&["update-ref", &question, &signed]);
+    life.run(&["approve", "work"]).expect(0);
+    tick.done().expect(0);
+    assert_eq!(life.said("choice"), "yes\n");
+}
