@@ -54,3 +54,17 @@ fn a_day_begins_anew() {
     let said = life.tick(&["work"]).expect(128);
     assert!(said.stderr.contains("budgetPerDay") && said.stderr.contains("12.50"), "{}", said.stderr);
 }
+
+/// K54: what a branch says that `aynig.branches` leaves out holds nothing up.
+#[test]
+fn a_branch_that_is_left_out_spends_nothing() {
+    let life = Life::new(&[("build", NEXT)]);
+    life.config("aynig.budgetPerDay", "1");
+    life.config("aynig.branches", "work");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let spent = "x\n\ndwp-state: done\ndwp-run-id: r1\ndwp-usage: input=0 output=0 cost-usd=5\n";
+    life.event_at("elsewhere", spent, Some(now));
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.state("work"), "review");
+}
