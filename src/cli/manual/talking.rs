@@ -120,6 +120,7 @@ JSON:
 An object with schema (aynig.message/1), as git-aynig-send(1) has it.
 
 Examples:
+  git aynig status --waiting
   git aynig answer job yes -m 'After six, please.'
 
 See also:
