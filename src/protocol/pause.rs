@@ -95,6 +95,13 @@ impl Pause {
         }
     }
 
+    /// What stands for a pause of which nothing can be read: it holds every branch, and says which ref it is.
+    pub fn unreadable(name: &str, why: &str, mend: &str) -> Self {
+        let reason =
+            format!("'{name}' can't be read ({why}), so it holds every branch; {mend} takes it away");
+        Self { patterns: Vec::new(), holder: Holder::parse("unknown"), reason }
+    }
+
     /// True where it holds a branch; `any` says whether one of the patterns matches that.
     pub fn holds(&self, any: impl FnOnce(&[String]) -> bool) -> bool {
         self.patterns.is_empty() || any(&self.patterns)

@@ -11,13 +11,13 @@ use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
 use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{INBOX, PAUSED, inbox_prefix, parse_id_ref};
+use crate::protocol::inbox::{INBOX, MessageId, PAUSED, inbox_prefix, parse_id_ref};
 use crate::protocol::message::Message;
 use crate::protocol::pause::Pause;
 use crate::protocol::swap::{Patience, try_again};
 use crate::protocol::transition::retried;
 use crate::protocol::waits::After;
-use crate::store::{RefName, StoreError, pattern};
+use crate::store::{Commit, RefName, StoreError, pattern};
 use std::cell::OnceCell;
 use std::time::Duration;
 
@@ -63,6 +63,9 @@ impl Pauses {
         self.0.iter().find(|(_, pause)| holds(pause)).map(|(paused, _)| paused)
     }
 }
+
+/// A pause: its id, what its ref holds, the commit of that, and what it says; what can't be read is none.
+pub(super) type ReadPause = (MessageId, Option<ObjectId>, Option<Commit>, Pause);
 
 /// What one look around has read already.
 #[derive(Debug, Default)]
@@ -115,15 +118,38 @@ impl Runner<'_> {
 
     /// The pauses that stand.
     pub(crate) fn standing_pauses(&self) -> Result<Pauses, StoreError> {
+        let paused = |(id, _, _, pause): ReadPause| {
+            (Paused { id, holder: pause.holder.clone(), reason: pause.reason.clone() }, pause)
+        };
+        Ok(Pauses(self.read_pauses()?.into_iter().map(paused).collect()))
+    }
+
+    /// The pauses that stand, oldest first, with what their refs hold: what can't be read holds every branch, and lets
+    /// every other verb go on.
+    pub(super) fn read_pauses(&self) -> Result<Vec<ReadPause>, StoreError> {
+        let scan = self.store.scan_all(&String::from_utf8_lossy(PAUSED))?;
+        let id_of = |name: &RefName| parse_id_ref(PAUSED, name.as_bytes());
         let mut all = Vec::new();
-        for (name, commit) in self.store.scan(&String::from_utf8_lossy(PAUSED))? {
-            let Some(id) = parse_id_ref(PAUSED, name.as_bytes()) else { continue };
-            // One that is taken back between the look and the reading is none; any other that can't be read is.
-            let pause = Pause::read(&Message::parse(&self.store.read_commit(commit)?.message));
-            all.push((Paused { id, holder: pause.holder.clone(), reason: pause.reason.clone() }, pause));
+        for (name, at) in scan.refs {
+            let Some(id) = id_of(&name) else { continue };
+            let read = self.store.read_commit(at);
+            let pause = match &read {
+                Ok(commit) => Pause::read(&Message::parse(&commit.message)),
+                Err(why) => {
+                    let mend = format!("'git update-ref -d {name}' or 'git aynig resume --all'");
+                    Pause::unreadable(&name.to_string(), &why.to_string(), &mend)
+                }
+            };
+            all.push((id, Some(at), read.ok(), pause));
         }
-        all.sort_by_key(|(paused, _)| paused.id);
-        Ok(Pauses(all))
+        for (name, why) in scan.unreadable {
+            let Some(id) = id_of(&name) else { continue };
+            // Git does not delete a ref that it can't read, either.
+            let mend = format!("to remove the file {name} in the repository's .git");
+            all.push((id, None, None, Pause::unreadable(&name.to_string(), &why.to_string(), &mend)));
+        }
+        all.sort_by_key(|(id, ..)| *id);
+        Ok(all)
     }
 
     /// What is known of a branch whose head this is; what is `around` is read once for one look.

@@ -135,8 +135,14 @@ pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
                 Err(error) => change.session.warn(Warning::Failed(error)),
             }
         }
-        if change.talk(|runner| runner.take_back(&paused))? {
-            released.resumed.push(Resumed { paused, again });
+        match change.talk(|runner| runner.take_back(&paused)) {
+            Ok(true) => released.resumed.push(Resumed { paused, again }),
+            Ok(false) => {}
+            // The others are taken back all the same.
+            Err(error) => {
+                change.session.warn(Warning::Failed(error));
+                released.standing.push(paused);
+            }
         }
     }
     released.branches = change.talk(|runner| {

@@ -9,7 +9,7 @@ use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{Kind, Letter, MessageId, PAUSED, inbox_ref, parse_id_ref, paused_ref};
+use crate::protocol::inbox::{Kind, Letter, MessageId, PAUSED, inbox_ref, paused_ref};
 use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::{CANCELED, STALLED};
 use crate::protocol::pause::{PATTERNS_MAX, Pause};
@@ -80,14 +80,16 @@ impl Runner<'_> {
         let mut all = Vec::new();
         // Those of a remote that came with the heads may be older.
         self.store.hear_shared(&[PAUSED])?;
-        for (name, commit) in self.store.scan(&String::from_utf8_lossy(PAUSED))? {
-            let Some(id) = parse_id_ref(PAUSED, name.as_bytes()) else { continue };
-            let read = self.store.read_commit(commit)?;
-            let message = Message::parse(&read.message);
-            let stopped = message.all(STOPPED).take(STOPPED_MAX).filter_map(stopped).collect();
-            all.push(Paused { id, commit, pause: Pause::read(&message), since: read.committed, stopped });
+        for (id, at, commit, pause) in self.read_pauses()? {
+            let since = commit.as_ref().and_then(|commit| commit.committed);
+            let message = commit.map(|commit| Message::parse(&commit.message));
+            let all_of =
+                |message: &Message| message.all(STOPPED).take(STOPPED_MAX).filter_map(stopped).collect();
+            let stopped = message.as_ref().map_or_else(Vec::new, all_of);
+            // A ref that can't be read is at nothing: to take that back is refused before what it holds is asked for.
+            let commit = at.map_or_else(|| self.repo.empty_tree(), Ok)?;
+            all.push(Paused { id, commit, pause, since, stopped });
         }
-        all.sort_by_key(|paused| paused.id);
         Ok(all)
     }
 

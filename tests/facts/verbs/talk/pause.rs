@@ -109,3 +109,33 @@ fn a_command_that_is_asked_to_end_may_end_by_itself() {
     let resumed = life.run(&["resume"]).expect(0);
     assert!(!resumed.stdout.contains("work:"), "{resumed:?}");
 }
+
+/// K50: a ref that is no pause holds every branch, is named with what mends it, and stops no verb.
+#[test]
+fn a_pause_ref_that_cannot_be_read_holds_and_is_named() {
+    let life = Life::new(&[("quick", DONE)]);
+    life.event("work", "quick", "");
+    let name = "refs/aynig/paused/01890a5d-ac96-774b-bcce-b302099a8057";
+    let file = life.path(&format!(".git/{name}"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    life.write("blob", "no commit");
+    let blob = life.git(&["hash-object", "-w", "blob"]);
+    for content in [blob.trim_end(), "1234567890123456789012345678901234567890", ""] {
+        std::fs::write(&file, format!("{content}\n").trim_start()).unwrap();
+        let (ticked, _) = life.report(&["work"]);
+        assert!(ticked.code != Some(128), "{ticked:?}");
+        assert_eq!(life.state("work"), "quick");
+        let said = life.run(&["status", "work"]).expect(0);
+        assert!(said.stdout.contains("paused by unknown") && said.stdout.contains(name), "{said:?}");
+        let judged = life.run(&["doctor"]);
+        assert!(!judged.stdout.contains("work:") && !judged.stderr.contains("work:"), "{judged:?}");
+        let said = life.run(&["resume", "--all", "--no-tick"]).expect(0);
+        if content.is_empty() {
+            assert!(said.stderr.contains(&format!("remove the file {name}")), "{said:?}");
+            std::fs::remove_file(&file).unwrap();
+        }
+        assert!(!file.exists(), "{said:?}");
+    }
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.state("work"), "done");
+}
