@@ -32,6 +32,7 @@ impl Runner<'_> {
         branch: &RefName,
         tip: &Tip,
         (state, take): (StateName, Vec<MessageId>),
+        waiting: &[Found],
         dry: bool,
         report: &mut Report,
     ) -> Result<Option<Verdict>, RunnerError> {
@@ -44,9 +45,10 @@ impl Runner<'_> {
         if !self.mandate.holds() {
             return Ok(Some(Verdict::Refused(Refusal::Changed)));
         }
-        let mut found = self.inbox_of(branch)?;
+        // One that was taken away since then is found by the swap.
+        let mut found = waiting.to_vec();
         found.retain(|found| take.contains(&found.at.id));
-        let Some(event) = tip.event.as_ref().filter(|_| found.len() == take.len()) else { return Ok(None) };
+        let Some(event) = tip.event.as_ref() else { return Ok(None) };
         let Some(delivered) = self.take_in(branch, tip, &found)? else { return Ok(None) };
         let merged = |taken: &&Taken| !matches!(taken.merge, Merge::Conflict(_));
         let parents =

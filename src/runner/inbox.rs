@@ -11,15 +11,15 @@ use crate::protocol::dialect::{BRANCH, Dialect};
 use crate::protocol::event::Event;
 use crate::protocol::heard::heard_of;
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{InboxRef, Letter, MESSAGES_MAX, heard_ref, inbox_prefix, parse_inbox_ref};
+use crate::protocol::inbox::{
+    InboxRef, Letter, MESSAGES_MAX, TEXT_MAX, heard_ref, inbox_prefix, parse_inbox_ref,
+};
 use crate::protocol::message::Message;
 use crate::store::{Expected, RefChange, RefName, StoreError};
 use std::collections::HashSet;
 
 /// Most commits of a branch that are looked at for what they brought.
 const LINE_MAX: usize = 10_000;
-/// By how much clocks may differ, in seconds: commits older than a message by more have not brought it.
-const CLOCKS: i64 = 3600;
 
 /// A ref of an inbox.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ impl Found {
 pub(crate) struct Inbox {
     /// What may be delivered, by its ids: as much as one delivery takes, and names of more.
     pub waiting: Vec<Waiting>,
+    /// The refs of what is waiting, one for each id.
+    pub(super) refs: Vec<Found>,
     /// What is to be taken off before anything is written to the branch.
     pub(super) over: Vec<Found>,
     /// What is left where it is, and why.
@@ -76,7 +78,7 @@ impl Runner<'_> {
             Some(Found { at, name, commit })
         });
         let mut found: Vec<Found> = found.collect();
-        found.sort_by_key(|found| found.at.id);
+        found.sort_by(|a, b| (a.at.id, &a.name).cmp(&(b.at.id, &b.name)));
         Ok(found)
     }
 
@@ -84,13 +86,26 @@ impl Runner<'_> {
     pub(super) fn inbox_for(&self, branch: &RefName, tip: &Tip, event: &Event) -> Result<Inbox, RunnerError> {
         let (mut inbox, accepts, mut oldest) = (Inbox::default(), Accepts::of(event), None);
         let found = self.inbox_of(branch)?;
-        let Some(first) = found.first() else { return Ok(inbox) };
-        let brought = self.brought(tip, first.at.id.millis())?;
-        let mut read = 0;
+        if found.is_empty() {
+            return Ok(inbox);
+        }
+        let brought = self.brought(tip)?;
+        let twins: HashSet<_> =
+            found.windows(2).filter(|two| two[0].at.id == two[1].at.id).map(|two| two[0].at.id).collect();
+        let (mut read, mut text) = (0, 0);
         for found in found {
             let waiting = Waiting { id: found.at.id, kind: found.at.kind.clone() };
-            if brought.has(&found) || !may_hear(event, &waiting) {
+            if brought.has(&found) {
                 inbox.over.push(found);
+                continue;
+            }
+            if !may_hear(event, &waiting) {
+                // Under `heard` it would end another message of its id, which may be delivered yet.
+                if twins.contains(&found.at.id) {
+                    inbox.passed_over.push((found.name, "another message has its id".into()));
+                } else {
+                    inbox.over.push(found);
+                }
                 continue;
             }
             let Some(state) = accepts.state(&found.at.kind) else { continue };
@@ -101,14 +116,31 @@ impl Runner<'_> {
                     inbox.over.push(found);
                     continue;
                 }
-                if let Err(why) = self.letter(branch, &found)? {
-                    inbox.passed_over.push((found.name, why));
+                // The first by its name is delivered; then the other's id was brought, and it is taken off.
+                if inbox.refs.last().is_some_and(|last| last.at.id == found.at.id) {
+                    inbox.passed_over.push((found.name, "another message of its id is delivered".into()));
+                    continue;
+                }
+                let letter = match self.letter(branch, &found)? {
+                    Ok(letter) => letter,
+                    Err(why) => {
+                        inbox.passed_over.push((found.name, why));
+                        continue;
+                    }
+                };
+                text += letter.text.len();
+                if read > 0 && text > TEXT_MAX {
+                    // It is the first of the next delivery.
+                    read = MESSAGES_MAX;
                     continue;
                 }
                 (read, oldest) = (read + 1, Some(state));
                 inbox.waiting.push(waiting);
+                inbox.refs.push(found);
             }
         }
+        // Where two have one id, `heard` keeps the one that was delivered.
+        inbox.over.sort_by_key(|found| !brought.commits.contains(&found.commit));
         Ok(inbox)
     }
 
@@ -147,18 +179,17 @@ impl Runner<'_> {
         Ok(Ok(letter))
     }
 
-    /// What the commits of a branch brought since that moment, newest first.
-    fn brought(&self, tip: &Tip, since_millis: u64) -> Result<Brought, RunnerError> {
-        let since = i64::try_from(since_millis / 1000).unwrap_or(i64::MAX).saturating_sub(CLOCKS);
+    /// What the commits of a branch brought. No date ends the walk: clocks differ, and a message would come twice.
+    fn brought(&self, tip: &Tip) -> Result<Brought, RunnerError> {
         let (mut brought, mut at) = (Brought::default(), tip.commit.clone());
         for _ in 0..LINE_MAX {
             if at.message.windows(9).any(|part| part == b"dwp-heard") {
                 let heard = heard_of(&Message::parse(&at.message), Dialect::Dwp);
                 brought.ids.extend(heard.iter().map(|heard| *heard.id.as_bytes()));
+                brought.commits.extend(heard.iter().map(|heard| heard.commit));
             }
             brought.commits.extend(at.parents.iter().skip(1));
-            let below = at.parents.first().copied();
-            let Some(below) = below.filter(|_| at.committed.is_none_or(|date| date >= since)) else { break };
+            let Some(below) = at.parents.first().copied() else { break };
             if self.store.history_ends_at(at.id)? {
                 break;
             }
@@ -196,10 +227,10 @@ impl Runner<'_> {
     /// The moves of messages from the inbox to `heard`. Of a remote what was heard of it counts: where there is more, the
     /// moves are refused, and then that is known too.
     pub(in crate::runner) fn hearing(&self, found: &[Found]) -> Result<Vec<RefChange>, RunnerError> {
-        let mut changes = Vec::with_capacity(found.len() * 2);
+        let (mut changes, mut ids) = (Vec::with_capacity(found.len() * 2), HashSet::new());
         for found in found {
             let (name, new) = (found.heard(), Some(found.commit));
-            if self.store.known_tip(&name)?.is_none() {
+            if ids.insert(*found.at.id.as_bytes()) && self.store.known_tip(&name)?.is_none() {
                 changes.push(RefChange { name, expected: Expected::Missing, new });
             }
             changes.push(RefChange::delete(found.name.clone(), found.commit));
@@ -222,6 +253,7 @@ impl Runner<'_> {
         let heard = heard_of(&event.message, Dialect::Dwp);
         let mut over = self.inbox_of(branch)?;
         over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
+        over.sort_by_key(|found| !heard.iter().any(|heard| heard.commit == found.commit));
         self.take_off(&over)
     }
 }

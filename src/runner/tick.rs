@@ -23,6 +23,9 @@ use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
 use crate::store::{command_copy, config};
 
+/// How often a head that stays the same is judged again: whoever loses that often leaves it to the next tick.
+const SAME_HEAD_MAX: usize = 100;
+
 /// What came of a step towards running a command.
 enum Step<T> {
     /// It is done, and gave this.
@@ -51,11 +54,17 @@ impl Runner<'_> {
         if !self.may_tick(branch) {
             return Ok(Verdict::Refused(Refusal::Branch(config::key_of(self.repo.site.dir(), "branches"))));
         }
+        let mut judged = None;
+        let mut again = 0;
         loop {
             if self.interrupt.signal().is_some() {
                 return Ok(Verdict::Skipped(Skip::Interrupted));
             }
             let Some(tip) = self.read_head(branch)? else { return Ok(Verdict::Skipped(Skip::Missing)) };
+            again = if judged.replace(tip.id()) == Some(tip.id()) { again + 1 } else { 0 };
+            if again > SAME_HEAD_MAX {
+                return Ok(Verdict::LostRace);
+            }
             if let Some(remote) = self.source_of(&tip) {
                 return self.elsewhere(Some(&remote), |runner| {
                     runner.store.refresh()?;
@@ -72,7 +81,9 @@ impl Runner<'_> {
                     return self.idle(&tip, idle, command, report);
                 }
                 (Decision::Deliver { state, take }, _) => {
-                    if let Some(verdict) = self.deliver(branch, &tip, (state, take), dry, report)? {
+                    if let Some(verdict) =
+                        self.deliver(branch, &tip, (state, take), &known.inbox.refs, dry, report)?
+                    {
                         return Ok(verdict);
                     }
                 }

@@ -35,7 +35,9 @@ fn send(life: &Life, branch: &str, kind: &str, id: MessageId, words: &str, work:
     };
     let message = String::from_utf8(letter.message().unwrap().render().unwrap()).unwrap();
     let tree = work.map_or_else(|| life.repo.empty_tree(), |work| life.rev(&format!("{work}^{{tree}}")));
-    let mut args = vec!["commit-tree", &tree, "-m", &message];
+    let file = life.shared().join("letter");
+    std::fs::write(&file, message).unwrap();
+    let mut args = vec!["commit-tree", &tree, "-F", file.to_str().unwrap()];
     args.extend(work.iter().flat_map(|work| ["-p", work]));
     let commit = life.git(&args);
     let name = text(inbox_ref(branch.as_bytes(), &kind, id));
@@ -482,4 +484,71 @@ fn a_message_without_a_signature_is_not_delivered_where_one_is_asked_for() {
         done.stdout,
         done.stderr
     );
+}
+
+/// K47a: whoever pushes a second ref of one id keeps no tick busy, and hides nothing.
+#[test]
+fn two_refs_of_one_id_are_delivered_as_one() {
+    for (one, other) in [("handoff", "message"), ("message", "zzz"), ("answer", "message")] {
+        let life = Life::new(&[("rework", REWORK)]);
+        life.event("work", "review", REVIEW);
+        let id = id(1);
+        send(&life, "work", one, id, "This one.", None);
+        send(&life, "work", other, id, if one == "answer" { "This one." } else { "Not this one." }, None);
+        life.tick(&["work"]).expect(0);
+        assert_eq!(life.said("body"), "This one.");
+        let states = life.states("work").len();
+        life.tick(&["work"]).expect(0);
+        assert_eq!((life.states("work").len(), heard(&life, id).is_some()), (states, true));
+        assert_eq!(life.git(&["for-each-ref", "refs/aynig/inbox/"]), "");
+    }
+}
+
+/// K47a: a killed delivery with two refs of one id is finished by the claim.
+#[test]
+fn a_killed_delivery_of_an_id_with_two_refs_is_finished() {
+    let life = Life::new(&[("rework", REWORK)]);
+    life.event("work", "review", REVIEW);
+    let id = id(1);
+    let name = send(&life, "work", "message", id, "Once.", None);
+    let message = life.rev(&name);
+    life.tick(&["work"]).expect(0);
+    life.git(&["update-ref", "refs/heads/work", "work~2"]);
+    life.git(&["update-ref", &name, &message]);
+    life.git(&["update-ref", "-d", &text(heard_ref(id))]);
+    send(&life, "work", "aaa", id, "Other.", None);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.states("work")[..3], ["review", "working", "rework"]);
+    assert_eq!(
+        (life.git(&["for-each-ref", "refs/aynig/inbox/"]), heard(&life, id)),
+        (String::new(), Some(message))
+    );
+}
+
+/// K47a: a sender's clock may be hours ahead of the runner's.
+#[test]
+fn a_message_from_a_clock_ahead_is_not_repeated_after_a_kill() {
+    let life = Life::new(&[("rework", REWORK)]);
+    life.event("work", "review", REVIEW);
+    let id = MessageId::v7((now() + 3 * 3600) * 1000, 1, [1; 8]);
+    let name = send(&life, "work", "message", id, "Once.", None);
+    let message = life.rev(&name);
+    life.tick(&["work"]).expect(0);
+    let states = life.states("work").len();
+    life.git(&["update-ref", &name, &message]);
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.states("work").len(), life.try_rev(&name)), (states, None));
+}
+
+/// K47: one trigger brings no more than 1 MiB of text.
+#[test]
+fn a_delivery_ends_at_a_mebibyte() {
+    let life = Life::new(&[]);
+    life.event("work", "review", REVIEW);
+    for n in 1..=3 {
+        send(&life, "work", "message", id(n), &"x".repeat(400 << 10), None);
+    }
+    life.tick(&["work"]).expect(0);
+    assert_eq!(brought(&life, "work").len(), 2);
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/inbox/"]).lines().count(), 1);
 }
