@@ -5,7 +5,7 @@
 
 use super::inbox::Inbox;
 use super::lease::Claim;
-use super::report::{Note, Verdict};
+use super::report::{Note, Report, Verdict};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
@@ -180,68 +180,92 @@ impl Runner<'_> {
         Ok(Known {
             paused,
             inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },
-            after: if has_command { self.unmet(event)? } else { None },
+            after: if has_command { self.unmet(event) } else { None },
             budget: if has_command { self.overspent(tip)? } else { None },
         })
     }
 
-    /// Ends a lease before its command was started, because the branch was paused meanwhile: the trigger is written
-    /// once more, so that it is dispatched when the pause is over.
-    pub(super) fn give_back(
+    /// Ends a lease before its command was started: the trigger is written once more, so that it is dispatched when what
+    /// stood in the way is over. False where another process was quicker with the branch.
+    fn give_back(
         &self,
         branch: &RefName,
         claim: &Claim,
-        paused: &Paused,
-    ) -> Result<Verdict, RunnerError> {
-        let state = claim.run.state.clone();
+        (why, until): (&str, Duration),
+    ) -> Result<bool, RunnerError> {
+        let state = &claim.run.state;
         if let Some(trigger) = &claim.trigger.event {
             let hop = Some(trigger.hop()).filter(|hop| *hop > 0);
-            let mut message = retried(&state, trigger, hop);
-            message.subject = format!("aynig: {state} waits: paused").into_bytes();
+            let mut message = retried(state, trigger, hop);
+            message.subject = format!("aynig: {state} waits: {why}").into_bytes();
             message.trailers.push(trigger.dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
             let commit = self.write(branch, claim.tree, vec![claim.lease.id], &message)?;
-            if !self.end_lease(branch, claim.lease.id, commit, "aynig: paused", claim.ends())? {
-                return Ok(Verdict::LostRace);
+            if !self.end_lease(branch, claim.lease.id, commit, &format!("aynig: {why}"), until)? {
+                return Ok(false);
             }
             self.unfollow(&claim.run.id, &[claim.lease.id, claim.first]);
         }
-        Ok(Verdict::Idle(Idle::Held { state, by: Held::Paused(paused.clone()) }))
+        Ok(true)
+    }
+
+    /// Looks once more for a pause, between the claim and the start: one that was made meanwhile ends the evaluation, and
+    /// so does one that can't be looked for. Neither leaves a lease behind, where the branch can still be written to.
+    pub(super) fn paused_since(
+        &self,
+        branch: &RefName,
+        claim: &Claim,
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        let pauses = match self.pauses_now() {
+            Ok(pauses) => pauses,
+            Err(error) => {
+                report.claimed = Some(claim.run.id.clone());
+                // Whatever comes of this: what went wrong is why it could not be looked.
+                let _ = self.give_back(branch, claim, ("pauses could not be read", self.soon()));
+                return Err(error.into());
+            }
+        };
+        let Some(paused) = pauses.holding(branch) else { return Ok(None) };
+        let by = Held::Paused(paused.clone());
+        Ok(Some(match self.give_back(branch, claim, ("paused", claim.ends()))? {
+            true => Verdict::Idle(Idle::Held { state: claim.run.state.clone(), by }),
+            false => Verdict::LostRace,
+        }))
     }
 
     /// Of these heads those that wait for nothing any more: what they waited for came, or a message did. Whatever else
     /// keeps them is found when they are evaluated.
-    pub(super) fn awaited(
-        &self,
-        heads: Vec<(RefName, Tip)>,
-    ) -> Result<Vec<(RefName, ObjectId)>, RunnerError> {
+    pub(super) fn awaited(&self, heads: Vec<(RefName, Tip)>) -> Vec<(RefName, ObjectId)> {
         let mut ready = Vec::new();
         for (branch, tip) in heads {
             let Some(event) = &tip.event else { continue };
-            let waits = !After::of(event).is_empty() && self.unmet(event)?.is_none();
-            let hears = takes_any(event) && !self.inbox_of(&branch)?.is_empty();
+            let waits = !After::of(event).is_empty() && self.unmet(event).is_none();
+            // An inbox that can't be read is told by who evaluates its branch; the other heads are looked at all the same.
+            let hears = takes_any(event) && self.inbox_of(&branch).is_ok_and(|found| !found.is_empty());
             if waits || hears {
                 ready.push((branch, tip.id()));
             }
         }
         ready.sort();
-        Ok(ready)
+        ready
     }
 
-    /// What is missing of what this head waits for.
-    fn unmet(&self, event: &Event) -> Result<Option<Unmet>, RunnerError> {
+    /// What is missing of what this head waits for. A branch that can't be read, as one that is another's name, is in no
+    /// state that is known.
+    fn unmet(&self, event: &Event) -> Option<Unmet> {
         let after = After::of(event);
         if after.is_empty() {
-            return Ok(None);
+            return None;
         }
         let mut unmet = Unmet { missing: Vec::new(), unreadable: after.unreadable };
         for want in after.wants {
             let name = RefName::branch(&want.branch);
-            let tip = if name.is_valid() { self.read_tip(&name)? } else { None };
+            let tip = if name.is_valid() { self.read_tip(&name).ok().flatten() } else { None };
             let state = tip.as_ref().and_then(|tip| tip.event.as_ref()).and_then(Event::state_name);
             if state != Some(&want.state) {
                 unmet.missing.push(want);
             }
         }
-        Ok((!unmet.is_empty()).then_some(unmet))
+        (!unmet.is_empty()).then_some(unmet)
     }
 }

@@ -136,7 +136,7 @@ impl Runner<'_> {
                 reports.push(report);
             }
         }
-        Ok(LastLook { recovered: reports, awaited: self.awaited(waiting)? })
+        Ok(LastLook { recovered: reports, awaited: self.awaited(waiting) })
     }
 
     /// Keeps what a dead run left in one of our slots; says where work of it is kept that this lease led to.

@@ -129,8 +129,8 @@ impl Runner<'_> {
             Claimed::Held(claim) => *claim,
             Claimed::No(verdict) => return end(*verdict),
         };
-        if let Some(paused) = self.pauses_now()?.holding(branch) {
-            return self.give_back(branch, &claim, paused).and_then(end);
+        if let Some(verdict) = self.paused_since(branch, &claim, report)? {
+            return end(verdict);
         }
         let dir = self.run_dir(&claim.run.id);
         report.owed.extend(self.owe(&claim.run.id, branch));

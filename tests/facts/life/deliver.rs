@@ -380,6 +380,11 @@ fn a_head_that_waits_for_an_hour_or_a_branch_is_not_dispatched_before() {
     life.event("two", "done", "");
     life.tick(&["after"]).expect(0);
     assert_eq!(life.state("after"), "done");
+    // What is another branch's name is in no state: it holds, and stops nobody else.
+    life.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/one"]);
+    life.event("named", "build", "dwp-after: alias=done\n");
+    let said = life.tick(&["named"]).expect(0).stdout;
+    assert!(said.contains("waits for 'alias' in 'done'"), "{said}");
 }
 
 /// K52, K40: what waits for others is started by the chain that finishes the last of them, once.

@@ -337,9 +337,10 @@ fn the_guides_settings_and_sandbox_work_on_a_server_without_home() {
     world.set("GIT_CONFIG_SYSTEM", world.root().join("gitconfig"));
     world.vars.remove(std::ffi::OsStr::new("GIT_CONFIG_NOSYSTEM"));
     world.vars.remove(std::ffi::OsStr::new("HOME"));
-    for line in
-        code.iter().filter_map(|l| l.strip_prefix("sudo ")).filter(|l| l.starts_with("git config --system"))
-    {
+    // The kernel's confinement is another way to the same, and not for the same command.
+    let settings =
+        code.iter().filter_map(|l| l.strip_prefix("sudo ")).filter(|l| !l.contains("aynig.sandbox "));
+    for line in settings.filter(|l| l.starts_with("git config --system")) {
         let line = line.replace("/srv/git/project.git", dir.to_str().unwrap());
         let line = line.replace("/usr/local/libexec/aynig-sandbox", sandbox.to_str().unwrap());
         world.run("sh", &dir, &["-c", &line]).expect(0);
