@@ -257,7 +257,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s h -l help
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s m -l message -d 'Why, for whoever meets it' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s m -l message -d 'Why, for those who meet it' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -l stop -d 'Also end the commands that run: asked first, canceled after the kill grace'
@@ -282,7 +282,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s q -l quiet
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l open -d 'Open it in the browser'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l read-only -d 'Change nothing, and stand beside another server'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l share -d 'Also print an address for somebody who may only look'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l share -d 'Also print an address for a person who may only look'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l json -d 'Print address, code and token as one JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
@@ -327,10 +327,10 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fi
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "reject" -d 'Reject a turn\'s result: it is done again'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "approve-phase" -d 'Let the run enter the next phase'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "approve-completion" -d 'Let the run end'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "block" -d 'Stop the run until somebody unblocks it'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "block" -d 'Stop the run until a person unblocks it'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "unblock" -d 'Let a blocked run go on'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "escalate" -d 'Stop the run for a person\'s decision'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "loop" -d 'Take turns in a plain folder until somebody is needed'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "loop" -d 'Take turns in a plain folder until a person is needed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and not __fish_seen_subcommand_from start status assign accept reject approve-phase approve-completion block unblock escalate loop turn" -f -a "turn" -d 'Take one turn: what the commands of the roles call'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s b -l branch -d 'The run\'s branch [default: the current one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l root -d 'A plain folder that holds agentxchain.json; Git is not asked' -r -F

@@ -383,8 +383,8 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
-'*-m+[Why, for whoever meets it]:WHY:_default' \
-'*--message=[Why, for whoever meets it]:WHY:_default' \
+'*-m+[Why, for those who meet it]:WHY:_default' \
+'*--message=[Why, for those who meet it]:WHY:_default' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -426,7 +426,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '--open[Open it in the browser]' \
 '--read-only[Change nothing, and stand beside another server]' \
-'--share[Also print an address for somebody who may only look]' \
+'--share[Also print an address for a person who may only look]' \
 '--json[Print address, code and token as one JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -939,10 +939,10 @@ _git-aynig__subcmd__govern_commands() {
 'reject:Reject a turn'\''s result\: it is done again' \
 'approve-phase:Let the run enter the next phase' \
 'approve-completion:Let the run end' \
-'block:Stop the run until somebody unblocks it' \
+'block:Stop the run until a person unblocks it' \
 'unblock:Let a blocked run go on' \
 'escalate:Stop the run for a person'\''s decision' \
-'loop:Take turns in a plain folder until somebody is needed' \
+'loop:Take turns in a plain folder until a person is needed' \
 'turn:Take one turn\: what the commands of the roles call' \
     )
     _describe -t commands 'git-aynig govern commands' commands "$@"

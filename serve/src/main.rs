@@ -103,7 +103,7 @@ fn run(args: &Args) -> Result<(), Stopped> {
         .build()
         .map_err(|error| Stopped::new(128, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(listen::serve(listener, state));
-    // A question that is still being answered is of no interest to anybody now.
+    // A question that is still being answered is of no interest to any client now.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended.map_err(|error| Stopped::new(128, format!("cannot serve: {error}")))
 }

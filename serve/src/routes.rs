@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 /// Most bytes of a body.
 pub const BODY_MAX: usize = 4 << 20;
-/// Most bytes of a log in one answer, and how many where nobody says.
+/// Most bytes of a log in one answer, and how many where the request does not say.
 const LOG_MAX: u64 = 1 << 20;
 const LOG_USUAL: u64 = 64 << 10;
-/// Most events in one answer, and how many where nobody says.
+/// Most events in one answer, and how many where the request does not say.
 const EVENTS_MAX: usize = 1000;
 const EVENTS_USUAL: usize = 100;
 

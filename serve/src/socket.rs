@@ -1,5 +1,5 @@
 //! The socket that tells a page of changes: `{"type":"changed","repo":n,"heads":bool,"logs":bool}`, and nothing unasked
-//! at the start. Whoever falls behind is told to look at everything.
+//! at the start. A client that falls behind is told to look at everything.
 //!
 //! What comes in is read and thrown away, up to a limit. Implements W2 (to the page), W14 (frames).
 

@@ -52,7 +52,7 @@ impl State {
         Self { served, keys, changes, closing: watch::channel(false).0, generations, read }
     }
 
-    /// Something changed in a place: what was read of it is old, and whoever looks is told.
+    /// Something changed in a place: what was read of it is old, and every page that looks is told.
     pub fn changed(&self, change: Change) {
         self.generations[change.repo].fetch_add(1, Ordering::SeqCst);
         let _ = self.changes.send(change);

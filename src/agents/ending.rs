@@ -33,7 +33,7 @@ pub struct End<'a> {
 /// Why a caller ends a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Somebody asked for it.
+    /// A person or the flow asked for it.
     Asked,
     /// It said nothing for that many seconds.
     Silence(u64),
@@ -51,7 +51,7 @@ pub enum Ending {
     Interrupted { words: String },
     /// There is no such program.
     MissingProgram { program: String },
-    /// Nobody is logged in any more, or the key is wrong.
+    /// The program is logged in no more, or its key is wrong.
     LoginEnded { words: String },
     /// What may be used is used up.
     Quota { words: String, wait: Wait },

@@ -2,7 +2,7 @@
 //!
 //! Ids of tools are ours, made from the turn and the program's own id, which is kept beside: a program's may come again.
 //! Every tool that is proposed is completed once: by its end, by a denial, or by `close` where its turn ended first. Where
-//! the node is gated a tool is started when a person has let it, or when it turns out that nobody had to be asked.
+//! the node is gated a tool is started when a person has let it, or when it turns out that no person had to be asked.
 
 use super::said::{Asked, Decision, Said};
 use super::tool_calls::apart;

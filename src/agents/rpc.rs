@@ -37,7 +37,7 @@ impl Form {
         self.with(json!({"id": id, "method": method, "params": params}))
     }
 
-    /// A call that nobody answers.
+    /// A call that wants no answer.
     pub(super) fn notice(self, method: &str, params: Option<Value>) -> Vec<u8> {
         let mut fields = json!({ "method": method });
         if let Some(params) = params {
@@ -52,7 +52,7 @@ impl Form {
         self.with(json!({"id": id, "result": result}))
     }
 
-    /// The answer to a call that nobody here knows, so that the program does not wait for one.
+    /// The answer to a call that this version does not know, so that the program does not wait for one.
     pub(super) fn unknown(self, id: &Value, method: &str) -> Heard {
         let error = json!({"code": -32601, "message": "method not found"});
         Heard {

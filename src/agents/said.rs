@@ -1,4 +1,4 @@
-//! What programs say, whoever they are: one type for each thing that a line can mean.
+//! What programs say, of any provider: one type for each thing that a line can mean.
 
 use super::spent::Spent;
 use crate::contract::time::Time;
@@ -107,7 +107,7 @@ pub enum Verdict {
 /// Why a turn failed, as far as a program tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// Nobody is logged in, or the key is wrong.
+    /// The program is not logged in, or its key is wrong.
     Login,
     /// What may be used is used up.
     Quota(Wait),
@@ -130,7 +130,7 @@ pub enum Cause {
 /// How long something lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Nobody says.
+    /// The program does not say.
     Unknown,
     /// Until then.
     Until(Time),

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// The schema of a notice.
 pub const NOTICE_SCHEMA: &str = "aynig.notice/1";
-/// States that people use for an end: nobody waits there.
+/// States that people use for an end: no person has to act there.
 pub const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 /// How long the program may take, and how long of that is left after it was asked to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -209,7 +209,7 @@ fn repository(session: &Session) -> Cow<'_, str> {
 
 fn give(session: &Session, notice: &Notice<'_>) {
     let line = serde_json::to_vec(notice).unwrap_or_default();
-    // A notice that can't be given is nobody's failure; there is no log to say it in where this one can't be opened.
+    // A notice that can't be given fails no run and no verb; there is no log to say it in where this one can't be opened.
     let _ = background::detach(session, &["notify".into(), "--detached".into()], &line);
 }
 

@@ -43,7 +43,7 @@ pub struct Statuses {
     pub now: i64,
 }
 
-/// What a branch is to somebody who looks at many.
+/// What a branch is to a person who looks at many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// A run holds it, or held it when it died.

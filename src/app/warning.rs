@@ -22,7 +22,7 @@ pub enum Warning {
     CannotNote(RefName, String),
     /// The branch that is checked out is meant, and HEAD is detached.
     NoCurrentBranch,
-    /// A message waits for this branch, and nothing may run on it here: the next tick of somebody who may delivers it.
+    /// A message waits for this branch, and nothing may run on it here: the next tick of a user who may run there delivers it.
     LeftToOthers(RefName),
     /// `aynig.hooks` was switched off while a chain waited.
     HooksOff,

@@ -1,6 +1,6 @@
 //! `status --watch`: how branches stand, and from then on what changed.
 //!
-//! [`Watcher::open`], then [`Watcher::look`] as often as somebody wants to know: it costs some `stat`s where no ref moved,
+//! [`Watcher::open`], then [`Watcher::look`] as often as the caller wants to know: it costs some `stat`s where no ref moved,
 //! and reads only heads that did. What a run tells and prints is heard at each look, its lease is judged again when its
 //! time is over, and what waits for a slot when that is noted. A remote is asked every few seconds. Implements K55 (`--watch`).
 

@@ -1,4 +1,4 @@
-//! `answer`, `approve`, `reject`: what somebody waits for.
+//! `answer`, `approve`, `reject`: what a run waits for.
 
 use super::args::{Answer, Answering, YesOrNo};
 use super::fail::Failure;

@@ -411,7 +411,7 @@ pub struct Serve {
     /// Change nothing, and stand beside another server
     #[arg(long)]
     pub read_only: bool,
-    /// Also print an address for somebody who may only look
+    /// Also print an address for a person who may only look
     #[arg(long)]
     pub share: bool,
     /// Also answer to this name, as NAME:PORT

@@ -134,7 +134,7 @@ pub struct Pause {
     /// The branches of this remote, not the local ones [default: aynig.remote]
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
-    /// Why, for whoever meets it
+    /// Why, for those who meet it
     #[arg(short, long, value_name = "WHY")]
     pub message: Vec<String>,
     /// Also end the commands that run: asked first, canceled after the kill grace

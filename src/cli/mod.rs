@@ -97,7 +97,7 @@ fn code_of(ended: Result<i32, Failure>) -> i32 {
     })
 }
 
-/// Says that results were not written, as Git does, and the exit code of that: whoever reads a file with half of them
+/// Says that results were not written, as Git does, and the exit code of that: a script that reads a file with half of them
 /// must not take it for all.
 fn unwritten(error: &std::io::Error, code: i32) -> i32 {
     output::note(&format!("error: cannot write to standard output: {error}"));

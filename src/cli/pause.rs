@@ -1,4 +1,4 @@
-//! `pause` and `resume`: nobody starts anything on these branches, until somebody takes that back.
+//! `pause` and `resume`: no tick starts anything on these branches until a person takes that back.
 
 use super::args::{Pause, Resume};
 use super::fail::Failure;

@@ -216,7 +216,7 @@ fn progress(told: &Progress) -> String {
 /// [`words`], with what its run printed last.
 pub(super) fn told(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
     let words = words(status, now, remote, verbose);
-    // Of a run that nobody works on any more the command that frees the branch is what counts.
+    // Of a run that no runner works on any more the command that frees the branch is what counts.
     let is_abandoned = matches!(&status.standing, Standing::Leased { abandoned: Some(_), .. });
     let last = status.last_line.as_ref().filter(|_| status.progress.is_none() && !is_abandoned);
     last.map_or(words.clone(), |line| format!("{words}: {}", escape(line.as_bytes())))

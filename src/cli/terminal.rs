@@ -70,7 +70,7 @@ impl Terminal {
             .map_err(failed("catch signals"))?;
         let mut raw = before.clone();
         raw.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-        // Whoever stopped it would be left with another screen and without an echo.
+        // A person who stopped it would be left with another screen and without an echo.
         raw.control_chars[SpecialCharacterIndices::VSUSP as usize] = nix::libc::_POSIX_VDISABLE;
         raw.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
         raw.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
@@ -87,7 +87,7 @@ impl Terminal {
         size.map_or((80, 24), |(width, height)| (usize::from(width.0).max(1), usize::from(height.0).max(1)))
     }
 
-    /// Shows these lines, whose text is cut to the width, where that differs from what is shown. False once nobody
+    /// Shows these lines, whose text is cut to the width, where that differs from what is shown. False once no terminal
     /// sees it.
     pub fn draw(&mut self, lines: &[String]) -> bool {
         let (width, height) = self.size();

@@ -100,7 +100,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Draws until somebody wants an end.
+    /// Draws until a key or a signal ends it.
     fn stay(&mut self, watcher: &mut Watcher<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
         let mut terminal = Terminal::take()?;
         self.arrange(watcher);

@@ -35,7 +35,7 @@ impl Edge {
     }
 }
 
-/// An edge as somebody asks for it. One with the id of an edge that there is replaces it.
+/// An edge as a request asks for it. One with the id of an edge that there is replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeSpec {
     /// The id that it shall have.

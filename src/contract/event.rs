@@ -182,7 +182,7 @@ pub enum Body {
     /// Work was handed on.
     #[serde(rename = "handoff.sent")]
     HandoffSent { envelope: Envelope },
-    /// Somebody said something to a node.
+    /// A person or a node said something to a node.
     #[serde(rename = "message.user")]
     MessageUser { message: UserMessage },
     /// A piece of what an agent says.
@@ -228,7 +228,7 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<String>,
     },
-    /// A person answered, or nobody is asked any more.
+    /// A person answered, or no person is asked any more.
     #[serde(rename = "approval.resolved")]
     ApprovalResolved { approval_id: ApprovalId, resolution: ApprovalResolution },
     /// A file came of a turn.

@@ -1,7 +1,7 @@
 //! The ids of the wire contract: UUID text, one type for each thing that has one.
 //!
 //! An id is read in its one form with hyphens, in any case, and written in lower case. The ids of events are made
-//! from what they report (version 5), so that whoever projects the same thing gives it the same id.
+//! from what they report (version 5), so that every clone that projects the same thing gives it the same id.
 
 use std::fmt;
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! What a turn may have changed: judged by the paths that it did change, whoever changed them.
+//! What a turn may have changed: judged by the paths that it did change, whichever tool changed them.
 //!
 //! So it holds for a program's own tools as for ours. Implements N10.
 

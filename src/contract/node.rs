@@ -427,7 +427,7 @@ pub struct NodeConfig {
     pub session: SessionConfig,
 }
 
-/// A node as somebody asks for it: what is not said is filled in by its role.
+/// A node as a request asks for it: what is not said is filled in by its role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSpec {
@@ -457,7 +457,7 @@ pub struct NodeSpec {
     pub session: SessionConfig,
 }
 
-/// What somebody wants changed of a node's configuration. Objects inside may be partial.
+/// What a request wants changed of a node's configuration. Objects inside may be partial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs, reason = "each is the configuration's of that name")]

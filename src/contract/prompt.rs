@@ -100,7 +100,7 @@ pub enum Work<'a> {
     },
 }
 
-/// An answer that somebody still waits for.
+/// An answer that a node still waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPromise<'a> {
     /// Who waits.
@@ -134,7 +134,7 @@ pub struct Situation<'a> {
     pub native_tools: bool,
     /// What came, oldest first.
     pub incoming: &'a [Incoming<'a>],
-    /// Answers that somebody waits for.
+    /// Answers that a node waits for.
     pub promises: &'a [OpenPromise<'a>],
     /// What went before, for a session that does not know it.
     pub catch_up: Option<&'a str>,
@@ -309,7 +309,7 @@ fn one(text: &str) -> String {
     shown::line(text.as_bytes())
 }
 
-/// Somebody's words, each line marked as theirs, whatever a line ends with.
+/// The words of a person or another node, each line marked as theirs, whatever a line ends with.
 fn quoted(text: &str) -> String {
     let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     let text = text.replace("\r\n", "\n");

@@ -1,6 +1,6 @@
 //! Runs on the wire, with everything in them, and how an event changes one.
 //!
-//! `Run::apply` is the one place where an event becomes state: whoever has all of a run's events has its state.
+//! `Run::apply` is the one place where an event becomes state: a reader who has all of a run's events has its state.
 
 use super::edge::Edge;
 use super::event::{Body, Event};

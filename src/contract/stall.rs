@@ -1,6 +1,6 @@
 //! Whether a node goes in a circle: the same output, diff or failure, again and again.
 //!
-//! Judged from what its outcomes say, so there is no memory to lose: whoever reads the same outcomes judges the same.
+//! Judged from what its outcomes say, so there is no memory to lose: every clone that reads the same outcomes judges the same.
 //! A limit of n is n repetitions after the first, as the contract's original counts. Implements N11.
 
 use super::event::StallEvidence;

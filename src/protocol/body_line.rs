@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::protocol::message::Trailer;
 
-    /// K2, K20: a body that nobody wrote is read as none, and one that somebody wrote as it is
+    /// K2, K20: an empty body is read as none, and a written one as it is
     #[test]
     fn the_line_comes_and_goes_without_a_trace() {
         for (key, state) in [("dwp-state", "working"), ("dwp-state", "done"), ("aynig-state", "a/b")] {

@@ -48,7 +48,7 @@ pub struct Waiting {
     pub kind: Kind,
 }
 
-/// What holds a branch back because somebody said so (K50).
+/// What holds a branch back because a person said so (K50).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
     /// The pause.
@@ -176,7 +176,7 @@ pub enum Idle {
 /// What holds a head back that has something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
-    /// Somebody paused the branch.
+    /// A person paused the branch.
     Paused(Paused),
     /// Its hour, in seconds since 1970, has not come; or that can't be read.
     NotBefore(Result<i64, BadTime>),
@@ -199,7 +199,7 @@ impl Held {
 }
 
 impl fmt::Display for Held {
-    /// In words, in one line, whatever whoever paused it wrote.
+    /// In words, in one line, whatever the pause's author wrote.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Held::Paused(Paused { holder, reason, .. }) => {
@@ -292,7 +292,7 @@ pub fn decide(head: Head<'_>, first_seen: Option<i64>, now: i64, policy: Policy<
     let decision = go_on(event, state, now, policy);
     let rests = matches!(decision, Decision::Nothing(Idle::NoCommand { .. } | Idle::HopLimit { .. }));
     match policy.facts.paused.filter(|_| !rests) {
-        // What nothing would be done about is held by nobody.
+        // No pause holds what nothing would be done about.
         Some(paused) => held(state, Held::Paused(paused.clone())),
         None => decision,
     }
@@ -302,7 +302,7 @@ fn held(state: &StateName, by: Held) -> Decision {
     Decision::Nothing(Idle::Held { state: state.clone(), by })
 }
 
-/// What is done about a head that no run holds, where nobody paused its branch.
+/// What is done about a head that no run holds, where its branch is not paused.
 fn go_on(event: &Event, state: &StateName, now: i64, policy: Policy<'_>) -> Decision {
     if let Some((state, take)) = deliverable(event, policy) {
         return Decision::Deliver { state, take };

@@ -1,7 +1,7 @@
 //! The trigger that brings messages: one commit, whose parents are the head and what it takes in.
 //!
 //! Its body is the texts, its trailers name each message; what the head's workflow says travels on, what was said of
-//! that head alone does not. A text was written by whoever may push: whatever it holds, the trigger can be written and
+//! that head alone does not. A text was written by a user who may push: whatever it holds, the trigger can be written and
 //! nothing of it is read as a trailer. Implements K47 (the trigger).
 
 use super::declaration::travelling;

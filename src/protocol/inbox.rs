@@ -1,7 +1,7 @@
 //! Messages to a branch: their kinds, ids and refs, and the commit that each one is.
 //!
 //! A message is a commit under `refs/aynig/inbox/<branch>/<kind>/<id>` until its branch takes it in, and under
-//! `refs/aynig/heard/<id>` after that. Whoever may push wrote it, so reading is bounded and refuses what it can't
+//! `refs/aynig/heard/<id>` after that. A user who may push wrote it, so reading is bounded and refuses what it can't
 //! name; the id, never the commit, is a message's identity. Implements K46, K46a (names), K49a (an answer's id).
 
 use super::dialect::{Dialect, FROM, HOP, KIND, MESSAGE, SEEN};
@@ -24,7 +24,7 @@ pub const TRAILERS_MAX: usize = 256;
 pub const INBOX: &[u8] = b"refs/aynig/inbox/";
 /// Where messages are that were delivered.
 pub const HEARD_REFS: &[u8] = b"refs/aynig/heard/";
-/// Where questions are that nobody has answered.
+/// Where questions are that have no answer.
 pub const ASKED: &[u8] = b"refs/aynig/asked/";
 /// Where pauses are.
 pub const PAUSED: &[u8] = b"refs/aynig/paused/";

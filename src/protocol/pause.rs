@@ -1,6 +1,6 @@
 //! Pauses: refs `refs/aynig/paused/<id>` whose commits say which branches, who holds them, and why.
 //!
-//! A pause that can't be read holds everything, and says so: whoever may push it may stop a branch anyway, and a
+//! A pause that can't be read holds everything, and says so: a user who may push it may stop a branch anyway, and a
 //! pause that was not understood must not let one run. Implements K50 (the commit).
 
 use super::message::{Message, RenderError, Trailer};
@@ -143,7 +143,7 @@ mod tests {
         assert!(!pause(&["main"]).holds(|_| false));
     }
 
-    /// K50: rather one pause too many than a run that somebody wanted stopped.
+    /// K50: rather one pause too many than a run that a person wanted stopped.
     #[test]
     fn a_pause_that_cannot_be_read_holds_everything_and_says_so() {
         let of = |trailers: Vec<Trailer>| Pause::read(&Message::new("s", "why", trailers));

@@ -1,4 +1,4 @@
-//! Questions: somebody waits for an answer, under `refs/aynig/asked/<id>`.
+//! Questions: a run or a head waits for an answer, under `refs/aynig/asked/<id>`.
 //!
 //! The commit's parent is the work that is asked about; its trailers name the branch, the run and the choices that
 //! are offered. A question without choices takes any answer. Read as anything that came by a push: bounded, and with
@@ -109,7 +109,7 @@ impl Question {
         }
     }
 
-    /// The one answer to it, which nobody can give twice: its id is the question's.
+    /// The one answer to it, which can't be given twice: its id is the question's.
     pub fn answer(&self, choice: String, text: String, from: String, hop: u32) -> Letter {
         Letter {
             id: answer_id(self.id),

@@ -1,6 +1,6 @@
 //! The lines that a running command appends to the file which `AYNIG_EVENTS` names.
 //!
-//! Each is one JSON object with a `type`: `progress`, `usage`, or one of the command's own. Whoever may write that
+//! Each is one JSON object with a `type`: `progress`, `usage`, or one of the command's own. A process that may write that
 //! file may write anything: a line that is torn, too long, no UTF-8, no JSON or no object is passed over, and so is
 //! one of a known type that has another shape. Nothing here fails. Implements K48a.
 

@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// K23: names say what is a secret; a path only says where one is, and an author is nobody's password.
+    /// K23: names say what is a secret; a path only says where one is, and an author is no password.
     #[test]
     fn a_variables_name_says_whether_its_value_is_a_secret() {
         for name in [

@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(read(&bare).0, "aynig: run canceled");
     }
 
-    /// K47: a run that is asked for again hears the same, and its outcome is nobody's message.
+    /// K47: a run that is asked for again hears the same, and its outcome is no message.
     #[test]
     fn what_a_trigger_brings_is_copied_by_all_that_may_lead_to_it_again() {
         let id = "0192f0a0-1234-7abc-8def-0123456789ab";

@@ -117,7 +117,7 @@ impl Usage {
         };
     }
 
-    /// True where nothing was used and nobody is named.
+    /// True where nothing was used and no model is named.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,6 +1,6 @@
 //! What a head waits for besides a command: an hour (`dwp-not-before`), other branches (`dwp-after`).
 //!
-//! A head whose wait can't be read is not dispatched, and that is said: whoever wrote it wanted a wait. In the
+//! A head whose wait can't be read is not dispatched, and that is said: its author wanted a wait. In the
 //! dialect `aynig` these trailers mean the same. Implements K51, K52 (reading).
 
 use super::event::Event;

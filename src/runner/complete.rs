@@ -213,7 +213,7 @@ impl ActiveRun<'_> {
             None => Ok(None),
         };
         match self.runner.move_branch_with(self.branch, (base, commit), &others, &log, self.claim.ends()) {
-            // Somebody took one of the messages away: it is judged again, without it.
+            // One of the messages was taken away: it is judged again, without it.
             Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *self.branch => Ok(None),
             Ok(Moved::Won(finished)) => {
                 self.report.notes.extend(blocked_notes(finished));

@@ -1,7 +1,7 @@
 //! Delivering messages: the branch's next trigger is a merge of them.
 //!
 //! The head, then one parent a message; attached work is merged one after another, each into the commit that the merge
-//! before it made. One swap of the branch, together with the moves of the refs that were taken: whoever is killed
+//! before it made. One swap of the branch, together with the moves of the refs that were taken: a runner that is killed
 //! between these leaves a head that says what it brought. Work that conflicts is not merged, and its message is
 //! delivered all the same. Implements K47, K47b.
 

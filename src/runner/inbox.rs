@@ -1,7 +1,7 @@
 //! What waits for a branch, as far as it may be delivered.
 //!
 //! Names are read first, and of the commits no more than one delivery takes: ten thousand messages cost their names.
-//! What was delivered already, or answers nobody, is told apart, so that it is taken off; what can't be read, or is not
+//! What was delivered already, or answers no question, is told apart, so that it is taken off; what can't be read, or is not
 //! vouched for, stays and is said. Implements K46 (reading), K46a, K47, K47a (what is told apart), K47b (who may send), K49a.
 
 use super::{Runner, RunnerError, Tip};
@@ -238,7 +238,7 @@ impl Runner<'_> {
         Ok(changes)
     }
 
-    /// Takes off what the head of a branch brought and whoever delivered it had no time to take off, before anything
+    /// Takes off what the head of a branch brought and the runner that delivered it had no time to take off, before anything
     /// else is written to that branch: what stands on it may not say any more what it brought.
     pub(super) fn finish_delivery(&self, branch: &RefName, head: ObjectId) -> Result<(), RunnerError> {
         let commit = self.store.read_commit(head)?;

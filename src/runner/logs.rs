@@ -239,7 +239,7 @@ impl Runner<'_> {
                 Ok(_) => match make(&logs.stderr) {
                     Ok(_) => {
                         let events = logs.events();
-                        // What bears that name is of a run whose logs are gone, or nobody's.
+                        // What bears that name is of a run whose logs are gone, or of none.
                         let _ = std::fs::remove_file(&events);
                         if confined {
                             make(&events).map_err(io("create", &events))?;

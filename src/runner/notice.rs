@@ -32,7 +32,7 @@ pub(crate) struct Owed {
     /// The remote whose branch that is.
     pub remote: Option<String>,
     path: PathBuf,
-    /// Nobody else looks at it while this is held.
+    /// No other tick looks at it while this is held.
     _held: Flock<File>,
 }
 
@@ -50,7 +50,7 @@ impl Owed {
 }
 
 impl Runner<'_> {
-    /// Notes that this run's end is to be looked at, where anybody would be told.
+    /// Notes that this run's end is to be looked at, where a notice program is set.
     pub(super) fn owe(&self, run_id: &str, branch: &RefName) -> Option<Owed> {
         if self.settings.notify.is_empty() || uuid::Uuid::try_parse(run_id).is_err() {
             return None;
@@ -80,7 +80,7 @@ pub(crate) fn left(repo: &Repository, may_still_end: &dyn Fn(&Owed) -> bool) -> 
         let note: Option<Note> = note.and_then(|raw| serde_json::from_slice(&raw).ok());
         let branch = note.as_ref().map(|note| RefName::new(note.branch.clone())).filter(RefName::is_valid);
         let (Some(note), Some(branch), false) = (note, branch, name.ends_with(AGAIN)) else {
-            // Half written, foreign, or given out before by somebody who was killed in turn.
+            // Half written, foreign, or given out before by a tick that was killed in turn.
             let _ = root.remove(&path);
             return None;
         };

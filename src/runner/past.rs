@@ -1,7 +1,7 @@
 //! Runs that are over, and what became of their work: found in the history of branches, for people.
 //!
 //! A run is known by what ended it (an outcome or `stalled` names its trigger and, but for a cancellation, the run), or by
-//! its lease where what ended it says nothing: in the `aynig` dialect, after `cancel`, and where somebody wrote over the
+//! its lease where what ended it says nothing: in the `aynig` dialect, after `cancel`, and where another commit was written over the
 //! lease. Nothing is decided by this. Implements K55 (`diff`, `shell`: which run, and which work).
 
 use super::attempt::left_out_ref;

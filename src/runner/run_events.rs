@@ -1,8 +1,8 @@
 //! The file of a run to which its command may append what happens: progress, usage, events of its own.
 //!
-//! It lies beside the run's logs, and a command, or anybody whom it started, may have put anything in its place: it is
+//! It lies beside the run's logs, and a command, or any process that it started, may have put anything in its place: it is
 //! opened as a log is, through no link, as a plain file, and no more of it is read than a log may have. It is made
-//! by whoever writes to it first; where `aynig.exec` confines the command, which may have no right to the folder, it
+//! by the process that writes to it first; where `aynig.exec` confines the command, which may have no right to the folder, it
 //! is there before. Once a run has ended a file that is longer keeps its head and its tail. Implements K48a, K54 (what was told), K55
 //! (the last line of a log).
 
@@ -147,7 +147,7 @@ fn shorten(file: &mut File, length: u64, most: u64, to: &mut File) -> io::Result
     let head = io::copy(&mut file.take(half), to)?;
     writeln!(to, "\n{{\"type\":\"aynig.left-out\",\"bytes\":{}}}", length.saturating_sub(2 * half))?;
     file.seek(SeekFrom::Start(length.saturating_sub(half).max(head)))?;
-    // It may grow meanwhile, where somebody lives who was handed it.
+    // It may grow meanwhile, where a process lives that was handed it.
     io::copy(&mut file.take(half), to).map(drop)
 }
 

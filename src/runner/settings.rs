@@ -94,7 +94,7 @@ pub struct Settings {
     pub require_signature: bool,
     /// What every command is started with.
     pub exec: Vec<String>,
-    /// The program that is told what a person should know, and its arguments; empty: nobody is told.
+    /// The program that is told what a person should know, and its arguments; empty: no program is told.
     pub notify: Vec<String>,
     /// Names and patterns of trailers that become variables, no matter who pushed them.
     pub trailer_env: Vec<String>,

@@ -174,7 +174,7 @@ impl Runner<'_> {
             return Ok(*spent);
         }
         let mut heads = self.store.read_heads("refs/heads/")?.heads;
-        // Whoever may push to the others alone would hold these up by what they say.
+        // A user who may push to the others alone would hold these up by what they say.
         heads.retain(|(branch, _)| self.may_tick(branch));
         let mut spent = Usd::default();
         self.each_used(&heads, Some(now - now.rem_euclid(DAY)), &mut |used| {

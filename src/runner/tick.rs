@@ -23,7 +23,7 @@ use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
 use crate::store::{command_copy, config};
 
-/// How often a head that stays the same is judged again: whoever loses that often leaves it to the next tick.
+/// How often a head that stays the same is judged again: a tick that loses that often leaves it to the next tick.
 const SAME_HEAD_MAX: usize = 100;
 
 /// What came of a step towards running a command.

@@ -1,4 +1,4 @@
-//! `codex`: `exec --json` where nobody asks, `app-server` where the node is gated, as `exec` never asks.
+//! `codex`: `exec --json` where no tool waits for a person, `app-server` where the node is gated, as `exec` never asks.
 //!
 //! The sandbox is not remembered, and `resume` takes no `-s`: it stands before that word. The branch's `.codex/` is not
 //! read until the project is trusted; as trust is kept by the main repository's path for good, a tree that has one is

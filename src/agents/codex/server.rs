@@ -106,7 +106,7 @@ impl Server {
         }
     }
 
-    /// A call of its: a question about an item, or something that nobody here knows.
+    /// A call of its: a question about an item, or something that this version does not know.
     fn request(&mut self, id: &Value, method: &str, params: &Value) -> Heard {
         let Some(kind) = method.strip_prefix("item/").and_then(|rest| rest.strip_suffix("/requestApproval"))
         else {
@@ -152,7 +152,7 @@ impl Server {
             }
             "configWarning" => vec![Said::Note(shown::line(text(params, "summary").as_bytes()))],
             "turn/completed" => self.completed(&params["turn"]),
-            // Its own state, which nobody asked for.
+            // Its own state, which was not asked for.
             _ if method.contains('/') => vec![],
             _ => vec![Said::Noise(shown::line(raw))],
         }

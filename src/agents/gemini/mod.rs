@@ -1,4 +1,4 @@
-//! `gemini`: stream-json lines where nobody asks, `--acp` where the node is gated.
+//! `gemini`: stream-json lines where no tool waits for a person, `--acp` where the node is gated.
 //!
 //! `--skip-trust` keeps the branch's servers and hooks out, `GEMINI_CLI_TRUST_WORKSPACE` lets them in; a branch's `.env` and
 //! `.gemini/.env` are read with either, so a tree that has one is refused (`shut_out`). The program starts itself a

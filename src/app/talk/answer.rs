@@ -1,4 +1,4 @@
-//! `answer`, `approve`, `reject`: what somebody waits for.
+//! `answer`, `approve`, `reject`: what a run waits for.
 //!
 //! A question is named by its id, or by its branch where that asks one alone. Implements K49a.
 

@@ -1,6 +1,6 @@
 //! `inbox`: what waits for a branch, and with `--follow` what comes, as it comes.
 //!
-//! A message that was shown and that somebody took in meanwhile is not shown again. Implements K48.
+//! A message that was shown and that a tick took in meanwhile is not shown again. Implements K48.
 
 use super::super::change::Change;
 use super::super::config::Flags;

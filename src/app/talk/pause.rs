@@ -1,4 +1,4 @@
-//! `pause` and `resume`: nobody starts anything on these branches, until somebody takes that back.
+//! `pause` and `resume`: no tick starts anything on these branches until a person takes that back.
 //!
 //! [`pause`], then with `--stop` [`stop`]: what runs is named in the pause first, then asked to end, then canceled. What
 //! `resume` takes back asks for those again. Implements K50.
@@ -126,7 +126,7 @@ pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
         pauses.into_iter().partition(|paused| all || paused.pause.holder == own);
     let mut released = Released { standing, ..Released::default() };
     for paused in mine {
-        // What was ended is asked for while its branch is still held: nobody dispatches half of them.
+        // What was ended is asked for while its branch is still held: no tick dispatches half of them.
         let mut again = Vec::new();
         for run in &paused.stopped {
             match change.talk(|runner| runner.ask_again(run)) {

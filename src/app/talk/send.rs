@@ -51,7 +51,7 @@ pub fn send(change: &Change<'_>, branch: &OsStr, sending: &Sending) -> Result<Se
 }
 
 /// Starts what the installed hook would have started, where the branch takes the message in now. Where nothing may run
-/// here, or not on this branch, that is said: the next tick of somebody who may delivers it.
+/// here, or not on this branch, that is said: the next tick of a user who may run there delivers it.
 pub fn hear(change: &Change<'_>, sent: &Sent) -> Result<(), AppError> {
     if !sent.wanted || change.settings.remote.is_some() || !Hooks::any_installed(&change.session.repo) {
         return Ok(());

@@ -29,13 +29,13 @@ pub enum GovernVerb {
     ApprovePhase(Look),
     /// Let the run end
     ApproveCompletion(Look),
-    /// Stop the run until somebody unblocks it
+    /// Stop the run until a person unblocks it
     Block(Block),
     /// Let a blocked run go on
     Unblock(Unblock),
     /// Stop the run for a person's decision
     Escalate(Escalate),
-    /// Take turns in a plain folder until somebody is needed
+    /// Take turns in a plain folder until a person is needed
     Loop(Loop),
     /// Take one turn: what the commands of the roles call
     Turn(Turn),

@@ -44,7 +44,7 @@ Exit status:
 Examples:
   git aynig serve --open
   git aynig serve --port 0 --json
-  git aynig serve ~/work/api ~/work/site
+  git aynig serve ~/src/api ~/src/site
   git aynig serve --read-only --share
 
 See also:

@@ -43,7 +43,7 @@ pub struct RunFile {
     /// How it ended, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Answers that somebody still waits for, by the handoff that asks for them.
+    /// Answers that a node still waits for, by the handoff that asks for them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub promises: IndexMap<PayloadId, OpenPromise>,
     /// What a later version wrote.
@@ -51,7 +51,7 @@ pub struct RunFile {
     pub later: Map<String, Value>,
 }
 
-/// An answer that somebody still waits for.
+/// An answer that a node still waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenPromise {

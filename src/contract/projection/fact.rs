@@ -1,4 +1,4 @@
-//! Facts: what a projection is made of, as whoever reads Git finds it.
+//! Facts: what a projection is made of, as a reader of Git finds it.
 
 use crate::contract::edge::Envelope;
 use crate::contract::event::{ApprovalRequest, ApprovalResolution, Body, StallEvidence};

@@ -22,7 +22,7 @@ impl Projection {
         for gone in
             before.into_iter().flat_map(|run| run.nodes.keys()).filter(|id| !flow.nodes.contains_key(*id))
         {
-            // Its questions end with it, and nobody shows them any more.
+            // Its questions end with it, and no page shows them any more.
             let asked: Vec<_> =
                 self.carried.asked.iter().filter(|(_, node)| *node == gone).map(|(id, _)| *id).collect();
             for id in asked {

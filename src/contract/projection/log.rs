@@ -1,6 +1,6 @@
 //! The log of a run's events: which are in it, and what the next line is.
 //!
-//! `events.jsonl` is append-only, one event a line. Whoever projects hands its events in; those that are there are passed
+//! `events.jsonl` is append-only, one event a line. A projection hands its events in; those that are there are passed
 //! by. `ts` never goes back: where it would, it is the last one's, and `at` holds the true time. A torn last line is cut
 //! before anything is appended. Heartbeats are not kept.
 

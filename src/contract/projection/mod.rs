@@ -61,7 +61,7 @@ struct Out<'a> {
 
 impl Out<'_> {
     /// An event. Its id is made from the fact, its type, what it is about, and which of several such it is: what else
-    /// the fact means to whoever projects it does not change that. What has an id of its own is made from that alone.
+    /// the fact means to the projection does not change that. What has an id of its own is made from that alone.
     fn say(&mut self, body: Body) {
         let (word, (alone, about)) = (body.word(), about(&body));
         let like = |event: &&Event| event.body.word() == word && self::about(&event.body).1 == about;

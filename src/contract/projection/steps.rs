@@ -138,7 +138,7 @@ impl Projection {
         for heard in messages {
             let id = heard.id();
             let waited = self.inbox(node).shift_remove(&id);
-            // Taken before anybody saw it wait; a commit that takes it a second time (a retry) says nothing new.
+            // Taken before a projection saw it wait; a commit that takes it a second time (a retry) says nothing new.
             if self.carried.heard.insert(id) && !waited {
                 self.arrives(node, heard, out);
             }
@@ -206,7 +206,7 @@ impl Projection {
     }
 
     pub(super) fn answered(&mut self, id: ApprovalId, resolution: &ApprovalResolution, out: &mut Out) {
-        // One that nobody waits for was resolved already, or is not known: said once.
+        // One that no turn waits for was resolved already, or is not known: said once.
         let Some(node) = self.carried.asked.shift_remove(&id) else { return };
         out.say(Body::ApprovalResolved { approval_id: id, resolution: resolution.clone() });
         let others = self.carried.asked.values().any(|other| *other == node);

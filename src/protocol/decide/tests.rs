@@ -211,7 +211,7 @@ fn what_holds_a_head_is_judged_in_its_order() {
     );
 }
 
-/// K50: what rests is held by nobody, and a dead lease is recovered whatever is paused.
+/// K50: no pause holds what rests, and a dead lease is recovered whatever is paused.
 #[test]
 fn a_pause_holds_what_would_go_on_and_nothing_else() {
     let paused = Paused { id: id(1), holder: Holder::Run("r".into()), reason: String::new() };

@@ -56,7 +56,7 @@ fn a_trailer_never_overwrites_what_exists() {
     assert_eq!(told.reserved, ["MY_KEY"]);
 }
 
-/// K15, S27: where nobody lets them through, only the contract's own become variables, and reserved names never.
+/// K15, S27: where no configuration lets them through, only the contract's own become variables, and reserved names never.
 #[test]
 fn only_wanted_names_become_bare_variables() {
     let trigger = message(&[("dwp-ticket", "1"), ("vpath", "2"), ("ticket", "3"), ("path", "4")], "");

@@ -216,7 +216,7 @@ fn a_reflog_tells_what_the_commits_do_not() {
     assert_eq!(twice, [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))]);
 }
 
-/// What one move brought is judged commit by commit, whoever made it.
+/// What one move brought is judged commit by commit, whichever machine made it.
 #[test]
 fn a_second_end_within_one_move_is_found() {
     let mut h = good();

@@ -53,7 +53,7 @@ impl Runner<'_> {
             let log = format!("aynig: {} -> {}", run.state, next.state);
             let others = self.hearing(&heard)?;
             let moved = match self.move_branch_with(branch, (tip.id(), commit), &others, &log, self.soon()) {
-                // Somebody took one of the messages away.
+                // One of the messages was taken away.
                 Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *branch => continue,
                 moved => moved?,
             };

@@ -26,7 +26,7 @@ pub enum Asker {
     Run,
     /// A head.
     Head,
-    /// Nobody any more.
+    /// No question that is open.
     Nobody,
 }
 
@@ -42,7 +42,7 @@ pub struct Answering {
 }
 
 impl Runner<'_> {
-    /// The questions that somebody waits for an answer to, of one branch or of all, the oldest first. Those of runs that
+    /// The questions that wait for an answer, of one branch or of all, the oldest first. Those of runs that
     /// are over, and for which no head waits, are none; nor are those that were answered, and what is no question.
     pub fn open_questions(&self, of: Option<&RefName>) -> Result<Vec<(Asked, Asker)>, TalkError> {
         let prefix = String::from_utf8_lossy(ASKED);
@@ -70,7 +70,7 @@ impl Runner<'_> {
         if !RefName::branch(&question.branch).is_valid() {
             return Err(TalkError::Unreadable(id, "it names no branch".to_owned()));
         }
-        // Whoever may push could put other words under a yes that is signed.
+        // A user who may push could put other words under a yes that is signed.
         if !self.is_vouched(&RefName::branch(&question.branch), commit, &message)? {
             return Err(TalkError::NotSigned(id, RefName::branch(question.branch)));
         }

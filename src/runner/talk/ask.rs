@@ -2,7 +2,7 @@
 //!
 //! The work is read as an outcome would read it (K25), and nothing in the slot is moved for it. Who waits for the answer
 //! looks for the one message that can be it, and takes it together with the question. What stands in its place and is
-//! no answer that was offered is removed: else nobody could give one. Implements K49, K49a (what is taken for an answer).
+//! no answer that was offered is removed: else no person could give one. Implements K49, K49a (what is taken for an answer).
 
 use super::super::Runner;
 use super::super::change::{ChangeError, Inside};
@@ -125,7 +125,7 @@ impl Runner<'_> {
         let heard = RefName::new(heard_ref(answer_id(asked.question.id)));
         let mut gone = vec![RefChange::delete(asked.answer_name(), answer)];
         if self.store.tip(&asked.name())? == Some(asked.commit) {
-            // Whoever answered was killed before it went.
+            // The machine that answered was killed before it went.
             gone.push(RefChange::delete(asked.name(), asked.commit));
         }
         if !self.create_with(&heard, answer, &gone, "aynig: heard")? {
@@ -136,7 +136,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Takes a question away that nobody waits for any more.
+    /// Takes a question away that no run waits for any more.
     pub fn withdraw(&self, asked: &Asked) -> Result<(), TalkError> {
         swap::delete_ref(&*self.store, &asked.name(), asked.commit, &self.signature())?;
         Ok(())

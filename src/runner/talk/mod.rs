@@ -42,7 +42,7 @@ pub enum TalkError {
     /// Commands of this dialect write their outcome themselves.
     #[error("the run on '{0}' is of the 'aynig' dialect: its branch takes no messages in")]
     Dialect(RefName),
-    /// Nobody asks there.
+    /// No question is open there.
     #[error("'{0}' asks nothing")]
     NoQuestion(RefName),
     /// No question has this id.
@@ -60,7 +60,7 @@ pub enum TalkError {
     /// The run is over, and no head waits for the answer.
     #[error("nobody waits for an answer to question {0} any more")]
     Gone(MessageId),
-    /// Somebody else has answered.
+    /// Another person has answered.
     #[error("question {id} was answered by {by}: {choice}")]
     Answered {
         /// The question.

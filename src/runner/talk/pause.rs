@@ -1,7 +1,7 @@
 //! Pauses: who holds which branches, and what was ended for one, which `resume` asks for again.
 //!
 //! A pause is a commit and a ref; with `--stop` a second commit on it says which runs were ended, before the first of
-//! them is: whoever is killed in between has promised no more than was done. What ended by itself meanwhile and went on
+//! them is: a verb that is killed in between has promised no more than was done. What ended by itself meanwhile and went on
 //! is left as it is. Implements K50.
 
 use super::super::change::{ChangeError, Inside};
@@ -147,7 +147,7 @@ impl Runner<'_> {
         let moved = swap::compare_and_swap(&*self.store, &name, expected, noted.commit, &by, "aynig: stop")?;
         match super::is_written(&name, moved)? {
             true => Ok(noted),
-            // Somebody resumed it already.
+            // It was resumed already.
             false => Err(ChangeError::Raced(name).into()),
         }
     }

@@ -87,7 +87,7 @@ impl Runner<'_> {
         if self.create(&name, commit, "aynig: send")? {
             return Ok(Sent { branch: branch.clone(), commit, letter, fresh: true, waiting: true, wanted });
         }
-        // Somebody sent it under this id just now.
+        // Another sender sent it under this id just now.
         match self.sent_before(branch, letter.id)? {
             Some(sent) => Ok(Sent { wanted: wanted && sent.waiting, ..sent }),
             None => Err(ChangeError::Raced(name).into()),

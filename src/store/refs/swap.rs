@@ -34,7 +34,7 @@ pub fn compare_and_swap(
 
 /// [`compare_and_swap`] together with changes of other refs, by one transaction ([`Store::try_swaps`]). The verdict is
 /// judged by `name` alone: where it is won, and this process was stopped between two moves, the others may yet be
-/// made; whoever reads the branch next makes them.
+/// made; the runner that reads the branch next makes them.
 ///
 /// # Errors
 /// Those of [`compare_and_swap`]; [`StoreError::Moved`] with the other's name where one of the others does not hold what

@@ -4,8 +4,8 @@
 //! order of their names, so that two transactions never wait for one another; all old values are judged under all
 //! locks. Up to here a failure, or a kill, leaves every ref as it was. Then branches are moved and synced, then other
 //! refs are put and synced, then refs are deleted and synced. So a kill, or a disk that is full, between two moves
-//! leaves a branch that says what was taken, and refs that somebody who reads it takes away later; never a ref that is
-//! gone and nothing on a branch that knows of it. Whoever is killed leaves locks that the next runner recognises.
+//! leaves a branch that says what was taken, and refs that the runner which reads it takes away later; never a ref that is
+//! gone and nothing on a branch that knows of it. A process that is killed leaves locks that the next runner recognises.
 //!
 //! A ref that is packed too is deleted by `git`. The folders of an inbox go with its last ref, so that no name stands
 //! in the way of another. Implements K42, K43, K44, K11 (the attempt).

@@ -124,7 +124,7 @@ impl Slot {
         Ok(filled)
     }
 
-    /// Nothing in the slot is anybody's to keep from now on.
+    /// Nothing in the slot is this run's to keep from now on.
     fn forget_kept(&mut self) -> Result<(), StoreError> {
         let record = &mut self.record;
         if record.keeps.is_none() && record.beside.is_empty() && record.included.is_empty() {
