@@ -175,3 +175,13 @@ words! {
         System = "system": "This program.",
     }
 }
+
+impl RunStatus {
+    /// Whether a run of this status holds its nodes' branches.
+    pub fn holds(self) -> bool {
+        match self {
+            Self::Running => false,
+            Self::Queued | Self::Paused | Self::Stopped | Self::Completed | Self::Failed => true,
+        }
+    }
+}

@@ -382,8 +382,8 @@ pub trait Store: Send {
     ///
     /// Where one ref does not hold what it should, is locked or can't be read, none is moved. Stores with transactions
     /// of their own (reftable, a remote, memory) move all or none. In files all locks are held and all old values are
-    /// judged before the first ref moves; then **branches move first**, then refs are put, then refs are deleted. One that
-    /// is killed between two of these leaves a branch that names what it took in, and refs that the runner which reads the
+    /// judged before the first ref moves; then **branches move first**, then refs are put, then refs are deleted. A runner
+    /// that is killed between two of these leaves a branch that names what it took in, and refs that the next reader of the
     /// branch next takes away: the other order would lose a message that no branch knows of.
     fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError>;
 

@@ -244,15 +244,7 @@ impl Flow {
 
     /// Whether a node's branch is held: by its own stop flag, or by the run.
     pub fn holds(&self, node: NodeId) -> bool {
-        let held = match self.run.status {
-            RunStatus::Running => false,
-            RunStatus::Queued
-            | RunStatus::Paused
-            | RunStatus::Stopped
-            | RunStatus::Completed
-            | RunStatus::Failed => true,
-        };
-        held || self.nodes.get(&node).is_some_and(|node| node.stopped)
+        self.run.status.holds() || self.nodes.get(&node).is_some_and(|node| node.stopped)
     }
 }
 

@@ -22,7 +22,6 @@ use super::id::{ApprovalId, EventId, NodeId, PayloadId, RunId};
 use super::node::NodePatch;
 use super::run::{Run, RunPatch};
 use super::time::Time;
-use super::words::RunStatus;
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
@@ -151,18 +150,6 @@ fn about(body: &Body) -> (bool, Vec<u8>) {
         | Body::ToolStarted { node_id, .. }
         | Body::ToolCompleted { node_id, .. }
         | Body::TelemetryUsage { node_id, .. } => (false, of(node_id.0)),
-    }
-}
-
-/// Whether a run's nodes are held by it.
-fn held(status: RunStatus) -> bool {
-    match status {
-        RunStatus::Running => false,
-        RunStatus::Queued
-        | RunStatus::Paused
-        | RunStatus::Stopped
-        | RunStatus::Completed
-        | RunStatus::Failed => true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a node's branch, its inbox, its questions and its turns' lines mean.
 
 use super::fact::{Ended, Heard, Rest, Step, Turned};
-use super::{Out, Projection, held};
+use super::{Out, Projection};
 use crate::contract::event::{ApprovalRequest, ApprovalResolution, Body, UserMessage};
 use crate::contract::id::{ApprovalId, NodeId, PayloadId};
 use crate::contract::node::{Connection, Node, NodePatch, Session, Usage};
@@ -210,7 +210,7 @@ impl Projection {
         let Some(node) = self.carried.asked.shift_remove(&id) else { return };
         out.say(Body::ApprovalResolved { approval_id: id, resolution: resolution.clone() });
         let others = self.carried.asked.values().any(|other| *other == node);
-        let held = self.run.as_ref().is_some_and(|run| held(run.status));
+        let held = self.run.as_ref().is_some_and(|run| run.status.holds());
         if !others && !held {
             let summary = Some("approval resolved".to_owned());
             out.node(node, NodePatch { status: Some(NodeStatus::Running), summary, ..NodePatch::default() });
