@@ -8,7 +8,7 @@
 use super::Talk;
 use super::call::{Call, Resume, Turn, args, temporary};
 use super::ending::{End, Ending, judge, of_status};
-use super::rpc::{line, map, number, object, text};
+use super::rpc::{line, map, number, text};
 use super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, Wait, output};
 use super::spent::{Spent, micro_usd};
 use crate::contract::shown;
@@ -230,16 +230,12 @@ impl Talk for Claude {
         !self.gated
     }
 
-    fn line(&mut self, raw: &[u8]) -> Heard {
-        let value = match object(raw) {
-            Ok(value) => value,
-            Err(heard) => return heard,
-        };
-        let said = match text(&value, "type") {
-            "system" => self.system(&value),
+    fn object(&mut self, raw: &[u8], value: &Value) -> Heard {
+        let said = match text(value, "type") {
+            "system" => self.system(value),
             "stream_event" => self.stream(&value["event"]),
-            "assistant" => self.assistant(&value),
-            "user" => self.user(&value),
+            "assistant" => self.assistant(value),
+            "user" => self.user(value),
             "rate_limit_event" => {
                 let info = &value["rate_limit_info"];
                 let until = info["resetsAt"].as_i64().map(Time::from_seconds);
@@ -251,14 +247,14 @@ impl Talk for Claude {
                     format!("rate limit: {}{until}", text(info, "status")).as_bytes(),
                 ))]
             }
-            "control_request" => return self.request(&value),
+            "control_request" => return self.request(value),
             "control_cancel_request" => {
-                let id = text(&value, "request_id");
+                let id = text(value, "request_id");
                 self.asked.retain(|(asked, _)| asked != id);
                 vec![Said::Unasked(id.to_owned())]
             }
             "control_response" => vec![],
-            "result" => self.result(&value),
+            "result" => self.result(value),
             _ => vec![Said::Noise(shown::line(raw))],
         };
         Heard { said, send: Vec::new() }

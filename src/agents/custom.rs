@@ -140,16 +140,20 @@ impl Talk for Custom {
     }
 
     fn line(&mut self, raw: &[u8]) -> Heard {
-        let said = match self.protocol {
+        match self.protocol {
             Protocol::Raw => {
-                vec![self.told.piece(&format!("{}\n", String::from_utf8_lossy(raw)))]
+                let said = vec![self.told.piece(&format!("{}\n", String::from_utf8_lossy(raw)))];
+                Heard { said, send: Vec::new() }
             }
             Protocol::Jsonl => match object(raw) {
-                Ok(value) => self.event(raw, &value),
-                Err(heard) => return heard,
+                Ok(value) => self.object(raw, &value),
+                Err(heard) => heard,
             },
-        };
-        Heard { said, send: Vec::new() }
+        }
+    }
+
+    fn object(&mut self, raw: &[u8], value: &Value) -> Heard {
+        Heard { said: self.event(raw, value), send: Vec::new() }
     }
 
     fn answer(&mut self, asked: &str, decision: &Decision) -> Answer {
@@ -163,10 +167,6 @@ impl Talk for Custom {
         let resolution = ApprovalResolution { status, modified_args, reason };
         let send = line(&json!({"type": "approval.resolved", "approvalId": id, "resolution": resolution}));
         Answer { send, untold: None }
-    }
-
-    fn interrupt(&mut self) -> Vec<u8> {
-        Vec::new()
     }
 
     fn told(&self) -> &Told {

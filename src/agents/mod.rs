@@ -23,6 +23,7 @@ use crate::contract::words::Provider;
 pub use call::{Call, Refused, Resume, Tools, Turn};
 pub use ending::{End, Ending, Exit, Stop};
 pub use said::{Answer, Asked, Decision, Heard, Said, Told};
+use serde_json::Value;
 
 /// A conversation with a running program: its lines in, what it says and what to answer out.
 pub trait Talk {
@@ -30,16 +31,31 @@ pub trait Talk {
     fn opening(&mut self) -> Vec<u8>;
 
     /// Whether its standard input is closed after the opening. Otherwise it is once a verdict is there.
-    fn closes(&self) -> bool;
+    fn closes(&self) -> bool {
+        true
+    }
 
     /// Takes in one line of its standard output, without the line feed.
-    fn line(&mut self, line: &[u8]) -> Heard;
+    fn line(&mut self, line: &[u8]) -> Heard {
+        match rpc::object(line) {
+            Ok(value) => self.object(line, &value),
+            Err(heard) => heard,
+        }
+    }
 
-    /// What is written when a person has answered what was asked under this id.
-    fn answer(&mut self, asked: &str, decision: &Decision) -> Answer;
+    /// Takes in the object that a line is.
+    fn object(&mut self, line: &[u8], value: &Value) -> Heard;
+
+    /// What is written when a person has answered what was asked under this id; a program that never asks is not
+    /// answered.
+    fn answer(&mut self, _asked: &str, _decision: &Decision) -> Answer {
+        Answer::default()
+    }
 
     /// What is written to end the turn; empty where nothing but a signal does.
-    fn interrupt(&mut self) -> Vec<u8>;
+    fn interrupt(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// What it has told so far.
     fn told(&self) -> &Told;

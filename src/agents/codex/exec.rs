@@ -2,8 +2,8 @@
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
-use super::super::rpc::{number, object, text};
-use super::super::said::{Answer, Decision, Heard, Said, Told, Verdict, output};
+use super::super::rpc::{number, text};
+use super::super::said::{Heard, Said, Told, Verdict, output};
 use super::super::spent::Spent;
 use super::{cause, cause_of_stderr};
 use crate::contract::shown;
@@ -57,23 +57,15 @@ impl Talk for Exec {
         self.prompt.clone().into_bytes()
     }
 
-    fn closes(&self) -> bool {
-        true
-    }
-
-    fn line(&mut self, raw: &[u8]) -> Heard {
-        let value = match object(raw) {
-            Ok(value) => value,
-            Err(heard) => return heard,
-        };
-        let said = match text(&value, "type") {
-            "thread.started" => self.told.is_session(text(&value, "thread_id")).into_iter().collect(),
+    fn object(&mut self, raw: &[u8], value: &Value) -> Heard {
+        let said = match text(value, "type") {
+            "thread.started" => self.told.is_session(text(value, "thread_id")).into_iter().collect(),
             "turn.started" => vec![],
             "item.started" => self.item(&value["item"], false),
             "item.updated" => vec![],
             "item.completed" => self.item(&value["item"], true),
             "error" => {
-                let why = shown::line(text(&value, "message").as_bytes());
+                let why = shown::line(text(value, "message").as_bytes());
                 self.told.retries = Some(why.clone());
                 vec![Said::Retries(why)]
             }
@@ -96,15 +88,6 @@ impl Talk for Exec {
             _ => vec![Said::Noise(shown::line(raw))],
         };
         Heard { said, send: Vec::new() }
-    }
-
-    fn answer(&mut self, _asked: &str, _decision: &Decision) -> Answer {
-        // It never asks.
-        Answer::default()
-    }
-
-    fn interrupt(&mut self) -> Vec<u8> {
-        Vec::new()
     }
 
     fn told(&self) -> &Told {

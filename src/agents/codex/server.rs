@@ -3,7 +3,7 @@
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
-use super::super::rpc::{Form, map, number, object, text};
+use super::super::rpc::{Form, map, number, text};
 use super::super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, output};
 use super::{cause, cause_of_stderr};
 use crate::contract::shown;
@@ -181,18 +181,14 @@ impl Talk for Server {
         false
     }
 
-    fn line(&mut self, raw: &[u8]) -> Heard {
-        let value = match object(raw) {
-            Ok(value) => value,
-            Err(heard) => return heard,
-        };
-        let (id, method) = (&value["id"], text(&value, "method"));
+    fn object(&mut self, raw: &[u8], value: &Value) -> Heard {
+        let (id, method) = (&value["id"], text(value, "method"));
         match (id, method) {
             (Value::Null, "") => Heard { said: vec![Said::Noise(shown::line(raw))], send: Vec::new() },
             (Value::Null, method) => {
                 Heard { said: self.notice(raw, method, &value["params"]), send: Vec::new() }
             }
-            (id, "") => id.as_u64().map_or_else(Heard::default, |id| self.answered(id, &value)),
+            (id, "") => id.as_u64().map_or_else(Heard::default, |id| self.answered(id, value)),
             (id, method) => self.request(id, method, &value["params"]),
         }
     }

@@ -5,7 +5,7 @@ use super::super::Talk;
 use super::super::call::Tools;
 use super::super::codex::wanted;
 use super::super::ending::{End, Ending, judge};
-use super::super::rpc::{Form, number, object, text};
+use super::super::rpc::{Form, number, text};
 use super::super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, output};
 use super::{cause, cause_of_exit};
 use crate::contract::shown;
@@ -158,17 +158,13 @@ impl Talk for Acp {
         false
     }
 
-    fn line(&mut self, raw: &[u8]) -> Heard {
-        let value = match object(raw) {
-            Ok(value) => value,
-            Err(heard) => return heard,
-        };
+    fn object(&mut self, raw: &[u8], value: &Value) -> Heard {
         let params = &value["params"];
-        let said = match (&value["id"], text(&value, "method")) {
+        let said = match (&value["id"], text(value, "method")) {
             (Value::Null, "session/update") => self.update(&params["update"]),
             (Value::Null, "") => vec![Said::Noise(shown::line(raw))],
             (Value::Null, _) => vec![],
-            (id, "") => return id.as_u64().map_or_else(Heard::default, |id| self.answered(id, &value)),
+            (id, "") => return id.as_u64().map_or_else(Heard::default, |id| self.answered(id, value)),
             (id, "session/request_permission") => self.permission(id, params),
             (id, method) => return Form::Named.unknown(id, method),
         };

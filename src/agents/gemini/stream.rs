@@ -2,8 +2,8 @@
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
-use super::super::rpc::{map, number, object, text};
-use super::super::said::{Answer, Cause, Decision, Heard, Said, Told, Verdict, output};
+use super::super::rpc::{map, number, text};
+use super::super::said::{Cause, Heard, Said, Told, Verdict, output};
 use super::super::spent::Spent;
 use super::{cause, cause_of_exit};
 use crate::contract::shown;
@@ -79,36 +79,19 @@ impl Talk for Stream {
         self.prompt.clone().into_bytes()
     }
 
-    fn closes(&self) -> bool {
-        true
-    }
-
-    fn line(&mut self, raw: &[u8]) -> Heard {
-        let value = match object(raw) {
-            Ok(value) => value,
-            Err(heard) => return heard,
-        };
-        let said = match text(&value, "type") {
+    fn object(&mut self, raw: &[u8], value: &Value) -> Heard {
+        let said = match text(value, "type") {
             "init" => {
                 self.told.spent.model = value["model"].as_str().map(str::to_owned);
-                self.told.is_session(text(&value, "session_id")).into_iter().collect()
+                self.told.is_session(text(value, "session_id")).into_iter().collect()
             }
-            "message" => self.message(&value),
-            "tool_use" | "tool_result" => self.tool(&value),
-            "error" => vec![Said::Note(shown::line(text(&value, "message").as_bytes()))],
-            "result" => self.result(&value),
+            "message" => self.message(value),
+            "tool_use" | "tool_result" => self.tool(value),
+            "error" => vec![Said::Note(shown::line(text(value, "message").as_bytes()))],
+            "result" => self.result(value),
             _ => vec![Said::Noise(shown::line(raw))],
         };
         Heard { said, send: Vec::new() }
-    }
-
-    fn answer(&mut self, _asked: &str, _decision: &Decision) -> Answer {
-        // It never asks.
-        Answer::default()
-    }
-
-    fn interrupt(&mut self) -> Vec<u8> {
-        Vec::new()
     }
 
     fn told(&self) -> &Told {
