@@ -18,6 +18,7 @@ const PROTECTED: &[&str] = &[
     "budgetperbranch",
     "budgetperday",
     "commandsfrom",
+    "datadir",
     "exec",
     "include",
     "keep",
@@ -33,9 +34,13 @@ const PROTECTED: &[&str] = &[
     "worktreedir",
 ];
 
+/// The key of a provider's program, or of flows, begins so: what is started, and where flows are written, only the
+/// account says.
+const PROTECTED_FAMILIES: &[&str] = &["flow", "provider."];
+
 /// True for a key, without its section, that only the account can set.
 pub(crate) fn is_protected(short: &str) -> bool {
-    PROTECTED.contains(&short)
+    PROTECTED.contains(&short) || PROTECTED_FAMILIES.iter().any(|family| short.starts_with(family))
 }
 
 /// Most bytes of a `.git` file: a path and a few more.
@@ -102,6 +107,8 @@ impl Site {
         for entry in all {
             let Some(rest) = entry.key.strip_prefix("aynig.") else { continue };
             let (place, short) = match rest.rsplit_once('.') {
+                // No place: the name of a provider of agents.
+                Some((provider, _)) if provider.starts_with("provider.") => (None, rest),
                 Some((place, short)) => (Some(place), short),
                 None => (None, rest),
             };
@@ -179,5 +186,32 @@ mod tests {
             assert!(!named(&site, &good) && !named(&site, &root.join("good")), "{git_dir:?}");
             assert!(named(&site, git_dir));
         }
+    }
+
+    /// K33, N9: a program of agents, and where flows are written, is what the account says, whatever a repository says
+    #[test]
+    fn a_repository_names_no_program_of_a_provider() {
+        let site = Site { common_dir: "/srv/x/.git".into(), names: vec!["/srv/x".into()] };
+        let entry = |key: &str, protected, conditional| Entry {
+            key: key.to_owned(),
+            value: Some("v".to_owned()),
+            protected,
+            conditional,
+        };
+        let keys =
+            ["aynig.provider.Custom.command", "aynig.provider.a.b.env", "aynig.datadir", "aynig.flowhops"];
+        for key in keys {
+            let narrowed = site.narrow(&[entry(key, false, false)]);
+            assert!(narrowed.counts.is_empty() && narrowed.ignored == [key], "{key}: {narrowed:?}");
+            let narrowed = site.narrow(&[entry(key, true, false)]);
+            let short = key.strip_prefix("aynig.").unwrap().to_ascii_lowercase();
+            assert_eq!(narrowed.counts, [(short, Some("v".to_owned()))]);
+            let narrowed = site.narrow(&[entry(key, true, true)]);
+            assert_eq!(narrowed.conditional, [key]);
+            assert_eq!(narrowed.counts, [("commandsfrom".to_owned(), Some("none".to_owned()))], "{key}");
+        }
+        // One place of the file system has one name for it.
+        let here = site.narrow(&[entry("aynig./srv/x.flowhops", false, false)]);
+        assert_eq!(here.ignored, ["aynig./srv/x.flowhops"]);
     }
 }
