@@ -14,6 +14,7 @@ use crate::protocol::declaration::{Declaration, Take, parse_trailer};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::MessageId;
 use crate::protocol::name::{STALLED, StateName};
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::runner::settings::Settings;
@@ -203,9 +204,9 @@ impl<'a> Change<'a> {
         background::as_hooks_would(self.session, &self.settings, written)
     }
 
-    /// Takes a lease away.
-    pub fn cancel(&self, branch: &RefName) -> Result<Written, AppError> {
-        self.write(|runner, _| self.changed(runner.cancel(branch)))
+    /// Takes a lease away; for this pause, where there is one.
+    pub fn cancel(&self, branch: &RefName, paused_by: Option<MessageId>) -> Result<Written, AppError> {
+        self.write(|runner, _| self.changed(runner.cancel(branch, paused_by)))
     }
 
     /// Asks for a stalled branch's work again.

@@ -67,7 +67,7 @@ pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
 
 /// `git aynig cancel`.
 pub fn cancel(global: &Global, args: &Branches) -> Result<i32, Failure> {
-    each(global, args, About::Leased, |change, branch| change.cancel(branch))
+    each(global, args, About::Leased, |change, branch| change.cancel(branch, None))
 }
 
 /// `git aynig retry`.

@@ -88,6 +88,8 @@ keys! {
     CONFLICT = "conflict";
     /// What a run used and cost.
     USAGE = "usage";
+    /// The pause that a run was canceled for.
+    PAUSED_BY = "paused-by";
 }
 
 impl Dialect {
@@ -157,7 +159,7 @@ mod tests {
     /// K4a, K29: the keys of both dialects are managed in both.
     #[test]
     fn every_key_has_the_prefix_of_its_dialect_and_is_managed() {
-        assert_eq!(MANAGED.len(), 18);
+        assert_eq!(MANAGED.len(), 19);
         for dialect in Dialect::ALL {
             assert_eq!(Dialect::named(dialect.name()), Some(dialect));
             for key in MANAGED {

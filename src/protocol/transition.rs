@@ -7,14 +7,14 @@
 use super::body_line::body_said;
 use super::complete::Stall;
 use super::declaration::{Declaration, travelling};
-use super::dialect::{Dialect, Key};
+use super::dialect::{Dialect, Key, PAUSED_BY};
 use super::event::{
     Event, HOP, LEASE_SECONDS, ORIGIN_STATE, RECOVERY_ID, RUN_ID, RUNNER_ID, SOURCE, STALLED_RUN, STATE,
     TRIGGER,
 };
 use super::heard::{heard_again, heard_trailers};
 use super::id::ObjectId;
-use super::inbox::QUESTION;
+use super::inbox::{MessageId, QUESTION};
 use super::message::{Message, Trailer};
 use super::name::{CANCELED, STALLED, StateName, WORKING};
 use super::waits::{AFTER, NOT_BEFORE};
@@ -120,13 +120,14 @@ pub fn recovered(lease: &Event, recovery_id: &str, details: &str) -> Message {
     Message::new(format!("aynig: {} stalled: lease expired", first_line(state)), details, trailers)
 }
 
-/// The message that takes a lease away by hand. It carries no run id: with it the run would take it
+/// The message that takes a lease away by hand, or for a pause. It carries no run id: with it the run would take it
 /// for its own outcome (K22).
-pub fn canceled(lease: &Event, recovery_id: &str, details: &str) -> Message {
+pub fn canceled(lease: &Event, recovery_id: &str, details: &str, paused_by: Option<MessageId>) -> Message {
     let dialect = lease.dialect;
     let mut trailers = vec![dialect.trailer(STATE, CANCELED)];
     copy(lease, &[ORIGIN_STATE, TRIGGER, HOP, SOURCE], &mut trailers);
     trailers.push(dialect.trailer(RECOVERY_ID, recovery_id));
+    trailers.extend(paused_by.map(|pause| dialect.trailer(PAUSED_BY, pause)));
     trailers.extend(heard_trailers(&lease.message, dialect));
     let state = lease.text(ORIGIN_STATE).unwrap_or("run");
     Message::new(format!("aynig: {} canceled", first_line(state)), details, trailers)
@@ -296,8 +297,12 @@ mod tests {
         let lease = [("aynig-state", "working"), ("aynig-origin-state", "build"), ("aynig-run-id", "r1")];
         let trailers =
             [("aynig-state", "canceled"), ("aynig-origin-state", "build"), ("aynig-recovery-id", "x1")];
-        says(&canceled(&event(&lease), "x1", "d"), "aynig: build canceled", "d", &trailers);
-        let bare = canceled(&event(&[("aynig-state", "working")]), "x1", "");
+        says(&canceled(&event(&lease), "x1", "d", None), "aynig: build canceled", "d", &trailers);
+        let id = "0192f0a0-1234-7abc-8def-0123456789ab";
+        let held = [&trailers[..], &[("aynig-paused-by", id)]].concat();
+        let pause = MessageId::parse(id).ok();
+        says(&canceled(&event(&lease), "x1", "d", pause), "aynig: build canceled", "d", &held);
+        let bare = canceled(&event(&[("aynig-state", "working")]), "x1", "", None);
         assert_eq!(read(&bare).0, "aynig: run canceled");
     }
 
@@ -317,7 +322,7 @@ mod tests {
         let lease = run.lease(&trigger);
         let event = Event::of(lease.clone()).unwrap();
         let stalled = run.stalled(&Stall::Exit(Exit::Code(1)), "", &lease);
-        for copy in [&lease, &stalled, &recovered(&event, "x", ""), &canceled(&event, "x", "")] {
+        for copy in [&lease, &stalled, &recovered(&event, "x", ""), &canceled(&event, "x", "", None)] {
             assert_eq!((of(copy, "dwp-heard"), of(copy, "dwp-conflict")), (2, 0), "{copy:?}");
         }
         let again = retried(&run.state, &Event::of(trigger).unwrap(), None);

@@ -69,7 +69,7 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
     ended.signal = interrupt.signal();
     for (run, said) in running {
         if ended.signal.is_none() && change.talk(|runner| runner.holds_on(&run))? {
-            change.cancel(&run.branch)?;
+            change.cancel(&run.branch, Some(ended.paused.id))?;
             ended.canceled.push(run.branch);
         }
         unsay(change, said);
@@ -128,8 +128,11 @@ pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
     for paused in mine {
         // What was ended is asked for while its branch is still held: no tick dispatches half of them.
         let mut again = Vec::new();
-        for run in &paused.stopped {
-            match change.talk(|runner| runner.ask_again(run)) {
+        let stopped = change.talk(|runner| runner.may_bring_back(&paused));
+        let stopped =
+            stopped.map_err(|error| change.session.warn(Warning::Failed(error))).unwrap_or_default();
+        for run in stopped {
+            match change.talk(|runner| runner.ask_again(run, paused.id)) {
                 Ok(Some(_)) => again.push(run.branch.clone()),
                 Ok(None) => {}
                 Err(error) => change.session.warn(Warning::Failed(error)),

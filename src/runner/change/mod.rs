@@ -15,6 +15,7 @@ use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::{Event, HOP};
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::MessageId;
 use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
@@ -249,15 +250,15 @@ impl Runner<'_> {
         Ok(Written { run_id: Some(run.id), ..written(branch, commit, &working()?) })
     }
 
-    /// Takes a lease away: `cancel`.
-    pub fn cancel(&self, branch: &RefName) -> Result<Written, ChangeError> {
+    /// Takes a lease away: `cancel`, and for a pause `pause --stop`.
+    pub fn cancel(&self, branch: &RefName, paused_by: Option<MessageId>) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
             let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
             let lease = self.whole_lease(&tip)?.ok_or_else(|| ChangeError::NotLeased(branch.clone()))?;
             let run_id = lease.run_id().unwrap_or("unknown").to_owned();
             let details = format!("Run {} was canceled.", crate::protocol::text::escape(run_id.as_bytes()));
             let id = uuid::Uuid::new_v4().to_string();
-            let message = transition::canceled(&lease, &id, &details);
+            let message = transition::canceled(&lease, &id, &details, paused_by);
             let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
             if self.advance(branch, tip.id(), commit, "aynig: cancel")? {
                 let state = StateName::new(crate::protocol::name::CANCELED);

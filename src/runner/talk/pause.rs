@@ -1,17 +1,18 @@
 //! Pauses: who holds which branches, and what was ended for one, which `resume` asks for again.
 //!
 //! A pause is a commit and a ref; with `--stop` a second commit on it says which runs were ended, before the first of
-//! them is: a verb that is killed in between has promised no more than was done. What ended by itself meanwhile and went on
-//! is left as it is. Implements K50.
+//! them is: a verb that is killed in between has promised no more than was done. The commit that ends one names the
+//! pause, and no other is asked for again: more hands may push a pause than a branch. Implements K50.
 
 use super::super::change::{ChangeError, Inside};
 use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
+use crate::protocol::dialect::PAUSED_BY;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{Kind, Letter, MessageId, PAUSED, inbox_ref, paused_ref};
 use crate::protocol::message::{Message, Trailer};
-use crate::protocol::name::{CANCELED, STALLED};
+use crate::protocol::name::CANCELED;
 use crate::protocol::pause::{PATTERNS_MAX, Pause};
 use crate::protocol::transition;
 use crate::store::{Expected, RefName, pattern, swap};
@@ -194,20 +195,36 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Asks again for a run that was ended for a pause, with all that its trigger said. `None` where its branch has gone
-    /// on by itself.
-    pub fn ask_again(&self, run: &Stopped) -> Result<Option<ObjectId>, TalkError> {
+    /// The runs that a pause may ask for again: all that it names, unless its word needs a signature that it has not.
+    pub fn may_bring_back<'a>(&self, paused: &'a Paused) -> Result<&'a [Stopped], TalkError> {
+        if paused.stopped.is_empty() {
+            return Ok(&[]);
+        }
+        let message = Message::parse(&self.store.read_commit(paused.commit)?.message);
+        match self.is_vouched(&paused.name(), paused.commit, &message)? {
+            true => Ok(&paused.stopped),
+            false => Err(ChangeError::NotVouched(paused.name(), paused.commit).into()),
+        }
+    }
+
+    /// Asks again for a run that was canceled for this pause, with all that its trigger said. `None` where its branch has
+    /// gone on by itself, and where the commit that ended it does not name the pause: who may push a pause could name
+    /// any run.
+    pub fn ask_again(&self, run: &Stopped, pause: MessageId) -> Result<Option<ObjectId>, TalkError> {
         let (branch, Some(head)) = (&run.branch, self.fresh_tip(&run.branch)?) else { return Ok(None) };
         let ended = |event: &&Event| {
-            let state = event.state_name().map(|state| state.as_str());
-            event.trigger() == Some(run.trigger) && matches!(state, Some(CANCELED | STALLED))
+            event.trigger() == Some(run.trigger)
+                && event.state_name().is_some_and(|state| state.as_str() == CANCELED)
+                && event.text(PAUSED_BY).and_then(|id| MessageId::parse(id).ok()) == Some(pause)
         };
         if head.event.as_ref().filter(ended).is_none() || !self.descends(run.trigger, head.id())? {
             return Ok(None);
         }
         let trigger = Tip::from(self.store.read_commit(run.trigger)?);
-        if self.not_vouched(branch, &trigger)?.is_some() {
-            return Err(ChangeError::NotVouched(branch.clone(), trigger.id()).into());
+        for said in [&head, &trigger] {
+            if self.not_vouched(branch, said)?.is_some() {
+                return Err(ChangeError::NotVouched(branch.clone(), said.id()).into());
+            }
         }
         let Some((event, state)) = trigger.event.as_ref().and_then(|e| Some((e, e.state_name()?))) else {
             return Ok(None);

@@ -176,7 +176,7 @@ proptest! {
             let next = Declaration::parse(br#"{"state":"review","keep_trailers":true}"#).unwrap();
             let stalled = run.stalled(&Stall::Exit(Exit::Code(1)), "d", &lease);
             let messages = vec![
-                run.outcome(&next, &lease), lease, stalled, recovered(&event, "id", "d"), canceled(&event, "id", "d"),
+                run.outcome(&next, &lease), lease, stalled, recovered(&event, "id", "d"), canceled(&event, "id", "d", None),
                 retried(&run.state, &asked, Some(hop)),
             ];
             for message in &messages {

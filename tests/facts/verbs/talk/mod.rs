@@ -18,6 +18,25 @@ impl Life {
         all.lines().map(|name| name.strip_prefix(&prefix).unwrap().to_owned()).collect()
     }
 
+    /// Has everything signed that is written, and a signature asked for. False where there is no program for it.
+    fn sign(&self) -> bool {
+        let key = self.path(".git/key");
+        let key = key.to_str().unwrap();
+        let mut keygen = std::process::Command::new("ssh-keygen");
+        let made = keygen.args(["-q", "-t", "ed25519", "-N", "", "-f", key]).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            crate::support::skipped("K35: no ssh-keygen");
+            return false;
+        }
+        let public = std::fs::read_to_string(format!("{key}.pub")).unwrap();
+        self.write(".git/allowed", &format!("ada@example.com {public}"));
+        self.config("gpg.format", "ssh");
+        self.config("user.signingKey", key);
+        self.config("gpg.ssh.allowedSignersFile", self.path(".git/allowed").to_str().unwrap());
+        self.config("aynig.requireSignature", "true");
+        true
+    }
+
     /// The one question that stands, once it is asked.
     fn question(&self) -> String {
         eventually("a question", || self.said_in("asked").pop())

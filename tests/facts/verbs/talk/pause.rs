@@ -139,3 +139,71 @@ fn a_pause_ref_that_cannot_be_read_holds_and_is_named() {
     life.tick(&["work"]).expect(0);
     assert_eq!(life.state("work"), "done");
 }
+
+/// A commit of `main`'s tree with this message, as whoever pushes would make it.
+fn pushed(life: &Life, name: &str, message: &str) {
+    let commit = life.git(&["commit-tree", "-m", message, "main^{tree}"]);
+    life.git(&["update-ref", name, commit.trim()]);
+}
+
+/// K50: a pushed pause that names runs it did not end has none of them asked for again.
+#[test]
+fn what_a_pause_did_not_end_it_does_not_bring_back() {
+    let life = Life::new(&[("slow", SLOW), ("fail", "exit 3")]);
+    life.config("aynig.killGrace", "300ms");
+    let (canceled, failed) = (life.event("canceled", "slow", ""), life.event("failed", "fail", ""));
+    let run = life.start_tick(&["canceled"]);
+    life.hear("began");
+    life.run(&["cancel", "canceled"]).expect(0);
+    run.done();
+    life.tick(&["failed"]).expect(1);
+    let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+    let name = format!("refs/aynig/paused/{id}");
+    let stopped =
+        format!("dwp-stopped: {canceled} refs/heads/canceled\ndwp-stopped: {failed} refs/heads/failed\n");
+    pushed(&life, &name, &format!("aynig: pause\n\ndwp-holder: person eve@example.com\n{stopped}"));
+    let said = life.run(&["resume", "--all", "--no-tick"]).expect(0);
+    assert!(said.stdout.contains(id) && !said.stdout.contains("asked for again"), "{said:?}");
+    assert_eq!(["canceled", "failed"].map(|b| life.state(b)), ["canceled", "stalled"]);
+    // One that ended it brings it back, and its commit says which.
+    life.event("work", "slow", "");
+    let run = life.start_tick(&["work"]);
+    eventually("it runs", || (life.said("began").lines().count() == 2).then_some(()));
+    life.run(&["pause", "work", "--stop"]).expect(0);
+    run.done();
+    let [paused] = &life.said_in("paused")[..] else { panic!() };
+    assert_eq!(life.trailer("refs/heads/work", "dwp-paused-by").as_ref(), Some(paused));
+    let said = life.run(&["resume", "--no-tick"]).expect(0);
+    assert!(said.stdout.contains("work: asked for again"), "{said:?}");
+    assert_eq!(
+        (life.state("work").as_str(), life.trailer("refs/heads/work", "dwp-paused-by")),
+        ("slow", None)
+    );
+}
+
+/// K35, K50: where signatures are asked for only a signed pause brings back what it ended.
+#[test]
+fn a_pause_that_is_not_signed_holds_and_brings_nothing_back() {
+    let life = Life::new(&[("slow", SLOW)]);
+    life.config("aynig.killGrace", "300ms");
+    if !life.sign() {
+        return;
+    }
+    life.run(&["set-state", "slow", "-b", "work", "--no-tick"]).expect(0);
+    let run = life.start_tick(&["work"]);
+    life.hear("began");
+    life.run(&["pause", "--stop"]).expect(0);
+    run.done();
+    let [id] = &life.said_in("paused")[..] else { panic!() };
+    let name = format!("refs/aynig/paused/{id}");
+    let signed = life.rev(&name);
+    pushed(&life, &name, &life.body(&name));
+    assert!(life.run(&["status", "work"]).expect(0).stdout.contains("canceled"));
+    let said = life.run(&["resume", "--no-tick"]).expect(0);
+    assert!(said.stderr.contains(&format!("is not signed for '{name}'")), "{said:?}");
+    assert_eq!(life.state("work"), "canceled");
+    life.git(&["update-ref", &name, &signed]);
+    let said = life.run(&["resume", "--no-tick"]).expect(0);
+    assert!(said.stdout.contains("work: asked for again"), "{said:?}");
+    assert_eq!(life.state("work"), "slow");
+}
