@@ -12,7 +12,7 @@ use crate::protocol::event::Event;
 use crate::protocol::heard::heard_of;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{
-    InboxRef, Letter, MESSAGES_MAX, TEXT_MAX, heard_ref, inbox_prefix, parse_inbox_ref,
+    InboxRef, Letter, MESSAGES_MAX, MessageId, TEXT_MAX, asked_ref, heard_ref, inbox_prefix, parse_inbox_ref,
 };
 use crate::protocol::message::Message;
 use crate::store::{Expected, RefChange, RefName, StoreError};
@@ -166,6 +166,11 @@ impl Runner<'_> {
                 Err(error) => return Ok(Err(error.to_string())),
             }
         }
+        if let Some(question) = letter.question
+            && !self.is_asked_so(question, letter.seen)?
+        {
+            return Ok(Err("it answers another question than the one that stands under that id".into()));
+        }
         if self.settings.require_signature {
             let named = message.last(BRANCH.of(Dialect::Dwp)) == Some(branch.short());
             let git = &self.repo.git;
@@ -177,6 +182,12 @@ impl Runner<'_> {
             }
         }
         Ok(Ok(letter))
+    }
+
+    /// False for an answer to other words than those that stand under the question's id; true where none do any more.
+    fn is_asked_so(&self, question: MessageId, seen: Option<ObjectId>) -> Result<bool, StoreError> {
+        let stands = self.store.known_tip(&RefName::new(asked_ref(question)))?;
+        Ok(seen.is_some() && stands.is_none_or(|stands| Some(stands) == seen))
     }
 
     /// What the commits of a branch brought. No date ends the walk: clocks differ, and a message would come twice.

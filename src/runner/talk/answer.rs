@@ -12,7 +12,7 @@ use super::send::Sent;
 use crate::protocol::accepts::Accepts;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{
-    ASKED, Kind, MessageId, QUESTION, answer_id, asked_ref, heard_ref, parse_id_ref, parse_inbox_ref,
+    ASKED, Kind, Letter, MessageId, QUESTION, answer_id, asked_ref, heard_ref, parse_id_ref, parse_inbox_ref,
 };
 use crate::protocol::message::Message;
 use crate::protocol::question::{Offered, Question};
@@ -145,10 +145,12 @@ impl Runner<'_> {
         }
     }
 
-    /// True where a question was answered already.
+    /// True where a question was answered already. What stands in the place of its answer and is none is no answer.
     pub fn is_answered(&self, asked: &Asked) -> Result<bool, TalkError> {
-        let heard = RefName::new(heard_ref(answer_id(asked.question.id)));
-        Ok(self.store.tip(&asked.answer_name())?.is_some() || self.store.tip(&heard)?.is_some())
+        if let Some(answer) = self.store.tip(&asked.answer_name())? {
+            return Ok(self.as_answer(asked, &self.store.read_commit(answer)?)?.is_some());
+        }
+        Ok(self.store.tip(&RefName::new(heard_ref(answer_id(asked.question.id))))?.is_some())
     }
 
     /// The answer that waits for a branch which asks nothing more.
@@ -213,6 +215,7 @@ impl Runner<'_> {
         let from = self.speaker(inside).to_string();
         let hop = inside.map_or(0, |inside| inside.hop.saturating_add(1));
         let letter = question.answer(answering.choice.clone(), answering.text.clone(), from, hop);
+        let letter = Letter { seen: Some(asked.commit), ..letter };
         let commit = self.write_letter(&branch, &letter)?;
         // Where the question stands, and there is no answer yet. The question goes with it.
         let gone = [RefChange::delete(asked.name(), asked.commit)];

@@ -105,12 +105,13 @@ impl Runner<'_> {
         Ok(None)
     }
 
-    /// What a commit answers, where it is an answer to this question: one that is offered, and signed for its branch
-    /// where signatures are asked for.
+    /// What a commit answers, where it is an answer to this question: to these very words, one that is offered, and
+    /// signed for its branch where signatures are asked for.
     pub(super) fn as_answer(&self, asked: &Asked, commit: &Commit) -> Result<Option<Letter>, TalkError> {
         let message = Message::parse(&commit.message);
         let letter = Letter::read_at(&asked.answer_at(), &message, &commit.parents).ok();
-        let letter = letter.filter(|letter| letter.question == Some(asked.question.id));
+        let letter = letter
+            .filter(|letter| letter.question == Some(asked.question.id) && letter.seen == Some(asked.commit));
         let is_offered = |choice: &String| asked.question.offers(choice) == Offered::Yes;
         let letter = letter.filter(|letter| letter.choice.as_ref().is_some_and(is_offered));
         let is_ours = || self.is_vouched(&asked.branch(), commit.id, &message);

@@ -116,14 +116,40 @@ fn a_look_at_an_older_question_answers_no_new_one() {
     life.run(&["answer", "work", "yes"]).expect(128);
 }
 
+/// A command that asks, and declares the state in which its branch waits.
+const WAITS: &str = "id=$(git aynig ask Which? --choice left --choice right --json | \
+                     sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
+                     echo \"SET_STATE {\\\"state\\\":\\\"waiting\\\",\\\"trailers\\\":[\\\"dwp-question: $id\\\",\
+                     \\\"dwp-accepts: answer=go\\\"]}\"";
+
+/// K49a: an answer is one to the words that were read, not to whatever has that question's id by now.
+#[test]
+fn an_answer_is_not_moved_to_other_words_of_the_same_question() {
+    let life = Life::new(&[("build", WAITS)]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    let question = format!("refs/aynig/asked/{}", life.question());
+    let asked = life.rev(&question);
+    life.run(&["answer", "work", "left", "--no-tick"]).expect(0);
+    let [answer] = &life.said_in("inbox")[..] else { panic!() };
+    let answer = format!("refs/aynig/inbox/{answer}");
+    assert_eq!(life.trailer(&answer, "dwp-seen"), Some(asked.clone()));
+    let other = life.body(&asked).replace("Which?", "Which one is to be deleted?");
+    let other = life.git(&["commit-tree", "-p", &format!("{asked}^"), "-m", &other, "main^{tree}"]);
+    life.git(&["update-ref", &question, other.trim()]);
+    let (_, report) = life.report(&["work"]);
+    assert_eq!(life.state("work"), "waiting", "{report}");
+    assert!(report.to_string().contains("it answers another question"), "{report}");
+    // What was moved there keeps no answer out, and what answers these words is heard.
+    life.run(&["answer", "work", "right"]).expect(0);
+    life.tick(&["work"]);
+    assert_eq!(life.trailer("refs/heads/work^2", "dwp-choice").as_deref(), Some("right"));
+}
+
 /// K49: a head that waits for its answer, as its run declared.
 #[test]
 fn a_head_waits_for_the_answer_of_the_question_that_it_names() {
-    let script = "id=$(git aynig ask Which? --choice left --choice right --json | \
-                  sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
-                  echo \"SET_STATE {\\\"state\\\":\\\"waiting\\\",\\\"trailers\\\":[\\\"dwp-question: $id\\\",\
-                  \\\"dwp-accepts: answer=go\\\"]}\"";
-    let life = Life::new(&[("build", script)]);
+    let life = Life::new(&[("build", WAITS)]);
     life.event("work", "build", "");
     life.tick(&["work"]).expect(0);
     let id = life.question();
