@@ -121,20 +121,16 @@ impl Runner<'_> {
         })
     }
 
-    /// Takes an answer and its question away: the one was heard by the run that asked the other.
+    /// Takes an answer and its question away: the one was heard by the run that asked the other. In two steps: who
+    /// answers takes the question away, a moment after the answer is there, and that must not undo the first.
     pub fn take_answer(&self, asked: &Asked, answer: ObjectId) -> Result<(), TalkError> {
         let heard = RefName::new(heard_ref(answer_id(asked.question.id)));
-        let mut gone = vec![RefChange::delete(asked.answer_name(), answer)];
-        if self.store.tip(&asked.name())? == Some(asked.commit) {
-            // The machine that answered was killed before it went.
-            gone.push(RefChange::delete(asked.name(), asked.commit));
-        }
+        let gone = [RefChange::delete(asked.answer_name(), answer)];
         if !self.create_with(&heard, answer, &gone, "aynig: heard")? {
-            // It was heard before, and its question is gone.
+            // It was heard before.
             swap::delete_ref(&*self.store, &asked.answer_name(), answer, &self.signature())?;
-            self.withdraw(asked)?;
         }
-        Ok(())
+        self.withdraw(asked)
     }
 
     /// Takes a question away that no run waits for any more.
