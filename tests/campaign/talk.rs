@@ -44,6 +44,8 @@ struct Case {
 
 const SEND: &[&str] = &["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"];
 const ANSWER: &[&str] = &["answer", "work", "yes", "--no-tick"];
+const APPROVE: &[&str] = &["approve", "work", "--no-tick"];
+const STOP: &[&str] = &["pause", "--stop", "-m", "lunch"];
 
 const CASES: &[Case] = &[
     Case {
@@ -131,6 +133,43 @@ const CASES: &[Case] = &[
         end: "idle",
     },
     Case {
+        name: "approve",
+        ours: APPROVE,
+        remote: false,
+        prepare: |world| {
+            world.event("asks", "");
+            world.ok(&["tick", "work"]);
+        },
+        again: |world| world.insists(APPROVE, &[0, 3]),
+        brings: &[],
+        end: "done",
+    },
+    Case {
+        name: "stop",
+        ours: STOP,
+        remote: false,
+        prepare: runs_elsewhere,
+        again: |world| {
+            let mut bad = world.insists(STOP, &[0]);
+            bad.extend(world.insists(&["resume", "--all", "--no-tick"], &[0]));
+            bad
+        },
+        brings: &[],
+        end: "idle",
+    },
+    Case {
+        name: "resume-stopped",
+        ours: &["resume", "--no-tick"],
+        remote: false,
+        prepare: |world| {
+            runs_elsewhere(world);
+            world.ok(STOP);
+        },
+        again: |world| world.insists(&["resume", "--all", "--no-tick"], &[0]),
+        brings: &[],
+        end: "idle",
+    },
+    Case {
         name: "remote-send",
         ours: SEND,
         remote: true,
@@ -167,6 +206,14 @@ fn two_wait(world: &World) {
     world.event("idle", "dwp-accepts: message=rework\n");
     world.ok(&["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"]);
     world.ok(&["send", "work", "-m", "mine", "--attach", world.theirs(), "--id", WORK, "--no-tick"]);
+}
+
+/// Another runner has the branch, and what it runs hears nothing.
+fn runs_elsewhere(world: &World) {
+    let Place::Here(life) = &world.place else { return };
+    life.config("aynig.killGrace", "1s");
+    life.event("work", "build", "");
+    life.lease("work", "build", "another", 3600, 0);
 }
 
 enum Place {
@@ -391,14 +438,16 @@ impl World {
             }
         }
         // Between the answer's ref and the question's a kill leaves the latter: it was answered all the same.
-        if case.name.ends_with("answer")
+        if (case.name.ends_with("answer") || case.name == "approve")
             && all.contains("refs/aynig/asked/")
             && self.later(ANSWER).code == Some(0)
         {
             bad.push(format!("K49a: the question is answered twice: {all}"));
         }
         let runs = self.life().said("finished").lines().count();
-        if matches!(case.name, "pause" | "resume" | "send" | "answer" | "remote-answer") && runs != 1 {
+        let once =
+            ["pause", "resume", "send", "answer", "approve", "stop", "resume-stopped", "remote-answer"];
+        if once.contains(&case.name) && runs != 1 {
             bad.push(format!("V2: it ran {runs} times"));
         }
         bad.extend(judge::locks(&self.branch_dir()).into_iter().map(|lock| format!("K43: left: {lock}")));
@@ -495,7 +544,7 @@ fn one(case: &Case, dice: &mut Dice, only: Option<&str>) -> Found {
 
 #[test]
 fn said_once() {
-    let what = "SIGKILL before each mutating call of send, deliver, take, ask, answer, pause, resume; on a remote too";
+    let what = "SIGKILL before each mutating call of send, deliver, take, ask, answer, approve, pause, resume, with --stop and without; on a remote too";
     let sweep = Sweep::begin("talk", what, ">= 1,000 points: 0 lost, 0 doubled");
     if let Some(why) = trace::unable() {
         return sweep.skip(why);
