@@ -13,7 +13,7 @@ use super::name::{BadName, StateName};
 use super::pause::Holder;
 use super::text::escape;
 use super::usage::Usd;
-use super::waits::{AFTER, BadTime, NOT_BEFORE, Want, not_before, show_time};
+use super::waits::{AFTER, After, BadTime, NOT_BEFORE, Want, not_before, show_time};
 use std::fmt;
 
 /// How far ahead of our clock a committer date may lie before it is absurd, in seconds.
@@ -73,6 +73,12 @@ impl Unmet {
     pub fn is_empty(&self) -> bool {
         self.missing.is_empty() && self.unreadable.is_empty()
     }
+}
+
+/// What is missing of what a head waits for; `is_there` says whether a branch has the state that is wanted.
+pub fn unmet(after: After, is_there: impl Fn(&Want) -> bool) -> Option<Unmet> {
+    let missing: Vec<Want> = after.wants.into_iter().filter(|want| !is_there(want)).collect();
+    Some(Unmet { missing, unreadable: after.unreadable }).filter(|unmet| !unmet.is_empty())
 }
 
 /// What a budget counts (K54).

@@ -6,6 +6,7 @@
 
 pub mod accepts;
 pub mod body_line;
+pub mod brought;
 pub mod complete;
 pub mod decide;
 pub mod declaration;

@@ -4,7 +4,9 @@
 //! are offered. A question without choices takes any answer. Read as anything that came by a push: bounded, and with
 //! a reason where it is none. Implements K49 (the commit), K49a (the answer).
 
+use super::decide::asked_by;
 use super::dialect::{BRANCH, Dialect, RUN_ID};
+use super::event::Event;
 use super::inbox::{CHOICE, Kind, Letter, MessageId, QUESTION, TEXT_MAX, answer_id};
 use super::message::{Message, RenderError, Trailer};
 use std::fmt;
@@ -57,6 +59,17 @@ impl fmt::Display for BadQuestion {
 
 impl std::error::Error for BadQuestion {}
 
+/// Who waits for the answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// A run that is under way.
+    Run,
+    /// A head.
+    Head,
+    /// Neither: it is no question that is open.
+    Nobody,
+}
+
 /// What an answer says to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offered {
@@ -107,6 +120,15 @@ impl Question {
             true => Offered::Yes,
             false => Offered::No,
         }
+    }
+
+    /// Who waits for the answer, of a branch with this head.
+    pub fn asker(&self, head: &Event) -> Asker {
+        if head.is_working() {
+            let run_id = self.run_id.as_deref();
+            return if run_id.is_some() && head.run_id() == run_id { Asker::Run } else { Asker::Nobody };
+        }
+        if asked_by(head) == Some(self.id) { Asker::Head } else { Asker::Nobody }
     }
 
     /// The one answer to it, which can't be given twice: its id is the question's.
@@ -170,6 +192,23 @@ mod tests {
             (Offered::Yes, Offered::No, Offered::No)
         );
         assert_eq!(question(&[]).offers("anything"), Offered::Yes);
+    }
+
+    /// K49: a run's question waits while its lease is the head, a head's while that names it.
+    #[test]
+    fn a_question_is_waited_for_by_its_run_or_by_the_head_that_names_it() {
+        let asked = question(&[]);
+        let head = |trailers: &[(&str, &str)]| {
+            Event::of(Message::new("s", "", trailers.iter().map(|(k, v)| Trailer::new(*k, v)).collect()))
+                .unwrap()
+        };
+        let id = asked.id.to_string();
+        let lease = |run| head(&[("dwp-state", "working"), ("dwp-run-id", run), (QUESTION, &id)]);
+        assert_eq!((asked.asker(&lease("r1")), asked.asker(&lease("r2"))), (Asker::Run, Asker::Nobody));
+        assert_eq!(asked.asker(&head(&[("dwp-state", "waiting"), (QUESTION, &id)])), Asker::Head);
+        assert_eq!(asked.asker(&head(&[("dwp-state", "waiting"), ("dwp-run-id", "r1")])), Asker::Nobody);
+        let nobodys = Question { run_id: None, ..asked };
+        assert_eq!(nobodys.asker(&head(&[("dwp-state", "working")])), Asker::Nobody);
     }
 
     /// K49a: two answers have one id, so that one ref can be made once.

@@ -3,7 +3,7 @@
 //! An attempt that says success has won. After any other answer the ref is read again, and only what it
 //! holds decides: [`reread`]. What may pass is tried again with the same expectation: [`try_again`]. Then
 //! each kind of swap has its own table: [`after_claim`], [`after_renewal`], [`after_end`]. Pure and total;
-//! the store, the runner and the model of the protocol call these same functions. Implements K11, K18, K31.
+//! the store, the runner and the model of the protocol call these same functions. Implements K11, K18, K31, K42 (the order).
 
 use super::id::ObjectId;
 use std::time::Duration;
@@ -143,9 +143,45 @@ pub fn after_end(verdict: Swap) -> AfterEnd {
     }
 }
 
+/// When a ref moves of several that are moved as one: whoever is killed between two moves leaves a branch that says
+/// what was taken, and never a ref that is gone and nothing on a branch that knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turn {
+    /// A branch is moved: what it says is what happened.
+    Branch,
+    /// Another ref is put.
+    Put,
+    /// A ref goes.
+    Deletion,
+}
+
+impl Turn {
+    /// That of the ref of this name, which is `put` or goes.
+    pub fn of(name: &[u8], put: bool) -> Self {
+        match put {
+            false => Self::Deletion,
+            true if name.starts_with(b"refs/heads/") => Self::Branch,
+            true => Self::Put,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// K42, K47a.
+    #[test]
+    fn a_branch_moves_first_and_what_goes_goes_last() {
+        let mut turns = [
+            Turn::of(b"refs/aynig/inbox/w/message/1", false),
+            Turn::of(b"refs/aynig/heard/1", true),
+            Turn::of(b"refs/heads/w", true),
+        ];
+        turns.sort();
+        assert_eq!(turns, [Turn::Branch, Turn::Put, Turn::Deletion]);
+        assert_eq!(Turn::of(b"refs/heads/w", false), Turn::Deletion);
+    }
 
     /// K11.
     #[test]

@@ -6,7 +6,8 @@
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
-use crate::protocol::decide::{Waiting, may_hear};
+use crate::protocol::brought::{Brought, Standing, is_heard_already, standing};
+use crate::protocol::decide::Waiting;
 use crate::protocol::dialect::{BRANCH, Dialect};
 use crate::protocol::event::Event;
 use crate::protocol::heard::heard_of;
@@ -52,20 +53,6 @@ pub(crate) struct Inbox {
     pub passed_over: Vec<(RefName, String)>,
 }
 
-/// What the commits that lead to a head brought.
-#[derive(Default)]
-struct Brought {
-    ids: HashSet<[u8; 16]>,
-    commits: HashSet<ObjectId>,
-}
-
-impl Brought {
-    /// True for a message that the branch has.
-    fn has(&self, found: &Found) -> bool {
-        self.ids.contains(found.at.id.as_bytes()) || self.commits.contains(&found.commit)
-    }
-}
-
 impl Runner<'_> {
     /// The messages that wait for a branch, by their ids; on a remote, as far as was heard of them
     /// ([`Around::hear_inbox`](super::known::Around)).
@@ -94,25 +81,22 @@ impl Runner<'_> {
             found.windows(2).filter(|two| two[0].at.id == two[1].at.id).map(|two| two[0].at.id).collect();
         let (mut read, mut text) = (0, 0);
         for found in found {
-            let waiting = Waiting { id: found.at.id, kind: found.at.kind.clone() };
-            if brought.has(&found) {
-                inbox.over.push(found);
-                continue;
-            }
-            if !may_hear(event, &waiting) {
-                // Under `heard` it would end another message of its id, which may be delivered yet.
-                if twins.contains(&found.at.id) {
-                    inbox.passed_over.push((found.name, "another message has its id".into()));
-                } else {
+            let has_twin = twins.contains(&found.at.id);
+            let state = match standing(event, &accepts, &brought, (&found.at, found.commit), has_twin) {
+                Standing::Over => {
                     inbox.over.push(found);
+                    continue;
                 }
-                continue;
-            }
-            let Some(state) = accepts.state(&found.at.kind) else { continue };
+                Standing::Twin => {
+                    inbox.passed_over.push((found.name, "another message has its id".into()));
+                    continue;
+                }
+                Standing::Waits => continue,
+                Standing::Brings(state) => state,
+            };
             if read < MESSAGES_MAX && oldest.is_none_or(|oldest| oldest == state) {
-                // Of a remote it may not be known yet: then the swap hears of it. One that holds the message itself
-                // proves nothing alone: who made it may have been killed before the branch moved.
-                if self.store.known_tip(&found.heard())?.is_some_and(|heard| heard != found.commit) {
+                // Of a remote it may not be known yet: then the swap hears of it.
+                if is_heard_already(self.store.known_tip(&found.heard())?, found.commit) {
                     inbox.over.push(found);
                     continue;
                 }
@@ -135,12 +119,12 @@ impl Runner<'_> {
                     continue;
                 }
                 (read, oldest) = (read + 1, Some(state));
-                inbox.waiting.push(waiting);
+                inbox.waiting.push(Waiting { id: found.at.id, kind: found.at.kind.clone() });
                 inbox.refs.push(found);
             }
         }
         // Where two have one id, `heard` keeps the one that was delivered.
-        inbox.over.sort_by_key(|found| !brought.commits.contains(&found.commit));
+        inbox.over.sort_by_key(|found| !brought.has_commit(found.commit));
         Ok(inbox)
     }
 
@@ -194,12 +178,7 @@ impl Runner<'_> {
     fn brought(&self, tip: &Tip) -> Result<Brought, RunnerError> {
         let (mut brought, mut at) = (Brought::default(), tip.commit.clone());
         for _ in 0..LINE_MAX {
-            if at.message.windows(9).any(|part| part == b"dwp-heard") {
-                let heard = heard_of(&Message::parse(&at.message), Dialect::Dwp);
-                brought.ids.extend(heard.iter().map(|heard| *heard.id.as_bytes()));
-                brought.commits.extend(heard.iter().map(|heard| heard.commit));
-            }
-            brought.commits.extend(at.parents.iter().skip(1));
+            brought.add(&at.message, &at.parents);
             let Some(below) = at.parents.first().copied() else { break };
             if self.store.history_ends_at(at.id)? {
                 break;

@@ -8,7 +8,7 @@ use super::lease::Claim;
 use super::report::{Note, Report, Verdict};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
-use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
+use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery, unmet};
 use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{INBOX, MessageId, PAUSED, inbox_prefix, parse_id_ref};
@@ -253,19 +253,10 @@ impl Runner<'_> {
     /// What is missing of what this head waits for. A branch that can't be read, as one that is another's name, is in no
     /// state that is known.
     fn unmet(&self, event: &Event) -> Option<Unmet> {
-        let after = After::of(event);
-        if after.is_empty() {
-            return None;
-        }
-        let mut unmet = Unmet { missing: Vec::new(), unreadable: after.unreadable };
-        for want in after.wants {
+        unmet(After::of(event), |want| {
             let name = RefName::branch(&want.branch);
             let tip = if name.is_valid() { self.read_tip(&name).ok().flatten() } else { None };
-            let state = tip.as_ref().and_then(|tip| tip.event.as_ref()).and_then(Event::state_name);
-            if state != Some(&want.state) {
-                unmet.missing.push(want);
-            }
-        }
-        (!unmet.is_empty()).then_some(unmet)
+            tip.as_ref().and_then(|tip| tip.event.as_ref()).and_then(Event::state_name) == Some(&want.state)
+        })
     }
 }

@@ -10,25 +10,15 @@ use super::TalkError;
 use super::ask::Asked;
 use super::send::Sent;
 use crate::protocol::accepts::Accepts;
+use crate::protocol::decide::asked_by;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{
-    ASKED, Kind, Letter, MessageId, QUESTION, answer_id, asked_ref, heard_ref, parse_id_ref, parse_inbox_ref,
+    ASKED, Kind, Letter, MessageId, answer_id, asked_ref, heard_ref, parse_id_ref, parse_inbox_ref,
 };
 use crate::protocol::message::Message;
-use crate::protocol::question::{Offered, Question};
+use crate::protocol::question::{Asker, Offered, Question};
 use crate::protocol::text::escape;
 use crate::store::{RefChange, RefName};
-
-/// Who waits for the answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asker {
-    /// A run that is under way.
-    Run,
-    /// A head.
-    Head,
-    /// No question that is open.
-    Nobody,
-}
 
 /// What is answered, and with what.
 #[derive(Debug, Clone)]
@@ -231,18 +221,12 @@ impl Runner<'_> {
 
 /// The question that a head waits for.
 pub(crate) fn head_question(tip: &Tip) -> Option<MessageId> {
-    let event = tip.event.as_ref().filter(|event| !event.is_working())?;
-    MessageId::parse(event.message.last(QUESTION)?).ok()
+    asked_by(tip.event.as_ref().filter(|event| !event.is_working())?)
 }
 
 /// Who waits for the answer to a question of this head's branch.
 pub(crate) fn asker(tip: &Tip, asked: &Asked) -> Asker {
-    let Some(event) = &tip.event else { return Asker::Nobody };
-    let run_id = asked.question.run_id.as_deref();
-    if event.is_working() && run_id.is_some() && event.run_id() == run_id {
-        return Asker::Run;
-    }
-    if head_question(tip) == Some(asked.question.id) { Asker::Head } else { Asker::Nobody }
+    tip.event.as_ref().map_or(Asker::Nobody, |event| asked.question.asker(event))
 }
 
 /// What a question offers, for people.

@@ -16,6 +16,7 @@ use super::reading::{Packed, RefValue, path_of, read_loose};
 use super::reflog;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::INBOX;
+use crate::protocol::swap::Turn;
 use crate::store::{Expected, RefChange, RefName, Signature, StoreError, io_error};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -24,24 +25,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// When a change is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
-    /// A branch is moved: what it says is what happened.
-    Branch,
-    /// Another ref is put.
-    Put,
-    /// A ref goes.
-    Deletion,
-}
-
-impl Turn {
-    fn of(change: &RefChange) -> Self {
-        match change.new {
-            None => Self::Deletion,
-            Some(_) if change.name.as_bytes().starts_with(b"refs/heads/") => Self::Branch,
-            Some(_) => Self::Put,
-        }
-    }
+fn turn_of(change: &RefChange) -> Turn {
+    Turn::of(change.name.as_bytes(), change.new.is_some())
 }
 
 /// A change whose ref is locked.
@@ -108,9 +93,9 @@ impl FilesRefs {
 
     /// Moves refs that are locked and hold what they should.
     fn make(&self, mut held: Vec<Held<'_>>, by: &Signature, log: &str) -> Result<(), StoreError> {
-        held.sort_by_key(|held| Turn::of(held.change));
-        let mut puts = held.split_off(held.partition_point(|held| Turn::of(held.change) <= Turn::Branch));
-        let deletions = puts.split_off(puts.partition_point(|held| Turn::of(held.change) <= Turn::Put));
+        held.sort_by_key(|held| turn_of(held.change));
+        let mut puts = held.split_off(held.partition_point(|held| turn_of(held.change) <= Turn::Branch));
+        let deletions = puts.split_off(puts.partition_point(|held| turn_of(held.change) <= Turn::Put));
         for turn in [held, puts] {
             let mut folders = Folders::default();
             for held in turn {

@@ -1,0 +1,143 @@
+//! What a branch has of the messages that wait for it, and what follows for each of them.
+//!
+//! A message is delivered once. The commits of the branch's own line say what they brought: by `dwp-heard`, and by
+//! their other parents. Beside that its ref under `heard` counts, where it holds another commit of the same id: one
+//! that holds the message itself proves nothing alone, as who made it may have been killed before the branch moved.
+//! Pure: the runner and the model of messages call these. Implements K47a (what is delivered, and what taken off), K49a.
+
+use super::accepts::Accepts;
+use super::decide::{Waiting, may_hear};
+use super::dialect::Dialect;
+use super::event::Event;
+use super::heard::heard_of;
+use super::id::ObjectId;
+use super::inbox::{InboxRef, MessageId};
+use super::message::Message;
+use super::name::StateName;
+use std::collections::HashSet;
+
+/// What the commits that lead to a head brought.
+#[derive(Debug, Clone, Default)]
+pub struct Brought {
+    ids: HashSet<MessageId>,
+    commits: HashSet<ObjectId>,
+}
+
+impl Brought {
+    /// Adds what one commit brought: its message as it was written, and its parents.
+    pub fn add(&mut self, message: &[u8], parents: &[ObjectId]) {
+        if message.windows(9).any(|part| part == b"dwp-heard") {
+            let heard = heard_of(&Message::parse(message), Dialect::Dwp);
+            self.ids.extend(heard.iter().map(|heard| heard.id));
+            self.commits.extend(heard.iter().map(|heard| heard.commit));
+        }
+        self.commits.extend(parents.iter().skip(1));
+    }
+
+    /// True for a message that the branch has.
+    pub fn has(&self, id: MessageId, commit: ObjectId) -> bool {
+        self.ids.contains(&id) || self.commits.contains(&commit)
+    }
+
+    /// True for the commit of a message that the branch has.
+    pub fn has_commit(&self, commit: ObjectId) -> bool {
+        self.commits.contains(&commit)
+    }
+}
+
+/// What becomes of a message that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing<'a> {
+    /// It is taken off: the branch has it, or it answers no question of this head.
+    Over,
+    /// It answers no question of this head, and under `heard` it would end another message of its id, which may be
+    /// delivered yet.
+    Twin,
+    /// It stays: the head takes none of its kind.
+    Waits,
+    /// It may be delivered, and brings this state.
+    Brings(&'a StateName),
+}
+
+/// Judges a message that waits for a head. `has_twin`: another one waits under the same id.
+pub fn standing<'a>(
+    event: &Event,
+    accepts: &'a Accepts,
+    brought: &Brought,
+    (at, commit): (&InboxRef, ObjectId),
+    has_twin: bool,
+) -> Standing<'a> {
+    if brought.has(at.id, commit) {
+        return Standing::Over;
+    }
+    if !may_hear(event, &Waiting { id: at.id, kind: at.kind.clone() }) {
+        return if has_twin { Standing::Twin } else { Standing::Over };
+    }
+    accepts.state(&at.kind).map_or(Standing::Waits, Standing::Brings)
+}
+
+/// True where another message of this id was heard; `heard` is what the id's ref there holds.
+pub fn is_heard_already(heard: Option<ObjectId>, commit: ObjectId) -> bool {
+    heard.is_some_and(|heard| heard != commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::inbox::{Kind, QUESTION, answer_id};
+    use crate::protocol::message::Trailer;
+
+    fn id(n: u8) -> MessageId {
+        MessageId::v7(u64::from(n), 0, [n; 8])
+    }
+
+    fn commit(n: u8) -> ObjectId {
+        ObjectId::from_bytes(&[n; 20]).unwrap()
+    }
+
+    fn at(kind: &str, id: MessageId) -> InboxRef {
+        InboxRef { branch: b"work".to_vec(), kind: Kind::new(kind).unwrap(), id }
+    }
+
+    /// K47a.
+    #[test]
+    fn a_branch_has_what_its_commits_name_and_what_they_merged() {
+        let mut brought = Brought::default();
+        let named = format!("go\n\ndwp-state: rework\ndwp-heard: {} {}\n", id(1), commit(1));
+        brought.add(named.as_bytes(), &[commit(9), commit(2)]);
+        brought.add(b"no event", &[commit(3)]);
+        assert!(
+            brought.has(id(1), commit(7)) && brought.has(id(7), commit(1)) && brought.has(id(7), commit(2))
+        );
+        assert!(!brought.has(id(7), commit(9)) && !brought.has(id(7), commit(3)));
+        assert!(brought.has_commit(commit(2)) && !brought.has_commit(commit(9)));
+    }
+
+    /// K47a, K49a.
+    #[test]
+    fn each_message_that_waits_is_over_or_stays_or_brings_a_state() {
+        let trailers = [
+            ("dwp-state", "review".to_owned()),
+            ("dwp-accepts", "message=rework answer=go".to_owned()),
+            (QUESTION, id(5).to_string()),
+        ];
+        let trailers = trailers.iter().map(|(key, value)| Trailer::new(*key, value)).collect();
+        let head = Event::of(Message::new("s", "", trailers)).unwrap();
+        let accepts = Accepts::of(&head);
+        let mut brought = Brought::default();
+        brought.add(b"x", &[commit(9), commit(2)]);
+        let judge =
+            |kind, id, n, twin| match standing(&head, &accepts, &brought, (&at(kind, id), commit(n)), twin) {
+                Standing::Brings(state) => state.to_string(),
+                other => format!("{other:?}"),
+            };
+        assert_eq!(judge("message", id(1), 1, false), "rework");
+        assert_eq!(judge("message", id(1), 2, true), "Over");
+        assert_eq!(judge("handoff", id(1), 1, false), "Waits");
+        assert_eq!(judge("answer", answer_id(id(5)), 1, false), "go");
+        assert_eq!(judge("answer", answer_id(id(6)), 1, false), "Over");
+        assert_eq!(judge("answer", answer_id(id(6)), 1, true), "Twin");
+        assert!(is_heard_already(Some(commit(1)), commit(2)));
+        assert!(!is_heard_already(Some(commit(1)), commit(1)) && !is_heard_already(None, commit(1)));
+    }
+}
