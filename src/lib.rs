@@ -4,7 +4,7 @@
 //! `protocol` (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes),
 //! `agents` (agents' programs: calls, lines, endings), `store` (everything
 //! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
-//! one), `conformance` (the public corpus; the feature of that name), `app` (what verbs do), `cli` (arguments,
+//! one), `conformance` (the public corpus; the feature of that name), `flow` (flows in Git), `app` (what verbs do), `cli` (arguments,
 //! output, exit codes).
 
 pub mod agents;
@@ -14,6 +14,8 @@ pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contract;
+#[allow(dead_code, reason = "its verbs come with the next commit")]
+mod flow;
 pub mod governed;
 pub mod protocol;
 pub mod run_loop;

@@ -1,6 +1,6 @@
 //! The rooms of the house, checked from the sources: who may use whom, and who owns each dangerous thing.
 //!
-//! Rooms, lowest first: protocol, contract, supervisor, agents, store, runner, governed, run_loop, conformance (for tests alone), app, cli. CONTRIBUTING.md says what each holds.
+//! Rooms, lowest first: protocol, contract, supervisor, agents, store, runner, governed, run_loop, conformance (for tests alone), flow, app, cli. CONTRIBUTING.md says what each holds.
 //! Also: files stay small, and every rule of CONTRACT.md is cited where it is kept and where it is tried.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,15 +17,37 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("governed", &["protocol", "store", "supervisor", "runner"]),
     ("run_loop", &["governed"]),
     ("conformance", &["governed"]),
-    ("app", &["protocol", "store", "supervisor", "runner", "governed", "run_loop"]),
-    ("cli", &["protocol", "store", "supervisor", "runner", "governed", "run_loop", "conformance", "app"]),
+    ("flow", &["protocol", "contract", "supervisor", "agents", "store", "runner"]),
+    (
+        "app",
+        &["protocol", "contract", "supervisor", "agents", "store", "runner", "governed", "run_loop", "flow"],
+    ),
+    (
+        "cli",
+        &[
+            "protocol",
+            "contract",
+            "supervisor",
+            "agents",
+            "store",
+            "runner",
+            "governed",
+            "run_loop",
+            "conformance",
+            "flow",
+            "app",
+        ],
+    ),
 ];
 
 /// Words that only some rooms may write, and who may.
 const OWNED: &[(&str, &[&str])] = &[
     ("gix::", &["store"]),
     ("Command::new(\"git\")", &["store"]),
-    ("std::fs", &["store", "supervisor", "runner", "governed", "run_loop", "conformance", "app", "cli"]),
+    (
+        "std::fs",
+        &["store", "supervisor", "runner", "governed", "run_loop", "conformance", "flow", "app", "cli"],
+    ),
     // Governed runs build hooks' commands, and chains their own, and hand them to the supervisor.
     ("std::process", &["store", "supervisor", "governed", "app", "cli"]),
     // Others build a child's command; the supervisor starts it, and the store its own `git`.

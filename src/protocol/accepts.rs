@@ -6,6 +6,7 @@
 
 use super::dialect::Dialect;
 use super::event::Event;
+use super::flow;
 use super::inbox::Kind;
 use super::name::StateName;
 
@@ -29,7 +30,10 @@ impl Accepts {
         let mut accepts = Self::default();
         match event.dialect {
             Dialect::Aynig => {}
-            Dialect::Dwp => event.message.all(ACCEPTS).for_each(|value| accepts.add(value)),
+            Dialect::Dwp => {
+                accepts.kinds = flow::taken_by(event).unwrap_or_default();
+                event.message.all(ACCEPTS).for_each(|value| accepts.add(value));
+            }
         }
         accepts
     }

@@ -29,6 +29,8 @@ pub struct Event {
     pub message: Message,
     /// How many dispatches are known to have led here where the message does not say it (K9).
     pub hop_floor: u32,
+    /// It is the head of a flow's node, and what it answers was a turn's (N3).
+    pub is_node: bool,
 }
 
 impl Event {
@@ -37,7 +39,7 @@ impl Event {
         let dialect = Dialect::of(&message)?;
         let raw = message.last(STATE.of(dialect))?.to_vec();
         let state = StateName::new(&raw).map_err(|why| (raw, why));
-        Some(Self { state, dialect, message, hop_floor: 0 })
+        Some(Self { state, dialect, message, hop_floor: 0, is_node: false })
     }
 
     /// The event in a message as it was written. Most heads are none, and need not be parsed to know.

@@ -10,6 +10,7 @@ use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery, unmet};
 use crate::protocol::event::{Event, RECOVERY_ID};
+use crate::protocol::flow::{FLOWS, slug_of};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{INBOX, MessageId, PAUSED, inbox_prefix, parse_id_ref};
 use crate::protocol::message::Message;
@@ -102,17 +103,26 @@ pub(super) fn takes_any(event: &Event) -> bool {
 }
 
 impl Runner<'_> {
-    /// The pauses that stand at this moment, on a remote too: pauses that came with the heads may be older.
-    pub(crate) fn pauses_now(&self) -> Result<Pauses, StoreError> {
+    /// What holds a branch at this moment, on a remote too: what came with the heads may be older.
+    fn held_now(&self, branch: &RefName) -> Result<Option<Paused>, StoreError> {
         let mut waits = (0..).map_while(|tries| try_again(Patience::Tries, tries, Duration::ZERO));
+        let heard: &[&[u8]] = if slug_of(branch.short()).is_some() { &[PAUSED, FLOWS] } else { &[PAUSED] };
         loop {
-            match self.store.hear_shared(&[PAUSED]) {
-                Ok(()) => return self.standing_pauses(),
+            match self.store.hear_shared(heard) {
+                Ok(()) => return self.held_by(&self.standing_pauses()?, branch),
                 Err(error) => match waits.next() {
                     Some(wait) => std::thread::sleep(wait),
                     None => return Err(error),
                 },
             }
+        }
+    }
+
+    /// The first of these pauses that holds a branch, or the flow that does (N12).
+    fn held_by(&self, pauses: &Pauses, branch: &RefName) -> Result<Option<Paused>, StoreError> {
+        match pauses.holding(branch) {
+            Some(paused) => Ok(Some(paused.clone())),
+            None => Ok(self.of_flows(branch)?.held),
         }
     }
 
@@ -168,10 +178,10 @@ impl Runner<'_> {
             return Ok(Known::default());
         }
         let paused = match around.pauses.get() {
-            Some(pauses) => pauses.holding(branch).cloned(),
+            Some(pauses) => self.held_by(pauses, branch)?,
             None => {
                 let read = self.standing_pauses()?;
-                around.pauses.get_or_init(|| read).holding(branch).cloned()
+                self.held_by(around.pauses.get_or_init(|| read), branch)?
             }
         };
         if hears {
@@ -216,8 +226,8 @@ impl Runner<'_> {
         claim: &Claim,
         report: &mut Report,
     ) -> Result<Option<Verdict>, RunnerError> {
-        let pauses = match self.pauses_now() {
-            Ok(pauses) => pauses,
+        let held = match self.held_now(branch) {
+            Ok(held) => held,
             Err(error) => {
                 report.claimed = Some(claim.run.id.clone());
                 // Whatever comes of this: what went wrong is why it could not be looked.
@@ -225,8 +235,8 @@ impl Runner<'_> {
                 return Err(error.into());
             }
         };
-        let Some(paused) = pauses.holding(branch) else { return Ok(None) };
-        let by = Held::Paused(paused.clone());
+        let Some(paused) = held else { return Ok(None) };
+        let by = Held::Paused(paused);
         Ok(Some(match self.give_back(branch, claim, ("paused", claim.ends()))? {
             true => Verdict::Idle(Idle::Held { state: claim.run.state.clone(), by }),
             false => Verdict::LostRace,

@@ -29,6 +29,7 @@ mod lease;
 pub(crate) mod logs;
 mod lookups;
 mod named;
+pub(crate) mod nodes;
 pub(crate) mod notice;
 pub(crate) mod past;
 pub(crate) mod pending;
@@ -239,7 +240,7 @@ impl From<Commit> for Tip {
 
 impl RunnerError {
     /// A swap of that branch whose verdict stayed unknown.
-    pub(super) fn unknown(branch: &RefName, cause: String) -> Self {
+    pub(crate) fn unknown(branch: &RefName, cause: String) -> Self {
         RunnerError::Unknown { branch: branch.clone(), cause }
     }
 }
@@ -304,7 +305,7 @@ impl Runner<'_> {
         {
             event.hop_floor = self.noted_hop(branch, id).unwrap_or(0);
         }
-        tip
+        self.with_node(branch, tip)
     }
 
     /// Author and committer of what this runner writes now.

@@ -265,7 +265,7 @@ impl<'a> Look<'a> {
         if runner.source_of(&tip).is_some() {
             return Ok(None);
         }
-        let tip = if self.any_seen { runner.with_hop(branch, tip) } else { tip };
+        let tip = if self.any_seen { runner.with_hop(branch, tip) } else { runner.with_node(branch, tip) };
         let state = tip.event.as_ref().and_then(|e| e.state_name());
         let working = state.is_some_and(StateName::is_working);
         let lookup = match state.filter(|_| !working) {

@@ -189,7 +189,11 @@ impl<'a> Survey<'a> {
     }
 
     fn judge(&self, branch: &RefName, tip: Tip) -> Result<BranchStatus, RunnerError> {
-        let tip = if self.any_seen { self.runner.with_hop(branch, tip) } else { tip };
+        let tip = if self.any_seen {
+            self.runner.with_hop(branch, tip)
+        } else {
+            self.runner.with_node(branch, tip)
+        };
         let lookup = match tip.event.as_ref().and_then(Event::state_name) {
             Some(state) if !state.is_working() => self.lookups.lookup(&tip.commit, state)?,
             Some(_) | None => Lookup::Missing,

@@ -15,6 +15,7 @@ pub mod commit;
 pub(crate) mod config;
 mod disk;
 mod error;
+pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod hooks;
 pub(crate) mod pack;
@@ -39,6 +40,7 @@ use error::io_error;
 pub use error::{RemoteFailure, StoreError, Unread};
 pub(crate) use remote::network::tracking;
 
+use crate::protocol::flow::slug_of;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::INBOX;
 pub use crate::protocol::swap::Swap;
@@ -90,9 +92,13 @@ impl RefName {
         let slashes = self.0.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
         slashes.skip(2).map(|at| RefName::new(&self.0[..at]))
     }
+    /// True for the name of a flow's node, `refs/heads/flow/<flow>/<node>`: a branch that goes with its flow.
+    pub fn is_node(&self) -> bool {
+        self.0.strip_prefix(b"refs/heads/").is_some_and(|short| slug_of(short).is_some())
+    }
     /// True for the names that are the runner's own: flat ones, such as `refs/aynig/run/<id>`, and messages in an
-    /// inbox, `refs/aynig/inbox/<branch>/<kind>/<id>`, whose branch may have several segments. Only these are ever
-    /// deleted.
+    /// inbox, `refs/aynig/inbox/<branch>/<kind>/<id>`, whose branch may have several segments. Only these,
+    /// and branches of nodes, are ever deleted.
     pub fn is_own(&self) -> bool {
         if !self.is_valid() || !self.0.starts_with(b"refs/aynig/") {
             return false;
@@ -132,7 +138,7 @@ pub struct RefChange {
     pub name: RefName,
     /// What it must hold.
     pub expected: Expected,
-    /// What it holds afterwards; `None`: nothing, and only where [`RefName::is_own`].
+    /// What it holds afterwards; `None`: nothing, and only where [`RefName::is_own`] or [`RefName::is_node`].
     pub new: Option<ObjectId>,
 }
 
@@ -162,7 +168,7 @@ pub(crate) fn in_name_order(changes: &[RefChange]) -> Result<Vec<&RefChange>, St
         if !names.insert(&change.name) {
             return refused(&change.name, "it is to be moved twice at once");
         }
-        if change.new.is_none() && !change.name.is_own() {
+        if change.new.is_none() && !change.name.is_own() && !change.name.is_node() {
             return refused(&change.name, "it is not ours to delete");
         }
     }
@@ -223,6 +229,15 @@ pub struct TreeEntry {
     pub name: Vec<u8>,
     /// What it holds.
     pub id: ObjectId,
+}
+
+/// What a tree is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A file's content.
+    Blob,
+    /// The entries of a folder.
+    Tree,
 }
 
 /// What a prefix holds. One ref that can't be read never hides the others.
@@ -317,7 +332,7 @@ pub trait Store: Send {
 
     /// Hears anew of the refs that all machines share below these prefixes (`refs/aynig/paused/`, or whole names), whose
     /// commits are here afterwards and which [`Store::known_tip`] then tells, at the cost of one listing of just these.
-    /// Pauses also come with [`Store::refresh`], and only so; the others also with [`Store::scan`] and [`Store::tip`].
+    /// Pauses and flows also come with [`Store::refresh`], and only so; the others also with [`Store::scan`] and [`Store::tip`].
     /// Refs that are here need no news.
     fn hear_shared(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
         let _ = prefixes;
@@ -378,7 +393,7 @@ pub trait Store: Send {
 
     /// One attempt to move refs together, with no reading again: `Ok` only where all of it is certain (the
     /// renames under the locks were made, or `git` said so). `new: None` deletes, and only where
-    /// [`RefName::is_own`]. Use [`swap::compare_and_swap`] and [`swap::compare_and_swap_with`], which find the verdict.
+    /// [`RefName::is_own`] or [`RefName::is_node`]. Use [`swap::compare_and_swap`] and [`swap::compare_and_swap_with`], which find the verdict.
     ///
     /// Where one ref does not hold what it should, is locked or can't be read, none is moved. Stores with transactions
     /// of their own (reftable, a remote, memory) move all or none. In files all locks are held and all old values are
@@ -410,6 +425,9 @@ pub trait Store: Send {
 
     /// How many bytes that is, without reading them.
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError>;
+
+    /// Writes a file's content, or the entries of a folder in Git's form: what a commit that is written next names.
+    fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError>;
 
     /// Writes a commit, running no hook, and makes it durable where the store is (K42).
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError>;

@@ -4,6 +4,7 @@
 //! of it is read: whether there is one at all the file system says. Picks the store by configuration, never
 //! after an error. Implements K33 (ownership), K37.
 
+use crate::protocol::flow::Claim;
 use crate::protocol::id::ObjectId;
 use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store};
 use crate::store::config::protected::{Site, standing_in};
@@ -20,6 +21,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most flows of which it is kept what they say of branches.
+const CLAIMS_MAX: usize = 256;
 
 /// A repository and where it is.
 pub struct Repository {
@@ -47,6 +51,8 @@ pub struct Repository {
     pub(super) shared: Shared,
     /// What is heard of remotes on the way.
     news: Mutex<HashMap<String, Arc<News>>>,
+    /// What commits of flows say of branches, which is read at every step of each.
+    claims: Mutex<HashMap<(RefName, ObjectId), Arc<Claim>>>,
     gix: gix::ThreadSafeRepository,
 }
 
@@ -149,6 +155,7 @@ impl Repository {
             hash,
             shared,
             news: Mutex::default(),
+            claims: Mutex::default(),
             gix: gix.into_sync(),
         }
     }
@@ -219,6 +226,22 @@ impl Repository {
     pub(super) fn news(&self, remote: &str) -> Arc<News> {
         let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(remote.to_owned()).or_default().clone()
+    }
+
+    /// What this commit of a flow says of branches, where this process has read it.
+    pub(crate) fn known_claim(&self, flow: &RefName, commit: ObjectId) -> Option<Arc<Claim>> {
+        let known = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(flow.clone(), commit)).cloned()
+    }
+
+    /// Keeps that. Of many flows none is kept for long.
+    pub(crate) fn keep_claim(&self, flow: &RefName, commit: ObjectId, claim: Arc<Claim>) -> Arc<Claim> {
+        let mut known = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= CLAIMS_MAX {
+            known.clear();
+        }
+        known.insert((flow.clone(), commit), claim.clone());
+        claim
     }
 
     /// What was last heard of the branches of a remote, which is not asked.

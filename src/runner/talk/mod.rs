@@ -139,7 +139,12 @@ impl Runner<'_> {
 
     /// True where a commit may speak for itself, or a signature that the policy asks for says that it was meant for
     /// this branch.
-    fn is_vouched(&self, branch: &RefName, commit: ObjectId, message: &Message) -> Result<bool, StoreError> {
+    pub(crate) fn is_vouched(
+        &self,
+        branch: &RefName,
+        commit: ObjectId,
+        message: &Message,
+    ) -> Result<bool, StoreError> {
         if !self.settings.require_signature {
             return Ok(true);
         }

@@ -119,7 +119,7 @@ impl Runner<'_> {
 
     /// A commit that says something. Where signatures are asked for it names the branch that it is signed for: a
     /// signature holds wherever a commit is pushed to.
-    pub(super) fn write_said(
+    pub(crate) fn write_said(
         &self,
         branch: &RefName,
         tree: ObjectId,

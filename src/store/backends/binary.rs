@@ -15,7 +15,7 @@ use crate::store::git::children::{self, MayLock};
 use crate::store::git::command::Git;
 use crate::store::refs::files::{FilesRefs, Policy};
 use crate::store::{
-    Commit, Expected, Heads, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Unread,
+    Commit, Expected, Heads, NewCommit, Part, RefChange, RefName, Scan, Signature, Store, StoreError, Unread,
     commit, in_name_order, io_error, locks, sync, sync_tables,
 };
 use std::cell::RefCell;
@@ -401,6 +401,15 @@ impl Store for GitStore {
         let said = self.cat_file("-s", id)?;
         let size = std::str::from_utf8(&said).ok().and_then(|text| text.trim().parse().ok());
         size.ok_or_else(|| StoreError::Object { id, cause: "git does not say how large it is".to_owned() })
+    }
+
+    fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError> {
+        let kind = match part {
+            Part::Blob => "blob",
+            Part::Tree => "tree",
+        };
+        let command = self.git.command(&self.common_dir).durable(self.durable).verb("hash-object");
+        command.args(["-t", kind, "-w", "--stdin"]).stdin(content.to_vec()).id()
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {

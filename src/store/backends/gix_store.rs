@@ -17,7 +17,8 @@ use crate::store::git::command::Git;
 use crate::store::refs::files::{FilesRefs, Policy, Shared};
 use crate::store::refs::reflog::LogRefs;
 use crate::store::{
-    Commit, Heads, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Visit, commit, io_error,
+    Commit, Heads, NewCommit, Part, RefChange, RefName, Scan, Signature, Store, StoreError, Visit, commit,
+    io_error,
 };
 use gix::objs::{Kind, Write as _};
 use std::cell::RefCell;
@@ -311,6 +312,14 @@ impl Store for GixStore {
             .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
         let missing = || StoreError::Object { id, cause: "it is missing".to_owned() };
         found.map(|header| header.size).ok_or_else(missing)
+    }
+
+    fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError> {
+        let kind = match part {
+            Part::Blob => Kind::Blob,
+            Part::Tree => Kind::Tree,
+        };
+        self.write_object(kind, content)
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {

@@ -6,8 +6,8 @@
 
 use crate::protocol::id::ObjectId;
 use crate::store::{
-    Commit, Expected, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Unread, commit,
-    in_name_order,
+    Commit, Expected, NewCommit, Part, RefChange, RefName, Scan, Signature, Store, StoreError, Unread,
+    commit, in_name_order,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -220,6 +220,10 @@ impl Store for MemoryStore {
 
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
         self.read_blob(id).map(|content| content.len() as u64)
+    }
+
+    fn write_part(&self, _: Part, _: &[u8]) -> Result<ObjectId, StoreError> {
+        Err(StoreError::RefusedCommit { cause: "there are no files in memory" })
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {

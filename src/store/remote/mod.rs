@@ -13,13 +13,12 @@ pub(crate) mod shared;
 pub(crate) mod single_flight;
 
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::PAUSED;
 use crate::protocol::swap::{Patience, try_again};
 use crate::store::refs::locks;
 use crate::store::refs::swap::compare_and_swap;
 use crate::store::repository::Repository;
 use crate::store::{
-    Commit, Expected, Heads, NewCommit, RefChange, RefName, RemoteFailure, Scan, Signature, Store,
+    Commit, Expected, Heads, NewCommit, Part, RefChange, RefName, RemoteFailure, Scan, Signature, Store,
     StoreError, Swap, TreeEntry, Visit, in_name_order,
 };
 use network::Remote;
@@ -92,9 +91,9 @@ impl RemoteStore {
         RefName::new([self.remote.tracking().as_bytes(), name.short()].concat())
     }
 
-    /// What was learned of branches and pauses is older than what a fetch brought.
+    /// What was learned of branches, and of what holds them, is older than what a fetch brought.
     fn forget_heads(&self) {
-        let is_of_heads = |name: &RefName| is_branch(name) || name.as_bytes().starts_with(PAUSED);
+        let is_of_heads = |name: &RefName| is_branch(name) || shared::comes_with_heads(name.as_bytes());
         self.known.borrow_mut().retain(|name, _| !is_of_heads(name));
     }
 
@@ -308,8 +307,8 @@ impl Store for RemoteStore {
         let not_here = |(name, tip): &(&RefName, &ObjectId)| tracked.get(&self.tracking(name)) != Some(*tip);
         let unread: Vec<_> = tips.iter().filter(not_here).map(|(name, tip)| (name.clone(), *tip)).collect();
         if unread.is_empty() {
-            // No fetch of heads follows that would bring the pauses.
-            self.bring(&[PAUSED])?;
+            // No fetch of heads follows that would bring what holds them.
+            self.bring(&shared::HOLDING)?;
         }
         self.forget_heads();
         self.news.forget();
@@ -322,7 +321,7 @@ impl Store for RemoteStore {
         if self.remote.fetch_some(names).is_err() {
             return self.refresh();
         }
-        self.known.borrow_mut().retain(|name, _| !name.as_bytes().starts_with(PAUSED));
+        self.known.borrow_mut().retain(|name, _| !shared::comes_with_heads(name.as_bytes()));
         for name in names {
             self.known.borrow_mut().remove(name);
             if let Some(tip) = self.tracked(name)? {
@@ -453,6 +452,10 @@ impl Store for RemoteStore {
 
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
         self.local.blob_size(id)
+    }
+
+    fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError> {
+        self.local.write_part(part, content)
     }
 
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {

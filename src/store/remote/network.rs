@@ -9,7 +9,6 @@ use super::porcelain::{Word, word};
 use super::shared;
 use super::single_flight::{Flight, SingleFlight};
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::PAUSED;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::children::{self, MayLock};
 use crate::store::git::command::{GitCommand, GitOutput};
@@ -144,8 +143,9 @@ impl Remote {
     /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once few do: a fetch that
     /// began after a process asked answers that one too.
     pub(crate) fn fetch_all(&self) -> Result<(), StoreError> {
-        let heads = format!("+refs/heads/*:{}*", self.tracking()).into();
-        self.fetch_heads(&[heads, shared::refspec(self, PAUSED)], Heads::All, None)
+        let heads: OsString = format!("+refs/heads/*:{}*", self.tracking()).into();
+        let specs: Vec<OsString> = std::iter::once(heads).chain(self.holding()).collect();
+        self.fetch_heads(&specs, Heads::All, None)
     }
 
     /// Fetches the shared refs whose names begin so, and forgets those that are gone.
@@ -164,8 +164,13 @@ impl Remote {
         let spec = |name: &RefName| {
             OsString::from_vec([b"+", name.as_bytes(), b":", tracking.as_bytes(), name.short()].concat())
         };
-        let pauses = shared::refspec(self, PAUSED);
-        self.fetch_heads(&names.iter().map(spec).chain([pauses]).collect::<Vec<_>>(), Heads::Some, None)
+        let specs: Vec<OsString> = names.iter().map(spec).chain(self.holding()).collect();
+        self.fetch_heads(&specs, Heads::Some, None)
+    }
+
+    /// What brings what holds branches with them.
+    fn holding(&self) -> impl Iterator<Item = OsString> + '_ {
+        shared::HOLDING.iter().map(|prefix| shared::refspec(self, prefix))
     }
 
     fn fetch_heads(

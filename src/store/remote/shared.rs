@@ -1,12 +1,13 @@
 //! What all machines share beside the branches: messages, those that were heard, questions, pauses.
 //!
 //! These refs are the remote's own, below the same names as in a repository that has no remote. What was last heard
-//! of them is kept below `refs/aynig/shared/<remote>/`: pauses come with every fetch of branches, so that reading them
+//! of them is kept below `refs/aynig/shared/<remote>/`: pauses and flows come with every fetch of branches, so that reading them
 //! costs nothing; the others are fetched when they are read, by one listing of just these names. Moved they are as branches are, by a push that names each old value; several by one that is atomic.
 //! Implements K12 (several refs), K30 (what is heard).
 
 use super::network::{Pushed, Remote};
 use super::{RemoteStore, is_branch};
+use crate::protocol::flow::{FLOWS, TEMPLATES, TURNS};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS, INBOX, PAUSED};
 use crate::store::{Expected, RefChange, RefName, Scan, Store, StoreError};
@@ -18,7 +19,15 @@ const OWN: &[u8] = b"refs/aynig/";
 
 /// True for the names of refs that all machines share.
 pub(crate) fn is_shared(name: &[u8]) -> bool {
-    [INBOX, HEARD_REFS, ASKED, PAUSED].iter().any(|folder| name.starts_with(folder))
+    [INBOX, HEARD_REFS, ASKED, PAUSED, FLOWS, TURNS, TEMPLATES].iter().any(|folder| name.starts_with(folder))
+}
+
+/// What holds branches: heard with the branches themselves.
+pub(super) const HOLDING: [&[u8]; 2] = [PAUSED, FLOWS];
+
+/// True for the names of refs that come with the branches.
+pub(super) fn comes_with_heads(name: &[u8]) -> bool {
+    HOLDING.iter().any(|folder| name.starts_with(folder))
 }
 
 /// True for refs that are a remote's, and not this repository's.
@@ -68,9 +77,9 @@ impl RemoteStore {
         self.known_tip(name)
     }
 
-    /// The shared refs below a prefix, as the remote has them now; pauses as last heard of.
+    /// The shared refs below a prefix, as the remote has them now; what holds branches as last heard of.
     pub(super) fn shared_scan(&self, prefix: &str) -> Result<Scan, StoreError> {
-        if !prefix.as_bytes().starts_with(PAUSED) {
+        if !comes_with_heads(prefix.as_bytes()) {
             self.bring(&[prefix.as_bytes()])?;
         }
         self.known_shared(prefix)
@@ -135,6 +144,10 @@ impl RemoteStore {
     fn refuse_beside(&self, change: &RefChange) -> Result<(), StoreError> {
         let RefChange { name, expected, new } = change;
         let Some(new) = *new else {
+            // With its flow.
+            if name.is_node() {
+                return Ok(());
+            }
             return Err(StoreError::RefusedName {
                 name: name.clone(),
                 cause: "a remote's branch is never deleted",

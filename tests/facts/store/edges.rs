@@ -11,7 +11,8 @@ use aynig::store::memory::MemoryStore;
 use aynig::store::repository::Repository;
 use aynig::store::swap::{compare_and_swap, create_ref, delete_ref, put_ref};
 use aynig::store::{
-    Commit, Expected, NewCommit, RefChange, RefName, Scan, Signature, Store, StoreError, Swap, TreeEntry,
+    Commit, Expected, NewCommit, Part, RefChange, RefName, Scan, Signature, Store, StoreError, Swap,
+    TreeEntry,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +79,10 @@ impl Store for Flickering {
 
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
         self.memory.blob_size(id)
+    }
+
+    fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError> {
+        self.memory.write_part(part, content)
     }
 
     fn write_commit(&self, commit: &NewCommit) -> Result<ObjectId, StoreError> {

@@ -1,0 +1,199 @@
+//! What the kernel knows of flows: where they are kept, what a node's branch is called, and what holds it.
+//!
+//! A flow is a commit under `refs/aynig/flows/<id>`, whose tree says whose branches are its nodes. Of these files only
+//! what holds a branch is read here; all of them are the room `contract`'s. A flow speaks for branches
+//! below `flow/<its slug>/` alone, whatever its files name: whoever pushes one must not reach any other.
+//! Implements N3 (what a node's head takes), N12 (what holds).
+
+use super::event::Event;
+use super::inbox::Kind;
+use super::name::StateName;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The folder of flows' refs.
+pub const FLOWS: &[u8] = b"refs/aynig/flows/";
+/// The folder of what turns left.
+pub const TURNS: &[u8] = b"refs/aynig/turns/";
+/// The ref of the repository's own templates.
+pub const TEMPLATES: &[u8] = b"refs/aynig/templates";
+/// The folder that all nodes' branches are in, without `refs/heads/`.
+pub const BRANCHES: &[u8] = b"flow/";
+/// The trailer of the flow that a node's branch was made for.
+pub const FLOW: &str = "dwp-flow";
+/// The trailer of the node that a branch was made for.
+pub const NODE: &str = "dwp-node";
+/// The state of a node's turn.
+pub const TURN: &str = "turn";
+/// The state in which what follows from a turn is done.
+pub const ROUTE: &str = "route";
+/// The state of a node that waits for a message.
+pub const IDLE: &str = "idle";
+/// The kinds of message that bring a turn to a node which has none.
+pub const KINDS: [&str; 3] = [Kind::MESSAGE, HANDOFF, Kind::INTERRUPT];
+/// The kind of message by which work goes from one node to another.
+pub const HANDOFF: &str = "handoff";
+/// The states in which a node's turn, or what follows from it, went wrong: a message is the retry.
+const WRONG: [&str; 4] = ["failed", "stalled", "blocked", "canceled"];
+/// Longest part of a node's branch name.
+const PART_MAX: usize = 64;
+
+/// The slug of the flow that a branch of this name, without `refs/heads/`, may be a node of: `flow/<slug>/<name>`, each
+/// of lower-case letters, digits and hyphens.
+pub fn slug_of(branch: &[u8]) -> Option<&str> {
+    let below = std::str::from_utf8(branch.strip_prefix(BRANCHES)?).ok()?;
+    let (slug, name) = below.split_once('/')?;
+    let plain = |part: &str| {
+        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        !part.is_empty() && part.len() <= PART_MAX && !part.starts_with('-') && part.bytes().all(fits)
+    };
+    (plain(slug) && plain(name)).then_some(slug)
+}
+
+/// The trailer that says what a node's idle head takes.
+pub fn accepts() -> String {
+    KINDS.map(|kind| format!("{kind}={TURN}")).join(", ")
+}
+
+/// True for a head whose run, or what follows from it, went wrong.
+pub fn goes_wrong(event: &Event) -> bool {
+    event.state_name().is_some_and(|state| WRONG.contains(&state.as_str()))
+}
+
+/// What a node's head takes that says nothing of it, because its turn went wrong: these kinds, and the state that they
+/// bring.
+pub fn taken_by(event: &Event) -> Option<Vec<(Kind, StateName)>> {
+    let turn = StateName::new(TURN).ok().filter(|_| event.is_node && goes_wrong(event))?;
+    Some(KINDS.iter().filter_map(|kind| Some((Kind::new(kind).ok()?, turn.clone()))).collect())
+}
+
+/// Of `run.json` what concerns the branches of its nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Run {
+    /// What it is called.
+    pub name: String,
+    /// The folder of its nodes' branches, below `flow/`.
+    pub slug: String,
+    /// What it is doing.
+    pub status: String,
+}
+
+/// Of `nodes/<id>.json` what concerns its branch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Node {
+    /// Its branch, without `refs/heads/`.
+    pub branch: String,
+    /// Whether its stop flag is set.
+    #[serde(default)]
+    pub stopped: bool,
+}
+
+impl Run {
+    /// True where its nodes may have turns.
+    pub fn is_running(&self) -> bool {
+        self.status == "running"
+    }
+
+    /// True where it may speak for a branch.
+    pub fn may_have(&self, branch: &[u8]) -> bool {
+        slug_of(branch) == Some(&self.slug)
+    }
+}
+
+/// The branches that a flow speaks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The flow.
+    pub run: Run,
+    nodes: BTreeMap<String, bool>,
+}
+
+impl Claim {
+    /// A flow that speaks for no branch yet.
+    pub fn new(run: Run) -> Self {
+        Self { run, nodes: BTreeMap::new() }
+    }
+
+    /// Takes a node in. Of several that name one branch any can stop it.
+    pub fn add(&mut self, node: Node) {
+        if self.run.may_have(node.branch.as_bytes()) {
+            *self.nodes.entry(node.branch).or_default() |= node.stopped;
+        }
+    }
+
+    /// Whether the node of this branch is stopped; `None` where it is none of this flow's.
+    pub fn node(&self, branch: &[u8]) -> Option<bool> {
+        self.nodes.get(std::str::from_utf8(branch).ok()?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::accepts::Accepts;
+    use crate::protocol::message::{Message, Trailer};
+
+    /// N1, N3.
+    #[test]
+    fn only_branches_of_their_own_folder_are_nodes() {
+        assert_eq!(slug_of(b"flow/review/planner-2"), Some("review"));
+        for branch in [
+            &b"main"[..],
+            b"flow",
+            b"flow/x",
+            b"flow/x/",
+            b"flow//y",
+            b"flow/x/y/z",
+            b"flow/X/y",
+            b"flow/x/-y",
+            b"flow/x/y.lock",
+            b"flow/x/..",
+            b"Flow/x/y",
+            b"refs/heads/flow/x/y",
+            b"flow/x/\xff",
+        ] {
+            assert_eq!(slug_of(branch), None, "{branch:?}");
+        }
+        assert_eq!(slug_of(format!("flow/x/{}", "y".repeat(65)).as_bytes()), None);
+    }
+
+    /// N12: a flow speaks for its own folder alone, and of two that name one branch any stops it.
+    #[test]
+    fn a_flow_claims_the_branches_of_its_own_folder() {
+        let run = |status: &str| Run { name: "X".into(), slug: "x".into(), status: status.into() };
+        let mut claim = Claim::new(run("running"));
+        for (branch, stopped) in
+            [("flow/x/a", false), ("flow/x/a", true), ("flow/x/b", false), ("flow/y/a", true), ("main", true)]
+        {
+            claim.add(Node { branch: branch.into(), stopped });
+        }
+        let node = |branch: &str| claim.node(branch.as_bytes());
+        assert_eq!((node("flow/x/a"), node("flow/x/b")), (Some(true), Some(false)));
+        assert_eq!((node("flow/y/a"), node("main"), node("flow/x/c")), (None, None, None));
+        for status in ["queued", "paused", "stopped", "completed", "failed", "", "Running"] {
+            assert!(run("running").is_running() && !run(status).is_running());
+        }
+    }
+
+    fn event(state: &str, is_node: bool) -> Event {
+        let trailers = vec![Trailer::new("dwp-state", state)];
+        Event { is_node, ..Event::of(Message::new("s", "", trailers)).unwrap() }
+    }
+
+    /// N3: a message is the retry, of nodes alone.
+    #[test]
+    fn heads_of_nodes_that_went_wrong_take_messages() {
+        let taken = |state, is_node| Accepts::of(&event(state, is_node)).kinds().len();
+        for state in WRONG {
+            assert_eq!((taken(state, true), taken(state, false)), (3, 0), "{state}");
+        }
+        for state in ["done", "build", "idle", "working", "turn", "route"] {
+            assert_eq!(taken(state, true), 0, "{state}");
+        }
+        let mut said = event("blocked", true);
+        said.message.trailers.push(Trailer::new("dwp-accepts", "message=rework"));
+        let accepts = Accepts::of(&said);
+        let state = |kind| accepts.state(&Kind::new(kind).unwrap()).map(StateName::as_str);
+        assert_eq!((state("message"), state("handoff")), (Some("rework"), Some("turn")));
+    }
+}
