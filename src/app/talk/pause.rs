@@ -6,6 +6,7 @@
 use super::super::change::Change;
 use super::super::{AppError, Exit, Warning, background};
 use crate::runner::Runner;
+use crate::runner::change::ChangeError;
 use crate::runner::run_events::tell;
 use crate::runner::talk::TalkError;
 pub use crate::runner::talk::pause::Paused;
@@ -127,16 +128,27 @@ pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
     let mut released = Released { standing, ..Released::default() };
     for paused in mine {
         // What was ended is asked for while its branch is still held: no tick dispatches half of them.
-        let mut again = Vec::new();
-        let stopped = change.talk(|runner| runner.may_bring_back(&paused));
-        let stopped =
-            stopped.map_err(|error| change.session.warn(Warning::Failed(error))).unwrap_or_default();
-        for run in stopped {
-            match change.talk(|runner| runner.ask_again(run, paused.id)) {
-                Ok(Some(_)) => again.push(run.branch.clone()),
-                Ok(None) => {}
-                Err(error) => change.session.warn(Warning::Failed(error)),
+        let (mut again, mut unasked) = (Vec::new(), false);
+        let mut failed = |error: AppError| {
+            unasked |= !is_refused(&error);
+            change.session.warn(Warning::Failed(error));
+        };
+        match change.talk(|runner| runner.may_bring_back(&paused)) {
+            Err(error) => failed(error),
+            Ok(stopped) => {
+                for run in stopped {
+                    match change.talk(|runner| runner.ask_again(run, paused.id)) {
+                        Ok(Some(_)) => again.push(run.branch.clone()),
+                        Ok(None) => {}
+                        Err(error) => failed(error),
+                    }
+                }
             }
+        }
+        if unasked {
+            // Nothing else knows of these runs: the pause stands until all of them were asked for.
+            released.standing.push(paused);
+            continue;
         }
         match change.talk(|runner| runner.take_back(&paused)) {
             Ok(true) => released.resumed.push(Resumed { paused, again }),
@@ -156,6 +168,12 @@ pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
         Ok(runner.released(&was_held)?)
     })?;
     Ok(released)
+}
+
+/// True for what is not asked for again however often that is tried.
+fn is_refused(error: &AppError) -> bool {
+    let AppError::Talk { error, .. } = error else { return false };
+    matches!(**error, TalkError::Change(ChangeError::NotVouched(..)))
 }
 
 /// Starts what the installed hook would have started for the branches that nothing holds any more.

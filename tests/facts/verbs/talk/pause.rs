@@ -85,6 +85,26 @@ fn what_a_pause_ended_is_asked_for_again_and_nothing_else() {
     }
 }
 
+/// K50: where asking again fails, nothing else would know of the run.
+#[test]
+fn a_pause_stands_until_what_it_ended_was_asked_for_again() {
+    let life = Life::new(&[("slow", DONE)]);
+    life.config("aynig.killGrace", "300ms");
+    life.event("work", "slow", "");
+    life.lease("work", "slow", "another", 3600, 0);
+    life.run(&["pause", "--stop"]).expect(0);
+    assert_eq!(life.state("work"), "canceled");
+    let lock = life.path(".git/refs/heads/work.lock");
+    std::fs::write(&lock, "").unwrap();
+    let said = life.run(&["resume", "--no-tick"]);
+    assert!(said.stderr.contains("every branch is still paused by person"), "{said:?}");
+    assert_eq!((life.said_in("paused").len(), &*life.state("work")), (1, "canceled"));
+    std::fs::remove_file(lock).unwrap();
+    let said = life.run(&["resume", "--no-tick"]).expect(0);
+    assert!(said.stdout.contains("work: asked for again"), "{said:?}");
+    assert_eq!((life.said_in("paused").len(), &*life.state("work")), (0, "slow"));
+}
+
 /// K50: a command that heeds its inbox ends by itself, and is not canceled.
 #[test]
 fn a_command_that_is_asked_to_end_may_end_by_itself() {
