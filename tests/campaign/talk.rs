@@ -325,14 +325,17 @@ impl World {
 
     /// The verb, ten minutes later.
     fn later(&self, args: &[&str]) -> Done {
-        let mut command = self.command(args);
+        done(self.age(&mut self.command(args)).output().unwrap())
+    }
+
+    fn age<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if let Some(library) = &self.faketime {
             command
                 .env("LD_PRELOAD", library)
                 .env("FAKETIME", "+600s")
                 .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
-        done(command.output().unwrap())
+        command
     }
 
     fn ok(&self, args: &[&str]) {
@@ -403,6 +406,21 @@ impl World {
         parents.lines().filter(|line| line.split(' ').skip(1).any(|parent| parent == message)).count()
     }
 
+    /// Has everything removed that no process needs any more; what is there all the same.
+    fn collect(&self) -> Option<String> {
+        let mut gc = self.life().aynig(&["gc", "-q"]);
+        let gc = done(self.age(gc.current_dir(self.dir())).output().unwrap());
+        if gc.code != Some(0) {
+            return Some(format!("K44: gc fails: {gc:?}"));
+        }
+        let mut refs = self.life().repo.command("git");
+        let refs = refs.current_dir(self.dir()).args(["for-each-ref", "refs/aynig/run"]).output().unwrap();
+        let left = String::from_utf8_lossy(&refs.stdout).into_owned();
+        // Without the library the ref of a run may be as young as one that has just been taken.
+        (self.faketime.is_some() && !left.is_empty())
+            .then(|| format!("K44: runs that are over have a ref: {left}"))
+    }
+
     /// What is wrong once the branch rests.
     fn judge(&self, case: &Case) -> Vec<String> {
         let mut bad = Vec::new();
@@ -432,11 +450,12 @@ impl World {
                 bad.push(format!("K47a: {line} is {} times on the branch", self.brought(message)));
             }
         }
-        for left in ["refs/aynig/inbox/", "refs/aynig/paused/", "refs/aynig/run/"] {
+        for left in ["refs/aynig/inbox/", "refs/aynig/paused/"] {
             if all.contains(left) {
                 bad.push(format!("left: {all}"));
             }
         }
+        bad.extend(self.collect());
         // Between the answer's ref and the question's a kill leaves the latter: it was answered all the same.
         if (case.name.ends_with("answer") || case.name == "approve")
             && all.contains("refs/aynig/asked/")
