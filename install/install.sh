@@ -63,6 +63,10 @@ fi
 # Each file: where from, where to below the prefix, its mode.
 files() {
     printf '%s\t%s\t%s\n' "$built" bin/git-aynig 755
+    # The program of the page, where it was built too.
+    if [ -f "${built%/*}/git-aynig-serve" ]; then
+        printf '%s\t%s\t%s\n' "${built%/*}/git-aynig-serve" bin/git-aynig-serve 755
+    fi
     for section in 1 7; do
         for page in "$top"/man/*."$section"; do
             if [ -f "$page" ]; then

@@ -3,7 +3,7 @@
 //! Children see nothing of the user's environment but where programs are. What was made goes away with
 //! the value, except a repository that was asked to be kept.
 
-use crate::store::remove_tree;
+use crate::store::{forbids_programs, remove_tree};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::transcript;
 use std::env::JoinPathsError;
@@ -152,8 +152,7 @@ fn root() -> Result<PathBuf, DemoError> {
     let candidates = [Some(std::env::temp_dir()), home, std::env::current_dir().ok()];
     let mut last = None;
     for parent in candidates.into_iter().flatten() {
-        let flags = nix::sys::statvfs::statvfs(&parent).map(|s| s.flags());
-        if flags.is_ok_and(|f| f.contains(nix::sys::statvfs::FsFlags::ST_NOEXEC)) {
+        if forbids_programs(&parent) {
             continue;
         }
         let parent = std::fs::canonicalize(&parent).unwrap_or(parent);

@@ -94,6 +94,21 @@ pub(crate) fn sync_file_system(path: &Path) -> Result<(), StoreError> {
 /// Room below which a failure that names no reason is taken for a full disk, in bytes.
 const LOW: u64 = 1 << 20;
 
+/// Whether a file system says that no program may be started from this place. False where it can't be asked, and where
+/// the system has no such word (macOS).
+pub(crate) fn forbids_programs(place: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::statvfs::{FsFlags, statvfs};
+        statvfs(place).is_ok_and(|stat| stat.flags().contains(FsFlags::ST_NOEXEC))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = place;
+        false
+    }
+}
+
 /// What a program or a library reported as text, as the error of a full disk where that is what it is: the
 /// place has no room left, or the system's own words are in the report. Only the report and its exit code
 /// hang on this, no verdict.

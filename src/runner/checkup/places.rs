@@ -4,8 +4,8 @@ use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
 use crate::protocol::text::escape;
 use crate::runner::{Runner, RunnerError, logs, sandbox};
-use crate::store::{RefName, checkout, locks, slots};
-use nix::sys::statvfs::{FsFlags, statvfs};
+use crate::store::{RefName, checkout, forbids_programs, locks, slots};
+use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -130,7 +130,7 @@ impl Runner<'_> {
                 let text = format!("only {left} files may still be made where '{}' is", shown(&place));
                 found.push(room(left, FILES_MIN, text));
             }
-            if devices.len() == 1 && stat.flags().contains(FsFlags::ST_NOEXEC) {
+            if devices.len() == 1 && forbids_programs(&place) {
                 let text = format!("'{}' is on a disk from which nothing may be started", shown(&place));
                 found.push(Finding::new(Error, "disk", text).mend(Mend::AllowExec));
             }

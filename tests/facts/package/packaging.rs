@@ -5,7 +5,6 @@
 use crate::support::life::{differences, tree_of};
 use crate::support::skipped;
 use crate::support::world::{Said, World};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -219,52 +218,63 @@ fn wrong_calls_change_nothing() {
     assert_same(&before, &tree_of(&rig.machine()));
 }
 
-/// The lines of an array of the package's description, without quotes.
-fn assets() -> Vec<[String; 3]> {
-    let text = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let (_, rest) = text.split_once("\nassets = [\n").unwrap();
-    let (list, _) = rest.split_once("\n]\n").unwrap();
-    let line = |line: &str| {
-        let words: Vec<String> = line
-            .trim()
-            .trim_matches(['[', ']', ','])
-            .split(", ")
-            .map(|w| w.trim_matches('"').to_owned())
-            .collect();
-        words.try_into().unwrap()
-    };
-    list.lines().map(line).collect()
+/// What `install/package` makes, with binaries that take no time to build; `SHA256SUMS` names it.
+fn packages(rig: &Rig) -> PathBuf {
+    let (from, name) = (rig.path("from"), format!("git-aynig-0.9-{}-linux", std::env::consts::ARCH));
+    let tree = from.join(&name);
+    std::fs::create_dir_all(tree.join("bin")).unwrap();
+    std::fs::copy(rig.path("binary"), tree.join("bin/git-aynig")).unwrap();
+    std::fs::write(tree.join("bin/git-aynig-serve"), "#!/bin/sh\necho page\n").unwrap();
+    let script = "cp -R \"$1\"/install \"$1\"/man \"$2\" && cd \"$3\" && tar -czf \"$4.tar.gz\" \"$4\" && rm -r \"$4\" &&\n\
+                  sha256sum \"$4.tar.gz\" >SHA256SUMS";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(root()).arg(&tree).arg(&from).arg(&name);
+    Said::from(command.output().unwrap()).expect(0);
+    from
 }
 
 #[test]
-fn the_package_has_all_that_install_sh_installs() {
+fn get_sh_installs_what_the_checksums_name() {
     let rig = Rig::new();
-    rig.install("usr").expect(0);
-    let ours = |name: &str| !["manifest", "uninstall.sh"].contains(&name);
-    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
-    let files = |dir: &Path| -> BTreeSet<String> {
-        let all = tree_of(dir).into_iter().filter(|(_, content)| !content.starts_with(b"folder "));
-        all.map(|(path, _)| name(&path)).filter(|name| ours(name)).collect()
-    };
-    let mut packed = BTreeSet::new();
-    for [from, to, mode] in assets() {
-        assert!(mode == "644" || to == "usr/bin/", "{from}: {mode}");
-        let pattern = Path::new(&from);
-        let Some(ending) = pattern.to_str().unwrap().split_once('*').map(|(_, ending)| ending.to_owned())
-        else {
-            assert!(from.starts_with("target/") || root().join(&from).is_file(), "{from}");
-            if !to.starts_with("usr/share/doc/") {
-                packed.insert(if to.ends_with('/') { name(pattern) } else { name(Path::new(&to)) });
-            }
-            continue;
-        };
-        let found = std::fs::read_dir(root().join(pattern.parent().unwrap())).unwrap();
-        let found: Vec<_> =
-            found.map(|e| name(&e.unwrap().path())).filter(|n| n.ends_with(&ending)).collect();
-        assert!(!found.is_empty(), "{from}");
-        packed.extend(found);
+    let (from, before) = (packages(&rig), tree_of(&rig.machine()));
+    let prefix = rig.machine().join("usr");
+    let get = root().join("install/get.sh");
+    let args = ["--from", from.to_str().unwrap(), "--prefix", prefix.to_str().unwrap()];
+    rig.sh(&get, &args, None).expect(0);
+    for (program, says) in [("git-aynig", "git-aynig 0\n"), ("git-aynig-serve", "page\n")] {
+        let said = Said::from(Command::new(prefix.join("bin").join(program)).output().unwrap()).expect(0);
+        assert_eq!(said.out, says);
     }
-    assert_eq!(packed, files(&rig.machine()));
+    rig.uninstall("usr").expect(0);
+    assert_same(&before, &tree_of(&rig.machine()));
+    // The sum that a person had elsewhere counts beside the list.
+    let sums = std::fs::read_to_string(from.join("SHA256SUMS")).unwrap();
+    let (sum, _) = sums.split_once(' ').unwrap();
+    rig.sh(&get, &[&args[..], &["--sha256", sum]].concat(), None).expect(0);
+}
+
+#[test]
+fn get_sh_installs_nothing_whose_checksum_differs() {
+    let rig = Rig::new();
+    let (from, before) = (packages(&rig), tree_of(&rig.machine()));
+    let prefix = rig.machine().join("usr");
+    let get = root().join("install/get.sh");
+    let args = ["--from", from.to_str().unwrap(), "--prefix", prefix.to_str().unwrap()];
+    let said = rig.sh(&get, &[&args[..], &["--sha256", &"0".repeat(64)]].concat(), None).expect(1);
+    assert!(said.err.contains("not the one that you named: nothing was installed"), "{}", said.err);
+    let said = rig.sh(&get, &[&args[..], &["--version", "0.8"]].concat(), None).expect(1);
+    assert!(said.err.contains("names no 'git-aynig-0.8-"), "{}", said.err);
+    let archive = from.join(format!("git-aynig-0.9-{}-linux.tar.gz", std::env::consts::ARCH));
+    let whole = std::fs::read(&archive).unwrap();
+    for broken in [whole[..whole.len() - 1].to_vec(), [&whole[..], b"x"].concat(), Vec::new()] {
+        std::fs::write(&archive, broken).unwrap();
+        let said = rig.sh(&get, &args, None).expect(1);
+        assert!(said.err.contains("is not the listed one: nothing was installed\nhint: "), "{}", said.err);
+    }
+    std::fs::remove_file(from.join("SHA256SUMS")).unwrap();
+    let said = rig.sh(&get, &args, None).expect(1);
+    assert!(said.err.contains("there is no '") && said.err.contains("/SHA256SUMS'"), "{}", said.err);
+    assert_same(&before, &tree_of(&rig.machine()));
 }
 
 #[test]
