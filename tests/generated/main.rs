@@ -33,6 +33,9 @@ fn expected() -> Vec<(PathBuf, String)> {
     let govern = include_str!("../../src/cli/manual/govern.txt");
     let about = "runs of several roles: turns, gates, approvals";
     files.push(("man/gitaynig-govern.7".into(), page::guide("gitaynig-govern", about, govern)));
+    let macos = include_str!("../../src/cli/manual/macos.txt");
+    let about = "what is promised where Linux is not";
+    files.push(("man/gitaynig-macos.7".into(), page::guide("gitaynig-macos", about, macos)));
     for (shell, name) in [(Shell::Bash, "bash"), (Shell::Zsh, "zsh"), (Shell::Fish, "fish")] {
         files.push((format!("install/completions/git-aynig.{name}").into(), shells::render(shell)));
     }

@@ -303,8 +303,12 @@ impl Desk {
 }
 
 /// Blocks that can't be typed here, by how they begin, and what tries them.
-const NOT_TYPED: [(&str, &str); 3] = [
+const NOT_TYPED: [(&str, &str); 4] = [
     ("cargo test", "this is it"),
+    (
+        "sudo apt install",
+        "tests/packages/run builds each package and installs it; get.sh is tried by tests/facts/package/packaging.rs",
+    ),
     ("RUSTFLAGS=", "a second build; tests/facts/package/packaging.rs finds such a binary"),
     ("systemctl", "tests/facts/package/packaging.rs has systemd read the units, and plays what they start"),
 ];
