@@ -3,6 +3,8 @@
 //! An id is read in its one form with hyphens, in any case, and written in lower case. The ids of events are made
 //! from what they report (version 5), so that every clone that projects the same thing gives it the same id.
 
+use super::time::Time;
+use crate::protocol::inbox::{MessageId as MessageName, derived_id};
 use std::fmt;
 use uuid::Uuid;
 
@@ -106,6 +108,39 @@ impl ToolId {
     /// The id of an agent's call in a turn, from the name that the agent gave it.
     pub fn of(turn: TurnId, own: &str) -> Self {
         Self(derived(turn.0, &[b"tool", own.as_bytes()]))
+    }
+}
+
+impl NodeId {
+    /// The id of the node that a call spawns: whoever performs the call makes this one.
+    pub fn of_call(call: ToolId) -> Self {
+        Self(derived(call.0, &[b"node"]))
+    }
+}
+
+impl EdgeId {
+    /// The id of the edge that a call makes.
+    pub fn of_call(call: ToolId) -> Self {
+        Self(derived(call.0, &[b"edge"]))
+    }
+}
+
+impl PayloadId {
+    /// The id of the handoff that a call sends: a message's (K46), so it begins with milliseconds, those of what the turn
+    /// answered, which the turn knows as well as whoever performs the call.
+    pub fn of_call(call: ToolId, trigger: Time) -> Self {
+        let millis = u64::try_from(trigger.0).unwrap_or(0);
+        Self::of_message(derived_id(millis, &[b"handoff", call.0.as_bytes()]))
+    }
+
+    /// The id of the envelope that a message carries.
+    pub fn of_message(message: MessageName) -> Self {
+        Self(Uuid::from_bytes(*message.as_bytes()))
+    }
+
+    /// The message that carries it; none where the id is not one that a message can have.
+    pub fn message(self) -> Option<MessageName> {
+        MessageName::parse(self.to_string()).ok()
     }
 }
 

@@ -26,6 +26,17 @@ struct Head {
 }
 
 impl Log {
+    /// A log that is so long, of which it is known when its last event was and that none of its events is projected again:
+    /// what follows is read as a log is.
+    pub fn resumed(bytes: u64, last: Time) -> Self {
+        Self { known: HashSet::new(), last: Some(last), bytes }
+    }
+
+    /// The time of its last event.
+    pub fn last(&self) -> Option<Time> {
+        self.last
+    }
+
     /// Takes in a piece of a log that ends with a line feed, or with its end, and gives how many bytes of it count: what
     /// follows the last line feed is torn, and is cut. A line that is no event counts, and is passed by.
     pub fn read(&mut self, bytes: &[u8]) -> u64 {

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 /// What a projection carries from one fact to the next. It can be kept, and gone on with elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Carried {
+pub struct Carried {
     /// What waits for each node.
     inbox: IndexMap<NodeId, IndexSet<PayloadId>>,
     /// What is asked, and by whose turn.
@@ -85,6 +85,16 @@ impl Projection {
     /// One of which nothing is known yet.
     pub fn new(id: RunId) -> Self {
         Self { id, run: None, carried: Carried::default() }
+    }
+
+    /// One that goes on with a run's state and with what was carried then.
+    pub fn resumed(run: Run, carried: Carried) -> Self {
+        Self { id: run.id, run: Some(run), carried }
+    }
+
+    /// What it carries from one fact to the next beside the run's state: enough to go on with elsewhere.
+    pub fn carried(&self) -> &Carried {
+        &self.carried
     }
 
     /// The run's state, once the flow's first commit was taken.
