@@ -21,6 +21,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Dispatches that may lead to one another in a flow.
+const FLOW_HOPS: u64 = 200;
 /// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
@@ -116,7 +118,7 @@ impl Config {
         self.get(key).map(|text| duration(text).ok_or_else(|| wrong(text))).transpose()
     }
 
-    fn number(&self, key: &'static str, default: u64) -> Result<u64, AppError> {
+    pub(super) fn number(&self, key: &'static str, default: u64) -> Result<u64, AppError> {
         let wrong = |text| bad_value(key, text, "a number, with k, m or g for a size");
         self.get(key).map_or(Ok(default), |text| size(text).ok_or_else(|| wrong(text)))
     }
@@ -203,6 +205,7 @@ impl Config {
             role: self.role(flags.role.as_deref())?,
             role_use: if self.bool("roleOnly", false)? { RoleUse::Only } else { RoleUse::First },
             max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),
+            flow_hops: u32::try_from(self.number("flowHops", FLOW_HOPS)?).unwrap_or(u32::MAX),
             log_max: self.number("logMaxBytes", 64 << 20)?,
             stage: match self.get("stage") {
                 None | Some("all") => Stage::All,

@@ -112,6 +112,8 @@ pub struct Facts<'a> {
     pub after: Option<&'a Unmet>,
     /// The budget that is used up.
     pub budget: Option<&'a Overspent>,
+    /// The limit of dispatches of this branch, where it has one of its own.
+    pub max_hops: Option<u32>,
 }
 
 /// What this runner was told.
@@ -326,8 +328,9 @@ fn go_on(event: &Event, state: &StateName, now: i64, policy: Policy<'_>) -> Deci
         return held(state, Held::Budget(overspent.clone()));
     }
     let hop = event.hop();
-    if hop >= policy.max_hops {
-        return Decision::Nothing(Idle::HopLimit { state: state.clone(), hop, max: policy.max_hops });
+    let max = policy.facts.max_hops.unwrap_or(policy.max_hops);
+    if hop >= max {
+        return Decision::Nothing(Idle::HopLimit { state: state.clone(), hop, max });
     }
     Decision::Dispatch { state: state.clone() }
 }

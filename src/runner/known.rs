@@ -33,7 +33,13 @@ pub(crate) struct Known {
     pub after: Option<Unmet>,
     /// The budget that is used up.
     pub budget: Option<Overspent>,
+    /// How many dispatches may lead to one another, where that is a limit of its own.
+    pub max_hops: Option<u32>,
 }
+
+/// How far beyond the limit of flows a node is dispatched: the turn that reached it is still routed, which pauses the flow and
+/// says why.
+const FLOW_MORE: u32 = 8;
 
 impl Known {
     /// What is said of messages that are not delivered.
@@ -49,6 +55,7 @@ impl Known {
             waiting: &self.inbox.waiting,
             after: self.after.as_ref(),
             budget: self.budget.as_ref(),
+            max_hops: self.max_hops,
         }
     }
 }
@@ -192,6 +199,7 @@ impl Runner<'_> {
             inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },
             after: if has_command { self.unmet(event) } else { None },
             budget: if has_command { self.overspent(tip)? } else { None },
+            max_hops: branch.is_node().then(|| self.settings.flow_hops.saturating_add(FLOW_MORE)),
         })
     }
 

@@ -12,6 +12,7 @@ use super::settings::{CommandsFrom, CurrentBranch};
 use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::flow::ROUTE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::order;
@@ -189,11 +190,33 @@ impl Runner<'_> {
             told(&report);
             let lost = matches!(report.verdict, Verdict::LostRace);
             let elsewhere = lost && self.settings.remote.is_some();
-            let again = chain && !dry && advanced(&report) && !elsewhere;
+            let again = chain && !dry && advanced(&report) && !elsewhere && !self.gives_way(&report);
             if !again || self.interrupt.signal().is_some() {
                 return !lost;
             }
         }
+    }
+
+    /// True where a node of a flow is done with its turn and all branches are looked at again once those of this pass are
+    /// through: one that goes on by itself would keep the others from what it handed them.
+    fn gives_way(&self, report: &Report) -> bool {
+        let routed = match &report.verdict {
+            Verdict::Ran(ran) => ran.state.as_str() == ROUTE,
+            Verdict::Idle(_)
+            | Verdict::Unusable { .. }
+            | Verdict::Skipped(_)
+            | Verdict::Leased { .. }
+            | Verdict::LostRace
+            | Verdict::NoSlot
+            | Verdict::Refused(_)
+            | Verdict::WouldRun { .. }
+            | Verdict::WouldDeliver { .. }
+            | Verdict::Undelivered { .. }
+            | Verdict::WouldRecover
+            | Verdict::Failed(_) => false,
+        };
+        // A chain in the background does not look at others, which have chains of their own.
+        routed && report.branch.is_node() && self.settings.wait_for_slot
     }
 
     /// True where `aynig.branches` lets a branch be ticked.

@@ -80,6 +80,8 @@ pub struct Settings {
     pub role_use: RoleUse,
     /// Most dispatches in a chain.
     pub max_hops: u32,
+    /// Dispatches that may lead to one another in a flow.
+    pub flow_hops: u32,
     /// Most bytes of each log.
     pub log_max: u64,
     /// What of a slot becomes part of an outcome.

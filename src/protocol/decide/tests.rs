@@ -192,8 +192,13 @@ fn what_holds_a_head_is_judged_in_its_order() {
     let overspent = Overspent { per: Per::Day, spent: Usd::from_micros(2), limit: Usd::from_micros(1) };
     let message = waiting(&[(1, "message")]);
     let e = event(&[("dwp-state", "build"), ("dwp-accepts", "message=rework"), ("dwp-not-before", "3")]);
-    let all =
-        Facts { paused: Some(&paused), waiting: &message, after: Some(&unmet), budget: Some(&overspent) };
+    let all = Facts {
+        paused: Some(&paused),
+        waiting: &message,
+        after: Some(&unmet),
+        budget: Some(&overspent),
+        max_hops: None,
+    };
     let p = policy(Takeover::Date);
     let at = |now, facts| judge(&e, Some(1), None, now, Policy { facts, ..p });
     assert!(matches!(at(2, all), by!(Held::Paused(by)) if by == paused));
