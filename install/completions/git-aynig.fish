@@ -55,6 +55,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask 
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "hooks" -d 'Have commits, merges and pushes start their workflows by themselves'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "govern" -d 'Runs of several roles: turns, gates, approvals'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "flow" -d 'Flows: agents that hand work to one another, each on its branch'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "install" -d 'Copy a workflow pack into .aynig/'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "uninstall" -d 'Take everything of git-aynig out of this repository'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "gc" -d 'Remove dead slots, old logs and old attempts'
@@ -446,6 +447,36 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -f -a "events" -d 'Show what happened in a flow'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -f -a "artifacts" -d 'List the files that came of a flow\'s turns'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -f -a "route" -d 'Do what follows from a turn: the command of the state \'route\''
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l data-dir -d 'Where its log is kept [default: aynig.dataDir, else aynig/data in the Git directory]' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s f -l follow -d 'Then each event as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -l data-dir -d 'Where they are kept [default: aynig.dataDir, else aynig/data in the Git directory]' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -l json -d 'One JSON object a line'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from artifacts" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'
@@ -492,7 +523,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

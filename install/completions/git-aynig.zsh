@@ -738,6 +738,76 @@ _arguments "${_arguments_options[@]}" : \
     ;;
 esac
 ;;
+(flow)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+":: :_git-aynig__subcmd__flow_commands" \
+"*::: :->flow" \
+&& ret=0
+
+    case $state in
+    (flow)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:git-aynig-flow-command-$line[1]:"
+        case $line[1] in
+            (events)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'--data-dir=[Where its log is kept \[default\: aynig.dataDir, else aynig/data in the Git directory\]]:DIR:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-f[Then each event as it comes]' \
+'--follow[Then each event as it comes]' \
+'--json[One JSON object a line]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by name or id:_default' \
+&& ret=0
+;;
+(artifacts)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'--data-dir=[Where they are kept \[default\: aynig.dataDir, else aynig/data in the Git directory\]]:DIR:_files' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object a line]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by name or id:_default' \
+&& ret=0
+;;
+(route)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
 (install)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -826,7 +896,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -874,6 +944,7 @@ _git-aynig_commands() {
 'trust:Say which commands may run in this repository' \
 'hooks:Have commits, merges and pushes start their workflows by themselves' \
 'govern:Runs of several roles\: turns, gates, approvals' \
+'flow:Flows\: agents that hand work to one another, each on its branch' \
 'install:Copy a workflow pack into .aynig/' \
 'uninstall:Take everything of git-aynig out of this repository' \
 'gc:Remove dead slots, old logs and old attempts' \
@@ -923,6 +994,30 @@ _git-aynig__subcmd__doctor_commands() {
 _git-aynig__subcmd__events_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig events commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow_commands] )) ||
+_git-aynig__subcmd__flow_commands() {
+    local commands; commands=(
+'events:Show what happened in a flow' \
+'artifacts:List the files that came of a flow'\''s turns' \
+'route:Do what follows from a turn\: the command of the state '\''route'\''' \
+    )
+    _describe -t commands 'git-aynig flow commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__artifacts_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__artifacts_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow artifacts commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__events_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__events_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow events commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__route_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__route_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow route commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__gc_commands] )) ||
 _git-aynig__subcmd__gc_commands() {

@@ -4,6 +4,9 @@ use super::change::{About, NotPushed};
 use super::diff::PastError;
 use super::logs::LogsError;
 use super::trust::TrustError;
+use crate::flow::FlowError;
+use crate::flow::project::ProjectError;
+use crate::flow::route::RouteError;
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
@@ -43,6 +46,15 @@ pub enum AppError {
         /// The remote whose branch it is.
         remote: Option<String>,
     },
+    /// A turn was not routed.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// A flow was not projected.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// Nothing was done about a flow.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// The call was wrong.
     #[error(transparent)]
     Misuse(#[from] Misuse),

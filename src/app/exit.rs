@@ -6,6 +6,9 @@ use super::change::NotPushed;
 use super::diff::PastError;
 use super::logs::LogsError;
 use super::{AppError, Misuse};
+use crate::flow::FlowError;
+use crate::flow::project::ProjectError;
+use crate::flow::route::RouteError;
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
 use crate::runner::report::{Note, Outcome, Report, Skip, Verdict, is_full};
@@ -163,6 +166,20 @@ impl From<&TalkError> for Exit {
     }
 }
 
+impl From<&FlowError> for Exit {
+    fn from(error: &FlowError) -> Self {
+        match error {
+            FlowError::NoFlow(_)
+            | FlowError::Several { .. }
+            | FlowError::Unreadable { .. }
+            | FlowError::Refused(_)
+            | FlowError::NoNode(_) => Exit::Refused,
+            FlowError::Raced(_) => Exit::Held,
+            FlowError::Talk(error) => error.into(),
+        }
+    }
+}
+
 impl From<&AppError> for Exit {
     fn from(error: &AppError) -> Self {
         match error {
@@ -170,6 +187,16 @@ impl From<&AppError> for Exit {
             AppError::Change { error, .. } => error.into(),
             AppError::Talk { error, .. } => (&**error).into(),
             AppError::Trust(error) => error.into(),
+            AppError::Flow(error) | AppError::Route(RouteError::Flow(error)) => error.into(),
+            AppError::Route(RouteError::NoTurn(_) | RouteError::Declaration(_)) => Exit::Failed,
+            AppError::Project(error) => match error {
+                ProjectError::Runner(error) => error.into(),
+                ProjectError::Talk(error) => error.into(),
+                ProjectError::Store(_)
+                | ProjectError::Flow { .. }
+                | ProjectError::Folder(_)
+                | ProjectError::Io { .. } => Exit::Failed,
+            },
             AppError::InUse(InUse::Run) => Exit::Held,
             AppError::InUse(InUse::Checkout(_)) => Exit::Unfinished,
             AppError::Past(PastError::Running { .. }) => Exit::Held,

@@ -3,6 +3,7 @@
 //! Nothing here means anything yet; `settings` turns flags and configuration into values.
 //! Implements section 13 of the contract (verbs and flags).
 
+pub use super::args_flow::Flow;
 pub use super::args_talk::{Answer, Answering, Ask, Inbox, Pause, Resume, Send, YesOrNo};
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb, UsageBy};
 pub use super::deferred::Deferred;
@@ -125,6 +126,9 @@ pub enum Verb {
     /// Runs of several roles: turns, gates, approvals
     #[command(long_about = manual::GOVERN, after_long_help = manual::GOVERN_MORE)]
     Govern(Deferred<Govern>),
+    /// Flows: agents that hand work to one another, each on its branch
+    #[command(long_about = manual::FLOW, after_long_help = manual::FLOW_MORE)]
+    Flow(Deferred<Flow>),
     /// Copy a workflow pack into .aynig/
     #[command(long_about = manual::INSTALL, after_long_help = manual::INSTALL_MORE)]
     Install(Deferred<Install>),

@@ -7,6 +7,7 @@ use super::hints::{self, Addressed};
 use super::{diff, exit, logs, trust};
 use crate::app::change::NotPushed;
 use crate::app::{AppError, Exit, Misuse};
+use crate::flow::FlowError;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
@@ -143,6 +144,9 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
         AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
         AppError::Talk { error, remote } => talked(error, remote.as_deref()),
+        AppError::Flow(FlowError::NoFlow(_) | FlowError::Several { .. }) => {
+            Some("git aynig flow list".to_owned())
+        }
         AppError::Logs(error) => logs::mended(error),
         AppError::Past(error) => diff::mended(error),
         AppError::Trust(error) => trust::mended(error),
@@ -179,6 +183,9 @@ fn mended(error: &AppError) -> Vec<String> {
             | Misuse::Ref(_),
         )
         | AppError::Runner(_)
+        | AppError::Flow(_)
+        | AppError::Route(_)
+        | AppError::Project(_)
         | AppError::Change { .. }
         | AppError::NoFolder(_)
         | AppError::Background(_)

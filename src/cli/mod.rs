@@ -4,11 +4,13 @@
 
 mod answer;
 pub mod args;
+mod args_flow;
 mod args_talk;
 mod ask;
 mod chain;
 mod change;
 mod choices;
+mod declare;
 mod deferred;
 mod demo;
 mod diff;
@@ -16,6 +18,7 @@ mod doctor;
 mod events;
 mod exit;
 mod fail;
+mod flow;
 mod gc;
 mod govern;
 mod hints;
@@ -175,6 +178,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),
         Verb::Govern(args) => govern::run(&global, &args.verb),
+        Verb::Flow(args) => flow::run(&global, &args.verb),
         Verb::Hooks(args) => hooks::run(&global, args.what),
         Verb::Install(args) => install::run(&global, &args),
         Verb::Uninstall(args) => uninstall::run(&global, &args),

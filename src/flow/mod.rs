@@ -4,7 +4,11 @@
 //! [`Flows`] reads and changes it by compare-and-swap ([`store`]); a node is a branch ([`nodes`]). Nothing is kept
 //! anywhere else, so a flow survives what Git survives. Implements N1 and N3 over the rooms below.
 
+pub mod letter;
 pub mod nodes;
+pub mod outcome;
+pub mod project;
+pub mod route;
 pub mod store;
 
 use crate::contract::flow::{BadFlow, Refused};

@@ -5,6 +5,7 @@
 mod agents;
 mod contract;
 mod dialect;
+mod flow;
 mod govern;
 mod hooks;
 mod hostile;

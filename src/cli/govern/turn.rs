@@ -1,8 +1,8 @@
 //! `govern turn`: one turn of a role; what the commands of the pack call. The declaration of what comes next goes to
 //! standard output. Implements G6, G7.
 
+use super::super::declare;
 use super::super::fail::Failure;
-use super::super::output;
 use super::super::session::Global;
 use super::Aloud;
 use super::args::Turn as Args;
@@ -13,11 +13,8 @@ use crate::app::govern::next::TURN;
 use crate::app::govern::place;
 use crate::app::govern::turn::Turning;
 use crate::governed::{Config, Root};
-use crate::protocol::declaration::LINE_PREFIX;
 use crate::runner::Silent;
-use crate::store::beneath;
 use crate::supervisor::interrupt::Interrupt;
-use std::path::Path;
 use std::time::Duration;
 
 /// `git aynig govern turn`.
@@ -30,16 +27,8 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
     let driver = Driver { root: &root, config: &config, worker: &args.worker, grace, audience: &Aloud };
     let done = Turning { driver, role: &role, run_id: run_id.as_deref() }.take()?;
     let declared = done.declare(&root, &done.next(&config))?.to_json();
-    declare_over(&declared)?;
-    output::line(&format!("{LINE_PREFIX}{declared}"));
+    declare::aloud(&declared)?;
     Ok(0)
-}
-
-/// A worker that knows where a declaration may be written instead of printed has not made this one.
-fn declare_over(declared: &str) -> Result<(), Failure> {
-    let Some(path) = std::env::var_os("AYNIG_RESULT").filter(|path| !path.is_empty()) else { return Ok(()) };
-    let (folder, name) = beneath::apart(Path::new(&path)).map_err(|e| Failure::caused(&e))?;
-    folder.replace(name, declared.as_bytes(), 0o600).map_err(|e| Failure::caused(&e))
 }
 
 /// The project, with the configuration that may be acted on.

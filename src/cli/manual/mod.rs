@@ -4,6 +4,7 @@
 //! `--help` prints both as they are where no manual is installed; `tests/generated` turns them
 //! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
 
+mod flow;
 mod govern;
 mod hooks;
 mod looking;
@@ -11,6 +12,7 @@ mod serving;
 mod talking;
 mod watching;
 
+pub use flow::*;
 pub use govern::*;
 pub use hooks::*;
 pub use looking::*;

@@ -529,6 +529,13 @@ impl RepoGit {
         command.in_dir(home).within(patience).output()
     }
 
+    /// What changed between two commits, as text, with no program of anybody's to show it.
+    pub(crate) fn diff(&self, old: ObjectId, new: ObjectId) -> Result<Vec<u8>, StoreError> {
+        let args = ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"];
+        let (old, new) = (old.to_string(), new.to_string());
+        self.here().verb("diff").args(args).args([&*old, &*new, "--"]).ok()
+    }
+
     pub(crate) fn version(&self) -> Result<String, StoreError> {
         let printed = self.git.plain(None).verb("version").ok()?;
         Ok(String::from_utf8_lossy(printed.trim_ascii()).into_owned())

@@ -1,0 +1,120 @@
+//! `flow events`, `flow artifacts`, and the state of a flow: its projection, kept in the data folder.
+//!
+//! Reading projects: what is new is appended first, by whichever process comes by. With `--follow` each event is told as it
+//! comes. Implements N13 (reading).
+
+use super::data_dir;
+use crate::app::config::Flags;
+use crate::app::session::Session;
+use crate::app::{AppError, Exit, mend};
+use crate::contract::event::Event;
+use crate::contract::run::Run;
+use crate::flow::Flows;
+use crate::flow::project::{Project, folder};
+use crate::runner::Runner;
+use crate::runner::settings::Settings;
+use crate::store::beneath::apart;
+use crate::supervisor::interrupt::Interrupt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Between two looks of who follows.
+const LOOK: Duration = Duration::from_millis(250);
+/// How much of a log is read at once, in bytes.
+const PIECE: u64 = 4 << 20;
+
+/// A flow whose projection is read.
+pub struct Reading<'a> {
+    project: Project<'a>,
+}
+
+/// The settings of these verbs.
+pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
+    let settings = session.settings(&Flags { remote, ..Flags::default() })?;
+    mend::all(session);
+    Ok(settings)
+}
+
+impl<'a> Reading<'a> {
+    /// The flow that is meant, by name or id.
+    pub fn open(
+        session: &Session,
+        runner: &'a Runner<'a>,
+        flow: &str,
+        data: Option<PathBuf>,
+    ) -> Result<Self, AppError> {
+        runner.store.refresh()?;
+        let kept = Flows::new(runner).named(flow)?;
+        Ok(Self { project: Project::new(runner, kept.id, data_dir(session, data)) })
+    }
+
+    /// Brings the projection up to date, and gives the run's state.
+    pub fn state(&self) -> Result<Option<Run>, AppError> {
+        Ok(self.project.update()?.run)
+    }
+
+    /// The same, with every file of it made anew that is missing.
+    pub fn whole(&self) -> Result<Option<Run>, AppError> {
+        self.project.hear()?;
+        let run = self.state()?;
+        for artifact in run.iter().flat_map(|run| run.artifacts.values()) {
+            self.project.make(artifact)?;
+        }
+        Ok(run)
+    }
+
+    /// Tells all events of the log, then, where that is wanted, those that come until a signal does or nobody listens.
+    pub fn each(
+        &self,
+        follow: bool,
+        interrupt: &Interrupt,
+        mut tell: impl FnMut(Event) -> bool,
+        is_gone: impl Fn() -> bool,
+    ) -> Result<Exit, AppError> {
+        let mut read = 0;
+        loop {
+            self.project.hear()?;
+            let length = self.project.update()?.log;
+            while read < length {
+                let lines = self.lines(read)?;
+                let whole = lines.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+                if whole == 0 {
+                    break;
+                }
+                read += whole as u64;
+                for line in lines[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+                    // A later version's line is passed by.
+                    if let Ok(event) = serde_json::from_slice(line)
+                        && !tell(event)
+                    {
+                        return Ok(Exit::Done);
+                    }
+                }
+            }
+            if !follow {
+                return Ok(Exit::Done);
+            }
+            interrupt.wait(LOOK);
+            match interrupt.signal() {
+                Some(signal) => return Ok(Exit::of_signal(signal)),
+                None if is_gone() => return Ok(Exit::Done),
+                None => {}
+            }
+        }
+    }
+
+    /// A piece of the log; longer where one line is.
+    fn lines(&self, from: u64) -> Result<Vec<u8>, AppError> {
+        let path = folder::path(&self.project.data, self.project.id).join(folder::EVENTS);
+        let failed = |error| AppError::from(crate::flow::project::ProjectError::Folder(error));
+        let (place, name) = apart(&path).map_err(failed)?;
+        let mut limit = PIECE;
+        loop {
+            let piece = place.read_from(name, from, limit).map_err(failed)?;
+            if piece.contains(&b'\n') || (piece.len() as u64) < limit {
+                return Ok(piece);
+            }
+            limit *= 4;
+        }
+    }
+}

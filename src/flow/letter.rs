@@ -1,0 +1,68 @@
+//! Handoffs as messages of the kernel, and back: an envelope is a message of kind `handoff`.
+//!
+//! The message's text is the payload's, for whoever reads a branch without knowing flows; the rest of the envelope is one
+//! trailer. The message's id is the envelope's, and its attached commit the sender's outcome. A message of that kind without a
+//! readable trailer is a text like any other: nobody's words are lost for it. Implements N6 (what a handoff is).
+
+use crate::contract::edge::{Envelope, Payload};
+use crate::contract::id::{MessageId, NodeId, PayloadId};
+use crate::contract::projection::Heard;
+use crate::contract::time::Time;
+use crate::protocol::flow::HANDOFF;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{Kind, Letter, MessageId as Name};
+use crate::protocol::message::Trailer;
+use crate::runner::talk::send::Sending;
+
+/// The trailer that holds an envelope, as JSON on one line, without its text.
+pub const ENVELOPE: &str = "dwp-flow-envelope";
+
+/// The message that an envelope is, with the sender's work; none where its id is not one that a message can have.
+pub fn sending(envelope: &Envelope, work: Option<ObjectId>) -> Option<Sending> {
+    let bare = Envelope {
+        payload: Payload { message: String::new(), ..envelope.payload.clone() },
+        ..envelope.clone()
+    };
+    Some(Sending {
+        kind: Kind::new(HANDOFF).ok()?,
+        id: Some(envelope.id.message()?),
+        text: envelope.payload.message.clone(),
+        trailers: vec![Trailer::new(ENVELOPE, serde_json::to_vec(&bare).ok()?)],
+        attach: work,
+    })
+}
+
+/// The envelope of a message to that node, from its id, its trailers' values and its text.
+pub fn envelope<'a>(
+    id: Name,
+    to: NodeId,
+    trailers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    text: &str,
+) -> Option<Envelope> {
+    let (_, raw) = trailers.into_iter().filter(|(key, _)| *key == ENVELOPE).last()?;
+    let mut envelope: Envelope = serde_json::from_slice(raw).ok()?;
+    // What the message is by its ref counts: no trailer makes it another's.
+    envelope.id = PayloadId::of_message(id);
+    envelope.to_node_id = to;
+    envelope.payload.message = text.to_owned();
+    Some(envelope)
+}
+
+/// A message to a node as the projection takes it; none for an answer, which belongs to its question.
+pub fn heard(letter: &Letter, to: NodeId) -> Option<Heard> {
+    if letter.kind.is_answer() {
+        return None;
+    }
+    let trailers = letter.trailers.iter().map(|trailer| (trailer.key.as_str(), &*trailer.value));
+    if letter.kind.as_str() == HANDOFF
+        && let Some(envelope) = envelope(letter.id, to, trailers, &letter.text)
+    {
+        return Some(Heard::Handoff(Box::new(envelope)));
+    }
+    Some(Heard::Message {
+        id: MessageId(PayloadId::of_message(letter.id).0),
+        at: Time(i64::try_from(letter.id.millis()).unwrap_or(i64::MAX)),
+        text: letter.text.clone(),
+        interrupt: letter.kind.as_str() == Kind::INTERRUPT,
+    })
+}

@@ -1,0 +1,172 @@
+//! The data folder of a flow: `events.jsonl`, which only grows, `state.json`, which is replaced whole, and a lock.
+//!
+//! One process at a time projects, under the lock; whoever reads needs none. What a process that was killed left (a torn
+//! line, events beyond what the state covers) is cut or read back before anything is appended, so no event is lost or there
+//! twice. Both files may be removed: they are made anew. Implements N13 (the files).
+
+use super::ProjectError;
+use super::position::{self, Position};
+use crate::contract::event::Event;
+use crate::contract::id::RunId;
+use crate::contract::projection::{Log, Projection};
+use crate::store::beneath::{BeneathError, Root, found};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The log.
+pub const EVENTS: &str = "events.jsonl";
+/// The state.
+pub const STATE: &str = "state.json";
+/// Held by whoever appends.
+const LOCK: &str = "lock";
+/// The folder of what came of turns.
+pub const ARTIFACTS: &str = "artifacts";
+/// Longest state that is read, in bytes.
+const STATE_MAX: u64 = 1 << 30;
+/// How much of a log is read at once, in bytes.
+const PIECE: usize = 1 << 20;
+/// The mode of files and folders: what a repository's conversations say is its owner's.
+const FILE: u32 = 0o600;
+const FOLDER: u32 = 0o700;
+
+/// A flow's folder, which this process alone appends to.
+pub struct Folder {
+    root: Root,
+    /// Its path.
+    pub path: PathBuf,
+    log: File,
+    _lock: Flock<File>,
+}
+
+/// The folder of a flow below the data folder.
+pub fn path(data: &Path, run: RunId) -> PathBuf {
+    data.join("runs").join(run.to_string())
+}
+
+impl Folder {
+    /// Opens a flow's folder, which is made where there is none, and waits until no other process projects.
+    pub fn open(data: &Path, run: RunId) -> Result<Self, ProjectError> {
+        let path = path(data, run);
+        make(data)?;
+        let above = Root::open(data)?;
+        let below = Path::new("runs").join(run.to_string());
+        above.create_dirs(&below, FOLDER)?;
+        let root = above.below(&below)?;
+        let failed = |what, source| ProjectError::Io { what, path: path.clone(), source };
+        let lock = root.lock_file(Path::new(LOCK), FILE)?;
+        let lock =
+            Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| failed("lock", errno.into()))?;
+        let log = root.append_and_read(Path::new(EVENTS), FILE)?;
+        Ok(Self { root, path, log, _lock: lock })
+    }
+
+    /// What was projected before, and what the log has: the state that goes on, and the log with what it does not cover.
+    /// Where one does not fit the other all is projected anew.
+    pub fn begun(&mut self, run: RunId) -> Result<(Projection, Position, Log), ProjectError> {
+        let kept = found(self.root.read(Path::new(STATE), STATE_MAX))?;
+        let kept = kept.and_then(|raw| position::read(&raw));
+        let kept = kept.filter(|(projection, _)| projection.run().is_some_and(|state| state.id == run));
+        let length = self.log.metadata().map_err(self.failed("read"))?.len();
+        match kept.filter(|(_, position)| self.covers(position, length)) {
+            Some((projection, position)) => {
+                let log = self.rest(position::log(&position))?;
+                Ok((projection, position, log))
+            }
+            None => Ok((Projection::new(run), Position::default(), self.rest(Log::default())?)),
+        }
+    }
+
+    /// The whole log, whatever was projected before.
+    pub fn all(&mut self) -> Result<Log, ProjectError> {
+        self.rest(Log::default())
+    }
+
+    /// True where the log goes at least as far as a position says, and a line ends there.
+    fn covers(&self, position: &Position, length: u64) -> bool {
+        let mut last = [0];
+        match position.log {
+            0 => true,
+            to if to > length => false,
+            to => {
+                let at = std::os::unix::fs::FileExt::read_exact_at(&self.log, &mut last, to - 1);
+                at.is_ok() && last == *b"\n"
+            }
+        }
+    }
+
+    /// Reads what the log has beyond its beginning, and cuts what is torn.
+    fn rest(&mut self, mut log: Log) -> Result<Log, ProjectError> {
+        let failed = self.failed("read");
+        self.log.seek(SeekFrom::Start(log.len())).map_err(&failed)?;
+        let (mut piece, mut held) = (vec![0; PIECE], Vec::new());
+        loop {
+            let n = self.log.read(&mut piece).map_err(&failed)?;
+            if n == 0 {
+                break;
+            }
+            held.extend_from_slice(&piece[..n]);
+            let taken = usize::try_from(log.read(&held)).unwrap_or(held.len());
+            held.drain(..taken);
+        }
+        if !held.is_empty() {
+            self.log.set_len(log.len()).map_err(self.failed("cut"))?;
+        }
+        Ok(log)
+    }
+
+    /// Appends the events that are not in the log yet, and gives those.
+    pub fn append(&mut self, log: &mut Log, events: Vec<Event>) -> Result<Vec<Event>, ProjectError> {
+        let new = log.append(events);
+        let lines = log.lines(&new);
+        if !lines.is_empty() {
+            self.log.write_all(&lines).map_err(self.failed("write"))?;
+        }
+        Ok(new)
+    }
+
+    /// Replaces the state.
+    pub fn keep(&self, projection: &Projection, position: &Position) -> Result<(), ProjectError> {
+        if let Some(state) = position::write(projection, position) {
+            self.root.replace(Path::new(STATE), &state, FILE)?;
+        }
+        Ok(())
+    }
+
+    /// Writes an artifact that is not there; `content` is asked only then.
+    pub fn artifact(
+        &self,
+        name: &str,
+        content: impl FnOnce() -> Result<Option<Vec<u8>>, ProjectError>,
+    ) -> Result<(), ProjectError> {
+        let at = Path::new(ARTIFACTS).join(name);
+        match self.root.kind(&at) {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) => {}
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error.into()),
+        }
+        let Some(content) = content()? else { return Ok(()) };
+        self.root.create_dirs(Path::new(ARTIFACTS), FOLDER)?;
+        self.root.replace(&at, &content, FILE)?;
+        Ok(())
+    }
+
+    fn failed(&self, what: &'static str) -> impl Fn(std::io::Error) -> ProjectError + use<> {
+        let path = self.path.clone();
+        move |source| ProjectError::Io { what, path: path.clone(), source }
+    }
+}
+
+/// Makes the data folder, which may be anywhere.
+fn make(data: &Path) -> Result<(), ProjectError> {
+    let failed = |source| ProjectError::Io { what: "make", path: data.to_owned(), source };
+    std::fs::create_dir_all(data).map_err(failed)
+}
+
+impl From<BeneathError> for ProjectError {
+    fn from(error: BeneathError) -> Self {
+        Self::Folder(error)
+    }
+}

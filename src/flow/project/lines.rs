@@ -1,0 +1,109 @@
+//! The lines of a turn's events as facts: from the file that it writes while it runs, or from what it left.
+//!
+//! Where the turn ran, its file has every line, those that only stream too; anywhere else there is what its ref keeps.
+//! Both number alike, so that they are the same events. A line that is torn, too long, or none of the contract's is passed
+//! by: an agent may have printed it. Implements N13 (lines).
+
+use super::position::Turn;
+use crate::contract::event::{ApprovalRequest, Body};
+use crate::contract::id::NodeId;
+use crate::contract::projection::Fact;
+use crate::contract::time::Time;
+use serde_json::Value;
+
+/// Longest line that is read, in bytes.
+pub const LINE_MAX: usize = 16 << 20;
+/// The type of the line that stands for what a file was too long to keep.
+const LEFT_OUT: &str = "aynig.left-out";
+
+/// What stands in a turn's lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// The facts.
+    pub facts: Vec<Fact>,
+    /// Bytes that were read: whole lines.
+    pub read: u64,
+    /// The file was too long: what it has is not all.
+    pub cut: bool,
+}
+
+/// Reads whole lines of a turn. `known` lines that are kept were read before, from elsewhere, and are passed by.
+pub fn read(text: &[u8], node: NodeId, turn: &mut Turn, mut known: u32) -> Lines {
+    let mut lines = Lines::default();
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        let Some(whole) = line.strip_suffix(b"\n") else { break };
+        lines.read += line.len() as u64;
+        let Some((body, at)) = body(whole, node, &mut lines.cut) else { continue };
+        if streams(&body) {
+            // Those before what is known belong to it.
+            if known == 0 {
+                let number = turn.number(true);
+                lines.facts.push(fact(turn, node, at, number, body));
+            }
+            continue;
+        }
+        if known > 0 {
+            known -= 1;
+            continue;
+        }
+        let number = turn.number(false);
+        turn.told |= matches!(body, Body::MessageFinal { .. });
+        lines.facts.push(fact(turn, node, at, number, body));
+    }
+    lines
+}
+
+fn fact(turn: &mut Turn, node: NodeId, at: Option<Time>, number: u64, body: Body) -> Fact {
+    let at = at.unwrap_or(turn.at);
+    turn.at = at;
+    match body {
+        Body::ApprovalRequested { approval_id, tool, context, .. } => {
+            let request = ApprovalRequest { approval_id, node_id: node, tool, context };
+            Fact::Asked { at, request }
+        }
+        Body::ApprovalResolved { approval_id, resolution } => {
+            Fact::Answered { at, id: approval_id, resolution }
+        }
+        body => Fact::Line { node, at, turn: turn.id, number, body: Box::new(body) },
+    }
+}
+
+/// What a line says, and when. The node is the turn's, whatever the line says.
+fn body(line: &[u8], node: NodeId, cut: &mut bool) -> Option<(Body, Option<Time>)> {
+    if line.is_empty() || line.len() > LINE_MAX {
+        return None;
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else { return None };
+    *cut |= fields.get("type").and_then(Value::as_str) == Some(LEFT_OUT);
+    let at = fields.get("ts").and_then(Value::as_str).and_then(|ts| Time::parse(ts).ok());
+    fields.insert("nodeId".to_owned(), Value::String(node.to_string()));
+    Some((serde_json::from_value(Value::Object(fields)).ok()?, at))
+}
+
+/// True for what only streams: the whole of it follows.
+pub fn streams(body: &Body) -> bool {
+    match body {
+        Body::MessageDelta { .. } | Body::ThinkingDelta { .. } | Body::NodeHeartbeat { .. } => true,
+        Body::RunPatch { .. }
+        | Body::RunMode { .. }
+        | Body::RunStalled { .. }
+        | Body::NodePatch { .. }
+        | Body::NodeProgress { .. }
+        | Body::NodeLog { .. }
+        | Body::NodeDeleted { .. }
+        | Body::TurnStatus { .. }
+        | Body::EdgeCreated { .. }
+        | Body::EdgeDeleted { .. }
+        | Body::HandoffSent { .. }
+        | Body::MessageUser { .. }
+        | Body::MessageFinal { .. }
+        | Body::ThinkingFinal { .. }
+        | Body::ToolProposed { .. }
+        | Body::ToolStarted { .. }
+        | Body::ToolCompleted { .. }
+        | Body::ApprovalRequested { .. }
+        | Body::ApprovalResolved { .. }
+        | Body::ArtifactCreated { .. }
+        | Body::TelemetryUsage { .. } => false,
+    }
+}

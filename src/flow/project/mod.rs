@@ -1,0 +1,231 @@
+//! A flow as its events: what refs, commits, messages, questions and turns' lines say, gathered, projected and kept.
+//!
+//! [`Project::update`] takes what is new since the last time, whichever process that was: it appends the events that are
+//! not in the log, replaces the state, and gives the new events. The rules of what a fact means are `contract/`'s; here
+//! facts are read, and nothing is decided. What can't be read of a message or a line is passed by; a commit that can't be
+//! read is an error, and nothing was appended then. Implements N13.
+
+mod artifacts;
+mod branch;
+pub mod folder;
+mod lines;
+mod position;
+mod talk;
+
+use crate::contract::event::Event;
+use crate::contract::flow::{BadFlow, Flow};
+use crate::contract::id::{RunId, TurnId};
+use crate::contract::projection::{Fact, Log, Projection, in_order};
+use crate::contract::run::Run;
+use crate::contract::time::Time;
+use crate::protocol::flow::TURNS;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{ASKED, INBOX};
+use crate::runner::talk::TalkError;
+use crate::runner::{Runner, RunnerError, logs};
+use crate::store::beneath::{BeneathError, apart, found};
+use crate::store::{RefName, StoreError, TreeEntry};
+use folder::Folder;
+use position::{Position, Turn};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// The file of a turn's lines in what it left.
+const LINES: &[u8] = b"events.jsonl";
+
+/// Why nothing was projected.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each says itself what it holds")]
+pub enum ProjectError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+    #[error(transparent)]
+    Talk(#[from] TalkError),
+    #[error("cannot read commit {commit} of the flow: {why}")]
+    Flow { commit: ObjectId, why: BadFlow },
+    #[error(transparent)]
+    Folder(BeneathError),
+    #[error("cannot {what} '{}'", path.display())]
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+/// The projection of one flow, by one process.
+pub struct Project<'p> {
+    /// What reads.
+    pub runner: &'p Runner<'p>,
+    /// The flow's id.
+    pub id: RunId,
+    /// The flow's ref.
+    pub name: RefName,
+    /// The data folder.
+    pub data: PathBuf,
+    blobs: std::cell::RefCell<HashMap<ObjectId, Vec<u8>>>,
+}
+
+/// What came of an update.
+#[derive(Debug)]
+pub struct Updated {
+    /// The events that are new in the log.
+    pub events: Vec<Event>,
+    /// The run's state; none where the flow is not there.
+    pub run: Option<Run>,
+    /// How long the log is, in bytes.
+    pub log: u64,
+}
+
+impl<'p> Project<'p> {
+    /// The projection of a flow.
+    pub fn new(runner: &'p Runner<'p>, id: RunId, data: PathBuf) -> Self {
+        let name = super::store::ref_of(id);
+        Self { runner, id, name, data, blobs: std::cell::RefCell::default() }
+    }
+
+    /// Hears of what others did, where branches are a remote's.
+    ///
+    /// # Errors
+    /// Where the remote can't be asked.
+    pub fn hear(&self) -> Result<(), ProjectError> {
+        self.runner.store.refresh()?;
+        Ok(self.runner.store.hear_shared(&[INBOX, ASKED, TURNS])?)
+    }
+
+    /// Takes what is new.
+    ///
+    /// # Errors
+    /// Where refs, commits or the data folder can't be read or written: then nothing was appended.
+    pub fn update(&self) -> Result<Updated, ProjectError> {
+        let mut folder = Folder::open(&self.data, self.id)?;
+        let (projection, position, log) = folder.begun(self.id)?;
+        match self.gather(&position)? {
+            Some((facts, next)) => self.project(folder, (projection, position, log), facts, next),
+            None => {
+                // A branch was rewound: from the beginning, into the same log.
+                let begun = (Projection::new(self.id), Position::default(), folder.all()?);
+                let (facts, next) = self.gather(&begun.1)?.unwrap_or_default();
+                self.project(folder, begun, facts, next)
+            }
+        }
+    }
+
+    fn project(
+        &self,
+        mut folder: Folder,
+        (mut projection, before, mut log): (Projection, Position, Log),
+        facts: Vec<Fact>,
+        mut next: Position,
+    ) -> Result<Updated, ProjectError> {
+        let events = facts.iter().flat_map(|fact| projection.take(fact)).collect();
+        self.write_artifacts(&folder, &facts)?;
+        let new = folder.append(&mut log, events)?;
+        (next.log, next.last) = (log.len(), log.last());
+        if next != before {
+            folder.keep(&projection, &next)?;
+        }
+        Ok(Updated { events: new, run: projection.run().cloned(), log: log.len() })
+    }
+
+    /// The facts that are new since a position, in order, and the position after them; none where a branch was rewound.
+    fn gather(&self, from: &Position) -> Result<Option<(Vec<Fact>, Position)>, ProjectError> {
+        let store = &*self.runner.store;
+        let Some(tip) = store.known_tip(&self.name)? else { return Ok(Some((Vec::new(), from.clone()))) };
+        let Some(commits) = self.new_commits(tip, from.flow.as_deref(), "")? else { return Ok(None) };
+        let mut sources = vec![Vec::new()];
+        for commit in commits.iter().rev() {
+            let at = Time::from_seconds(commit.committed.unwrap_or(0));
+            let flow = Box::new(self.flow_at(commit.id, commit.tree)?);
+            sources[0].push(Fact::Flow { commit: commit.id, at, flow });
+        }
+        let flow = match sources[0].last() {
+            Some(Fact::Flow { flow, .. }) => (**flow).clone(),
+            _ => self.flow_at(tip, store.read_commit(tip)?.tree)?,
+        };
+        let mut next =
+            Position { flow: Some(tip.to_string()), asked: from.asked.clone(), ..Position::default() };
+        for (id, node) in &flow.nodes {
+            let known = from.nodes.get(id).cloned().unwrap_or_default();
+            let read = self.branch(&flow, *id, node, &known)?;
+            let Some(position) = read.position else { return Ok(None) };
+            sources.push(read.facts);
+            next.nodes.insert(*id, position);
+        }
+        sources.extend(self.inboxes(&flow, from, &mut next)?);
+        sources.push(self.questions(&flow)?);
+        let mut facts = in_order(sources);
+        // What a turn kept of a question is no second question.
+        let mut seen = from.asked.clone();
+        facts.retain(|fact| match fact {
+            Fact::Asked { request, .. } => seen.insert(request.approval_id, request.node_id).is_none(),
+            Fact::Flow { .. }
+            | Fact::Stalled { .. }
+            | Fact::Step { .. }
+            | Fact::Waits { .. }
+            | Fact::Answered { .. }
+            | Fact::Line { .. } => true,
+        });
+        next.asked = seen;
+        Ok(Some((facts, next)))
+    }
+
+    /// The flow of a commit. Files that were read before are not read again.
+    fn flow_at(&self, commit: ObjectId, tree: ObjectId) -> Result<Flow, ProjectError> {
+        let store = &*self.runner.store;
+        let mut files: Vec<(String, ObjectId)> = Vec::new();
+        let mut folders = vec![(String::new(), tree)];
+        while let Some((at, tree)) = folders.pop() {
+            for entry in store.read_tree(tree)? {
+                let name = format!("{at}{}", String::from_utf8_lossy(&entry.name));
+                match entry.mode & 0o170_000 {
+                    0o040_000 => folders.push((format!("{name}/"), entry.id)),
+                    0o100_000 => files.push((name, entry.id)),
+                    _ => {}
+                }
+            }
+        }
+        let mut blobs = self.blobs.borrow_mut();
+        for (_, id) in &files {
+            if !blobs.contains_key(id) {
+                blobs.insert(*id, store.read_blob(*id)?);
+            }
+        }
+        let read = files.iter().map(|(name, id)| (name.as_str(), blobs[id].as_slice()));
+        let flow = Flow::read(read).map_err(|why| ProjectError::Flow { commit, why })?;
+        // Of a file's earlier content there is no need any more.
+        let now: std::collections::HashSet<ObjectId> = files.iter().map(|(_, id)| *id).collect();
+        blobs.retain(|id, _| now.contains(id));
+        Ok(flow)
+    }
+
+    /// What the turn that is under way wrote from there on, where it runs here.
+    fn live_lines(&self, turn: &Turn, from: u64) -> Result<Option<Vec<u8>>, ProjectError> {
+        let Ok(trigger) = turn.trigger.parse() else { return Ok(None) };
+        let Some(logs) = logs::of_run(self.runner.repo, &turn.id.to_string(), trigger) else {
+            return Ok(None);
+        };
+        let events = logs.events();
+        let (place, name) = apart(&events)?;
+        let Some(file) = found(place.file(name))? else { return Ok(None) };
+        let length = file.metadata().map(|meta| meta.len()).unwrap_or(0);
+        if length < from {
+            return Ok(None);
+        }
+        Ok(Some(place.read_from(name, from, u64::MAX)?))
+    }
+
+    /// The lines that a turn left.
+    fn kept_lines(&self, turn: TurnId) -> Result<Option<Vec<u8>>, ProjectError> {
+        let entries = self.left(turn)?;
+        let lines = entries.iter().find(|entry| entry.name == LINES);
+        Ok(lines.map(|entry| self.runner.store.read_blob(entry.id)).transpose()?)
+    }
+
+    /// What a turn left; nothing where that is not here.
+    fn left(&self, turn: TurnId) -> Result<Vec<TreeEntry>, ProjectError> {
+        let store = &*self.runner.store;
+        let Some(tip) = store.known_tip(&RefName::new([TURNS, turn.to_string().as_bytes()].concat()))? else {
+            return Ok(Vec::new());
+        };
+        Ok(store.read_tree(store.read_commit(tip)?.tree)?)
+    }
+}

@@ -1,0 +1,79 @@
+//! What waits for a flow's nodes, and what is asked by their turns, as facts.
+//!
+//! A message is a fact when it is first seen waiting; one that is taken in before anybody looked is told by the commit
+//! that takes it. A question is an approval where it holds the call that it is about. Implements N13 (messages, questions).
+
+use super::position::Position;
+use super::{Project, ProjectError};
+use crate::contract::event::{ApprovalRequest, ToolCall};
+use crate::contract::flow::Flow;
+use crate::contract::id::{ApprovalId, NodeId, PayloadId};
+use crate::contract::projection::Fact;
+use crate::contract::time::Time;
+use crate::flow::letter;
+use crate::protocol::inbox::{ASKED, Letter, parse_id_ref, parse_inbox_ref};
+use crate::protocol::message::Message;
+use crate::protocol::question::Question;
+use std::collections::HashMap;
+
+/// The trailer of a question that is an approval: the call, as JSON on one line.
+pub const TOOL: &str = "dwp-flow-tool";
+
+impl Project<'_> {
+    /// Messages that wait and were not told yet, of each node one list.
+    pub(super) fn inboxes(
+        &self,
+        flow: &Flow,
+        from: &Position,
+        next: &mut Position,
+    ) -> Result<Vec<Vec<Fact>>, ProjectError> {
+        let store = &*self.runner.store;
+        let nodes: HashMap<&[u8], NodeId> =
+            flow.nodes.iter().map(|(id, node)| (node.branch.as_bytes(), *id)).collect();
+        let mut lists: HashMap<NodeId, Vec<_>> = HashMap::new();
+        for (name, commit) in store.known_scan(&format!("refs/aynig/inbox/flow/{}/", flow.run.slug))? {
+            let Some(at) = parse_inbox_ref(name.as_bytes()) else { continue };
+            let Some(node) = nodes.get(&*at.branch) else { continue };
+            let id = at.id.to_string();
+            if !from.waiting.contains(&id)
+                && let Ok(read) = store.read_commit(commit)
+                && let Ok(letter) = Letter::read_at(&at, &Message::parse(&read.message), &read.parents)
+                && let Some(heard) = letter::heard(&letter, *node)
+            {
+                let sent = Time::from_seconds(read.committed.unwrap_or(0));
+                lists.entry(*node).or_default().push((at.id, Fact::Waits { node: *node, at: sent, heard }));
+            }
+            next.waiting.insert(id);
+        }
+        let sorted = lists.into_values().map(|mut list| {
+            list.sort_by_key(|(id, _)| *id);
+            list.into_iter().map(|(_, fact)| fact).collect()
+        });
+        Ok(sorted.collect())
+    }
+
+    /// What is asked now by turns of this flow.
+    pub(super) fn questions(&self, flow: &Flow) -> Result<Vec<Fact>, ProjectError> {
+        let store = &*self.runner.store;
+        let mut facts = Vec::new();
+        for (name, commit) in store.known_scan(&String::from_utf8_lossy(ASKED))? {
+            let Some(id) = parse_id_ref(ASKED, name.as_bytes()) else { continue };
+            let Ok(read) = store.read_commit(commit) else { continue };
+            let message = Message::parse(&read.message);
+            let Ok(question) = Question::read(id, &message) else { continue };
+            let asks = |node: &&NodeId| flow.nodes[*node].branch.as_bytes() == question.branch;
+            let Some(node_id) = flow.nodes.keys().find(asks).copied() else { continue };
+            let tool = message.last(TOOL).and_then(|raw| serde_json::from_slice::<ToolCall>(raw).ok());
+            let Some(tool) = tool else { continue };
+            let approval_id = ApprovalId(PayloadId::of_message(id).0);
+            let context = question.text.lines().next().map(str::to_owned);
+            let request = ApprovalRequest { approval_id, node_id, tool, context };
+            facts.push((
+                read.committed,
+                Fact::Asked { at: Time::from_seconds(read.committed.unwrap_or(0)), request },
+            ));
+        }
+        facts.sort_by_key(|(at, _)| *at);
+        Ok(facts.into_iter().map(|(_, fact)| fact).collect())
+    }
+}

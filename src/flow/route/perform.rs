@@ -1,0 +1,186 @@
+//! Performing a turn's calls, one after the other, each with ids that are made from it.
+//!
+//! A call that was performed before is found done: its node or edge is in the flow, its message waits or was heard, and
+//! nothing is refused that was done, whatever became of the flow since. What is refused now (the flow changed since the
+//! turn asked) is told to the agent by a message of its own. Implements N5 (once), N6, N7 (who performs).
+
+use super::RouteError;
+use super::done::Done;
+use super::plan::{Act, Moments, Next, act};
+use crate::contract::edge::Envelope;
+use crate::contract::event::ToolCall;
+use crate::contract::flow::Mutation;
+use crate::contract::id::{EdgeId, NodeId, PayloadId, ToolId};
+use crate::contract::time::Time;
+use crate::contract::words::RunStatus;
+use crate::flow::outcome::Outcome;
+use crate::flow::{FlowError, Flows, Kept, letter};
+use crate::protocol::inbox::{Kind, MessageId, derived_id, heard_ref, parse_inbox_ref};
+use crate::protocol::pause::Holder;
+use crate::runner::Runner;
+use crate::runner::change::Inside;
+use crate::runner::talk::TalkError;
+use crate::runner::talk::send::{Sending, Sent};
+use crate::store::RefName;
+
+/// A turn that is routed.
+pub(super) struct Performing<'p, 'r> {
+    runner: &'p Runner<'r>,
+    inside: Inside,
+    node: NodeId,
+    turn: &'p Outcome,
+    by: Holder,
+    /// When the turn was.
+    pub at: Moments,
+    /// The flow as it is now.
+    pub kept: Kept,
+    /// What came of each call.
+    pub done: Vec<Done>,
+    /// What was sent.
+    pub sent: Vec<Sent>,
+}
+
+impl<'p, 'r> Performing<'p, 'r> {
+    pub fn new(
+        runner: &'p Runner<'r>,
+        inside: &Inside,
+        kept: Kept,
+        node: NodeId,
+        turn: &'p Outcome,
+    ) -> Result<Self, RouteError> {
+        let trigger = match turn.trigger {
+            Some(trigger) => runner.store.read_commit(trigger).map_err(FlowError::from)?.committed,
+            None => None,
+        };
+        let trigger = trigger.map_or(turn.at, Time::from_seconds);
+        Ok(Self {
+            runner,
+            inside: inside.clone(),
+            node,
+            turn,
+            at: Moments { trigger, outcome: turn.at },
+            by: runner.speaker(Some(inside)),
+            kept,
+            done: Vec::new(),
+            sent: Vec::new(),
+        })
+    }
+
+    /// Performs a call, or tells why not.
+    pub fn call(&mut self, call: &Result<ToolCall, String>) -> Result<(), RouteError> {
+        let call = match call {
+            Ok(call) => call,
+            Err(why) => {
+                // Which of them it was is all that is known of it.
+                let id = ToolId::of(self.turn.turn, &format!("unreadable {}", self.done.len()));
+                return self.refuse(id, "?", &format!("the call can't be read: {why}"));
+            }
+        };
+        match act(&self.kept.flow, self.node, call, self.at) {
+            Ok(Act::InTurn) => Ok(()),
+            Ok(act) => self.perform(call, act),
+            Err(_) if self.was_done(call.id)? => {
+                self.done.push(Done::call(call.id, &call.name, serde_json::Value::Null));
+                Ok(())
+            }
+            Err(why) => self.refuse(call.id, &call.name, &why.to_string()),
+        }
+    }
+
+    fn perform(&mut self, call: &ToolCall, act: Act) -> Result<(), RouteError> {
+        let handed = match act.envelope() {
+            Some(envelope) => self.was_sent(envelope.id)?,
+            None => false,
+        };
+        let flows = Flows::new(self.runner);
+        let changed = flows.change(self.kept.id, &self.by, |kept| {
+            let mut branch = String::new();
+            if let Act::Spawn { id, spec, .. } = &act {
+                let alias = spec.alias.as_deref().map(str::trim).filter(|alias| !alias.is_empty());
+                branch = flows.branch_for(kept, *id, alias.unwrap_or(&spec.label))?;
+            }
+            Ok(act.mutations(&kept.flow, &branch, handed))
+        });
+        match changed {
+            Ok(kept) => self.kept = kept,
+            Err(FlowError::Refused(why)) => return self.refuse(call.id, &call.name, &why.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(envelope) = act.envelope() {
+            self.hand(envelope)?;
+        }
+        self.done.push(Done::call(call.id, &call.name, act.output(&self.kept.flow)));
+        Ok(())
+    }
+
+    /// Sends a handoff with the turn's outcome, once.
+    fn hand(&mut self, envelope: &Envelope) -> Result<(), RouteError> {
+        // A node that went since is told nothing any more.
+        let Some(branch) = self.kept.branch(envelope.to_node_id) else { return Ok(()) };
+        let Some(sending) = letter::sending(envelope, Some(self.turn.commit)) else { return Ok(()) };
+        self.send(&branch, &sending)
+    }
+
+    fn send(&mut self, branch: &RefName, sending: &Sending) -> Result<(), RouteError> {
+        let sent = self.runner.send(branch, sending, Some(&self.inside)).map_err(FlowError::from)?;
+        if sent.waiting {
+            self.sent.push(sent);
+        }
+        Ok(())
+    }
+
+    /// Whether what a call makes is there, whatever the flow says by now.
+    fn was_done(&self, call: ToolId) -> Result<bool, RouteError> {
+        let flow = &self.kept.flow;
+        Ok(flow.nodes.contains_key(&NodeId::of_call(call))
+            || flow.edges.contains_key(&EdgeId::of_call(call))
+            || self.was_sent(PayloadId::of_call(call, self.at.trigger))?)
+    }
+
+    /// Whether a handoff waits somewhere, or was heard.
+    fn was_sent(&self, id: PayloadId) -> Result<bool, RouteError> {
+        let Some(id) = id.message() else { return Ok(false) };
+        let store = &*self.runner.store;
+        let waits = |name: &RefName| parse_inbox_ref(name.as_bytes()).is_some_and(|at| at.id == id);
+        let folder = format!("refs/aynig/inbox/flow/{}/", self.kept.flow.run.slug);
+        let found = || Ok(store.scan(&folder)?.iter().any(|(name, _)| waits(name)));
+        let heard = |id: MessageId| Ok(store.tip(&RefName::new(heard_ref(id)))?.is_some());
+        let either = found().and_then(|waits: bool| if waits { Ok(true) } else { heard(id) });
+        either.map_err(|error: crate::store::StoreError| FlowError::from(error).into())
+    }
+
+    /// Says that a call is refused: in what was done, and to the agent.
+    fn refuse(&mut self, id: ToolId, name: &str, why: &str) -> Result<(), RouteError> {
+        let millis = u64::try_from(self.at.trigger.0).unwrap_or(0);
+        let sending = Sending {
+            kind: Kind::new(Kind::MESSAGE)
+                .map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?,
+            id: Some(derived_id(millis, &[b"refused", id.0.as_bytes()])),
+            text: format!("Your call of {name} was not performed: {why}"),
+            trailers: Vec::new(),
+            attach: None,
+        };
+        self.send(&self.inside.branch.clone(), &sending)?;
+        self.done.push(Done::refused(id, name, why));
+        Ok(())
+    }
+
+    /// Pauses the flow: a person decides how it goes on. What was finished meanwhile stays so.
+    pub fn pause(&mut self, next: &Next) -> Result<(), RouteError> {
+        if let Next::Hops(_) = next {
+            // The person who resumes it lets all of it go on: the count begins anew with that.
+            self.inside.hop = 0;
+        }
+        let flows = Flows::new(self.runner);
+        self.kept = flows.change(self.kept.id, &self.by, |kept| {
+            let pause = Mutation::SetRun {
+                status: Some(RunStatus::Paused),
+                mode: None,
+                global_mode: None,
+                summary: None,
+            };
+            Ok(if kept.flow.run.status == RunStatus::Running { vec![pause] } else { Vec::new() })
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! What follows from a turn, as values: what each of its calls asks for, and in which state the node goes on.
+//!
+//! Nothing is done here. A call is judged against the flow as it is after the calls before it, so a node that one call
+//! spawns can be joined and handed work by the next; its ids are made from the call, so a call that was performed before is
+//! found done. Implements N5, N6 (promises), N7 (what is performed), N10 (who goes on), N11 (a stall's end).
+
+use crate::contract::edge::{EdgeSpec, Envelope, Payload};
+use crate::contract::event::{StallEvidence, ToolCall};
+use crate::contract::flow::{Flow, Mutation, OpenPromise};
+use crate::contract::id::{EdgeId, NodeId, PayloadId};
+use crate::contract::node::{NodeSpec, orchestrates};
+use crate::contract::projection::Ended;
+use crate::contract::shown;
+use crate::contract::time::Time;
+use crate::contract::tools::{Refusal, Request, request};
+use crate::contract::words::{EnvelopeKind, Expectation, Mode, RunStatus};
+use crate::flow::outcome::{BLOCKED, Outcome};
+use crate::protocol::flow::{IDLE, TURN};
+use serde_json::{Value, json};
+
+/// What a call comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// A node, and what it is told first.
+    Spawn {
+        /// Its id.
+        id: NodeId,
+        /// The node.
+        spec: Box<NodeSpec>,
+        /// Its first handoff.
+        first: Option<Box<Envelope>>,
+    },
+    /// An edge.
+    Edge {
+        /// Its id.
+        id: EdgeId,
+        /// The edge.
+        spec: EdgeSpec,
+    },
+    /// A handoff.
+    Handoff(Box<Envelope>),
+    /// The end of the flow.
+    Finish {
+        /// `completed` or `failed`.
+        status: RunStatus,
+        /// In a few words.
+        summary: String,
+    },
+    /// Nothing: it was done in the turn.
+    InTurn,
+}
+
+/// When a turn began and when it ended: what ids and times of what follows from it are made of, so that they are the same
+/// whoever performs it, and whenever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moments {
+    /// When what it answers was written.
+    pub trigger: Time,
+    /// When its outcome was.
+    pub outcome: Time,
+}
+
+/// What a call of this node comes to in the flow as it is.
+pub fn act(flow: &Flow, caller: NodeId, call: &ToolCall, at: Moments) -> Result<Act, Refusal> {
+    let handoff = |to: NodeId, payload: Payload, context_ref: Option<String>| {
+        Box::new(Envelope {
+            kind: EnvelopeKind::Handoff,
+            id: PayloadId::of_call(call.id, at.trigger),
+            from_node_id: caller,
+            to_node_id: to,
+            created_at: at.outcome,
+            payload,
+            context_ref,
+        })
+    };
+    Ok(match request(flow, caller, &call.name, &call.args)? {
+        Request::Spawn { mut spec, first } => {
+            // The id is ours: one that an agent chose could be another's.
+            spec.id = None;
+            let id = NodeId::of_call(call.id);
+            Act::Spawn { id, spec, first: first.map(|first| handoff(id, first, None)) }
+        }
+        Request::Edge(spec) => {
+            Act::Edge { id: EdgeId::of_call(call.id), spec: EdgeSpec { id: None, ..spec } }
+        }
+        Request::Handoff { to, payload, context_ref } => Act::Handoff(handoff(to, *payload, context_ref)),
+        Request::Finish { status, summary } => Act::Finish { status, summary },
+        Request::Ask { .. } | Request::Todos(_) => Act::InTurn,
+    })
+}
+
+impl Act {
+    /// Which changes of the flow it makes; none where it was made before. A new node has this branch. `handed` says that its
+    /// handoff was sent before: then its promises were kept, and those that came since are others.
+    pub fn mutations(&self, flow: &Flow, branch: &str, handed: bool) -> Vec<Mutation> {
+        match self {
+            // A person may have changed it since: it is there, and stays as it is.
+            Act::Spawn { id, .. } if flow.nodes.contains_key(id) => Vec::new(),
+            Act::Spawn { id, spec, .. } => {
+                vec![Mutation::AddNode { id: *id, spec: (**spec).clone(), branch: branch.to_owned() }]
+            }
+            Act::Edge { id, .. } if flow.edges.contains_key(id) => Vec::new(),
+            Act::Edge { id, spec } => vec![Mutation::PutEdge { id: *id, spec: spec.clone() }],
+            Act::Handoff(_) if handed => Vec::new(),
+            Act::Handoff(envelope) => promises(flow, envelope),
+            Act::Finish { status, summary } => vec![Mutation::SetRun {
+                status: Some(*status),
+                mode: None,
+                global_mode: None,
+                summary: Some(summary.clone()),
+            }],
+            Act::InTurn => Vec::new(),
+        }
+    }
+
+    /// The handoff that is sent with it.
+    pub fn envelope(&self) -> Option<&Envelope> {
+        match self {
+            Act::Handoff(envelope) => Some(envelope),
+            Act::Spawn { first, .. } => first.as_deref(),
+            Act::Edge { .. } | Act::Finish { .. } | Act::InTurn => None,
+        }
+    }
+
+    /// What the agent and people are told that was done.
+    pub fn output(&self, flow: &Flow) -> Value {
+        match self {
+            Act::Spawn { id, .. } => {
+                let config = flow.nodes.get(id).map(|node| &node.config);
+                json!({
+                    "nodeId": id,
+                    "label": config.map(|config| &config.label),
+                    "alias": config.and_then(|config| config.alias.as_ref()),
+                    "roleTemplate": config.map(|config| &config.role_template),
+                    "provider": config.map(|config| config.provider),
+                })
+            }
+            Act::Edge { id, spec } => match flow.edges.get(id) {
+                Some(file) => {
+                    let edge = &file.edge;
+                    json!({"edgeId": id, "from": edge.from, "to": edge.to, "bidirectional": edge.bidirectional,
+                        "type": edge.edge_type, "label": edge.label})
+                }
+                None => json!({"edgeId": id, "from": spec.from, "to": spec.to}),
+            },
+            Act::Handoff(envelope) => {
+                json!({"envelopeId": envelope.id, "from": envelope.from_node_id, "to": envelope.to_node_id})
+            }
+            Act::Finish { status, .. } => json!({"status": status}),
+            Act::InTurn => Value::Null,
+        }
+    }
+}
+
+/// A handoff answers what its receiver waits for, and may ask for an answer itself.
+fn promises(flow: &Flow, envelope: &Envelope) -> Vec<Mutation> {
+    let (from, to) = (envelope.from_node_id, envelope.to_node_id);
+    let mut changes = Vec::new();
+    if flow.run.promises.values().any(|promise| promise.from == from && promise.to == to) {
+        changes.push(Mutation::Keep { from, to });
+    }
+    let wanted = envelope.payload.response.as_ref().map(|response| response.expectation);
+    match wanted {
+        Some(Expectation::Required) => changes.push(Mutation::Promise {
+            id: envelope.id,
+            promise: OpenPromise {
+                to: from,
+                from: to,
+                about: shown::line(envelope.payload.message.lines().next().unwrap_or("").as_bytes()),
+                since: envelope.created_at,
+            },
+        }),
+        Some(Expectation::Optional | Expectation::None) | None => {}
+    }
+    changes
+}
+
+/// In which state a node goes on after its turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// It waits for a message.
+    Idle,
+    /// It goes on by itself.
+    Turn,
+    /// It waits for a person, and the flow with it: it goes in a circle.
+    Stalled(StallEvidence),
+    /// It waits for a person, and the flow with it: this many dispatches led here without one.
+    Hops(u32),
+}
+
+impl Next {
+    /// The state.
+    pub fn state(&self) -> &'static str {
+        match self {
+            Next::Idle => IDLE,
+            Next::Turn => TURN,
+            Next::Stalled(_) | Next::Hops(_) => BLOCKED,
+        }
+    }
+
+    /// Whether the flow waits for a person too.
+    pub fn pauses(&self) -> bool {
+        match self {
+            Next::Idle | Next::Turn => false,
+            Next::Stalled(_) | Next::Hops(_) => true,
+        }
+    }
+}
+
+/// What a turn's calls come to, as far as how its node goes on hangs on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// It hands something on.
+    pub hands_on: bool,
+    /// It ends the flow.
+    pub finishes: bool,
+}
+
+impl Wants {
+    /// What the calls of a turn come to. A node that one of them spawns is not there yet, so a call that is refused now
+    /// may be performed after the others.
+    pub fn of(flow: &Flow, node: NodeId, turn: &Outcome, at: Moments) -> Self {
+        let mut wants = Self::default();
+        for call in turn.calls.iter().filter_map(|call| call.as_ref().ok()) {
+            match act(flow, node, call, at) {
+                Ok(Act::Finish { .. }) => wants.finishes = true,
+                Ok(act) => wants.hands_on |= act.envelope().is_some(),
+                Err(_) => wants.hands_on |= call.name == "send_handoff",
+            }
+        }
+        wants
+    }
+}
+
+/// Judges how a node goes on. `hop` is how many dispatches led here, `hops` how many may; `stalled` is what was judged of
+/// the node's turns. Who finishes the flow ends it, whatever else is true.
+pub fn next(
+    flow: &Flow,
+    node: NodeId,
+    turn: &Outcome,
+    wants: Wants,
+    (hop, hops): (u32, u32),
+    stalled: Option<StallEvidence>,
+) -> Next {
+    if wants.finishes {
+        return Next::Idle;
+    }
+    if let Some(evidence) = stalled {
+        return Next::Stalled(evidence);
+    }
+    let leads = flow.nodes.get(&node).is_some_and(|node| orchestrates(&node.config.role_template));
+    let auto = match flow.run.mode {
+        Mode::Auto => leads && turn.ended == Ended::Completed,
+        Mode::Interactive => false,
+    };
+    match (hop >= hops && (auto || wants.hands_on), auto) {
+        (true, _) => Next::Hops(hop),
+        (false, true) => Next::Turn,
+        (false, false) => Next::Idle,
+    }
+}

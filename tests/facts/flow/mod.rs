@@ -1,0 +1,5 @@
+//! Flows: what follows from turns, and what all of it looks like.
+
+mod project;
+mod route;
+mod stage;

@@ -1,0 +1,134 @@
+//! What a flow looks like: its events, its state, its files, however often and by whomever they are made.
+
+use super::stage::{Stage, call, handoff};
+use aynig::contract::event::Body;
+use aynig::contract::words::{ArtifactKind, Mode, NodeStatus};
+use serde_json::json;
+use std::collections::HashSet;
+use std::fs;
+
+fn played() -> Stage {
+    let stage = Stage::new(Mode::Interactive, &[("lead", "orchestrator"), ("one", "implementer")]);
+    stage.turn(
+        "lead",
+        1,
+        "echo plan >plan.md",
+        &[handoff("one", "do the plan")],
+        &["dwp-session: s-1".into()],
+    );
+    stage.turn("one", 1, "echo work >work.txt", &[handoff("lead", "done")], &[]);
+    stage.turn(
+        "lead",
+        2,
+        "",
+        &[call("spawn_node", json!({"label": "new", "roleTemplate": "reviewer"}))],
+        &[],
+    );
+    stage.say("lead", "go").expect(0);
+    stage
+}
+
+/// N13: every event once, with an id and a time that does not go back; the state is what they make.
+#[test]
+fn a_flow_is_told_by_its_events() {
+    let stage = played();
+    let events = stage.events();
+    let ids: HashSet<_> = events.iter().map(|event| event.id).collect();
+    assert_eq!(ids.len(), events.len());
+    assert!(events.windows(2).all(|pair| pair[0].ts <= pair[1].ts));
+    let count = |word: &str| events.iter().filter(|event| event.body.word() == word).count();
+    assert_eq!((count("handoff.sent"), count("message.user"), count("edge.created")), (2, 1, 1));
+    assert_eq!(count("turn.status"), 6, "three turns began and ended");
+    assert_eq!(count("tool.completed"), 3);
+    let run = stage.run();
+    assert_eq!(run.nodes.len(), 3);
+    assert!(run.nodes.values().all(|node| node.status == NodeStatus::Idle && node.inbox_count == Some(0)));
+    let lead = &run.nodes[&stage.id("lead")];
+    assert_eq!((lead.session.session_id.as_str(), lead.usage.unwrap().total_tokens), ("s-1", 220));
+    assert_eq!(run.usage.unwrap().total_tokens, 330);
+    let mut made = events[0].clone();
+    let Body::RunPatch { patch } = &mut made.body else { panic!("{made:?}") };
+    let mut made = patch.made().unwrap();
+    events.iter().for_each(|event| made.apply(event));
+    assert_eq!(made, run);
+}
+
+/// N13: both files may go: the same events come again; what is there is not written twice.
+#[test]
+fn deleting_both_files_loses_nothing() {
+    let stage = played();
+    let events = stage.events();
+    let ids = |events: &[aynig::contract::event::Event]| events.iter().map(|e| e.id).collect::<HashSet<_>>();
+    let log = stage.folder().join("events.jsonl");
+    let before = fs::read(&log).unwrap();
+    assert_eq!(stage.events(), events);
+    fs::remove_file(stage.folder().join("state.json")).unwrap();
+    assert_eq!(stage.events(), events);
+    assert_eq!(fs::read(&log).unwrap(), before, "nothing is there twice");
+    // A process that was killed left half a line.
+    fs::write(&log, [&before[..], b"{\"id\":\"torn"].concat()).unwrap();
+    assert_eq!(stage.events(), events);
+    assert_eq!(fs::read(&log).unwrap(), before);
+    // One that was killed before it wrote the state down.
+    let cut = before[..before.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
+    fs::write(&log, &before[..cut]).unwrap();
+    assert_eq!(ids(&stage.events()), ids(&events));
+    fs::remove_dir_all(stage.folder()).unwrap();
+    assert_eq!(ids(&stage.events()), ids(&events));
+}
+
+/// N13: a part and the rest make the whole.
+#[test]
+fn looking_in_between_changes_no_event() {
+    let whole: Vec<&str> = played().events().iter().map(|event| event.body.word()).collect();
+    let stage = Stage::new(Mode::Interactive, &[("lead", "orchestrator"), ("one", "implementer")]);
+    let look = "git aynig flow events play --json >/dev/null";
+    stage.turn(
+        "lead",
+        1,
+        &format!("{look}; echo plan >plan.md"),
+        &[handoff("one", "do the plan")],
+        &["dwp-session: s-1".into()],
+    );
+    stage.turn("one", 1, &format!("{look}; echo work >work.txt"), &[handoff("lead", "done")], &[]);
+    stage.turn(
+        "lead",
+        2,
+        look,
+        &[call("spawn_node", json!({"label": "new", "roleTemplate": "reviewer"}))],
+        &[],
+    );
+    stage.events();
+    stage.say("lead", "go").expect(0);
+    let parts: Vec<&str> = stage.events().iter().map(|event| event.body.word()).collect();
+    let sorted = |mut words: Vec<&'static str>| {
+        words.retain(|word| *word != "node.patch");
+        words.sort_unstable();
+        words
+    };
+    let leak = |words: Vec<&str>| {
+        words.into_iter().map(|word| &*word.to_owned().leak()).collect::<Vec<&'static str>>()
+    };
+    assert_eq!(sorted(leak(parts)), sorted(leak(whole)));
+    let events = stage.events();
+    let ids: HashSet<_> = events.iter().map(|event| event.id).collect();
+    assert_eq!(ids.len(), events.len());
+}
+
+/// N13: a turn's diff is Git's, and is made anew where it is missing.
+#[test]
+fn what_a_turn_changed_is_a_file() {
+    let stage = played();
+    let run = stage.run();
+    let diffs: Vec<_> = run.artifacts.values().filter(|a| a.kind == ArtifactKind::Diff).collect();
+    assert_eq!(diffs.len(), 2, "{:?}", run.artifacts);
+    let plan = diffs.iter().find(|diff| diff.node_id == stage.id("lead")).unwrap();
+    let files = plan.metadata.as_ref().unwrap().files_changed.clone().unwrap();
+    assert_eq!(files, ["plan.md"]);
+    let text = fs::read_to_string(&plan.path).unwrap();
+    assert!(text.starts_with("diff --git a/plan.md b/plan.md\n") && text.contains("\n+plan\n"), "{text}");
+    fs::remove_file(&plan.path).unwrap();
+    let listed = stage.life.run(&["flow", "artifacts", "play"]).expect(0).stdout;
+    assert!(listed.contains(&plan.path), "{listed}");
+    assert_eq!(fs::read_to_string(&plan.path).unwrap(), text);
+}

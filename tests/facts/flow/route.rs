@@ -1,0 +1,212 @@
+//! What follows from a turn: handoffs, new nodes and edges, promises, and how a node goes on. Each once.
+
+use super::stage::{Stage, call, handoff};
+use aynig::contract::words::{Mode, RunStatus};
+use serde_json::json;
+
+const LEAD: (&str, &str) = ("lead", "orchestrator");
+const ONE: (&str, &str) = ("one", "implementer");
+const TWO: (&str, &str) = ("two", "implementer");
+
+/// N5, N6: the receiver's tree has the sender's work, and its message says who sent it and what.
+#[test]
+fn a_handoff_brings_the_outcome_of_the_turn_that_sent_it() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE]);
+    stage.turn("lead", 1, "echo plan >plan.md", &[handoff("one", "do the plan")], &[]);
+    stage.say("lead", "go").expect(0);
+    assert_eq!((stage.turns("lead"), stage.turns("one")), (1, 1));
+    let brought = stage.messages("one", 1);
+    let [message] = brought.as_slice() else { panic!("{brought:?}") };
+    assert_eq!((&message["kind"], &message["text"]), (&json!("handoff"), &json!("do the plan")));
+    assert_eq!(message["merged"], "merged");
+    let lead = stage.branch("lead");
+    let attached = message["attached"].as_str().unwrap();
+    assert_eq!(stage.life.trailer(attached, "dwp-state").as_deref(), Some("route"));
+    assert_eq!(stage.life.show(&stage.branch("one"), "plan.md"), "plan");
+    assert_eq!(
+        (stage.life.state(&lead).as_str(), stage.life.state(&stage.branch("one")).as_str()),
+        ("idle", "idle")
+    );
+    // The head says what was done, and takes the next message.
+    assert!(stage.life.body(&lead).contains("\"name\":\"send_handoff\""), "{}", stage.life.body(&lead));
+    stage.say("lead", "again").expect(0);
+    assert_eq!((stage.turns("lead"), stage.turns("one")), (2, 1));
+}
+
+/// N5: what was done is found done, however often it is begun again.
+#[test]
+fn routing_again_sends_and_spawns_nothing_twice() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE]);
+    let spawn =
+        json!({"label": "New one", "alias": "new", "roleTemplate": "reviewer", "instructions": "look"});
+    let calls = [
+        call("spawn_node", spawn),
+        call("create_edge", json!({"from": "one", "to": "new"})),
+        handoff("one", "yours"),
+        call("create_edge", json!({"from": "lead", "to": "new"})),
+        handoff("new", "and yours"),
+    ];
+    stage.turn("lead", 1, "", &calls, &[]);
+    stage.say("lead", "go").expect(0);
+    let (flow, letters) = (stage.now(), stage.letters());
+    assert_eq!((flow.nodes.len(), flow.edges.len()), (3, 3));
+    assert_eq!((stage.turns("one"), stage.turns("new")), (1, 1), "both handoffs in one turn");
+    assert_eq!(stage.messages("new", 1).len(), 2);
+    again(&stage, &letters);
+    // And once more, after the edges that it went along are gone.
+    let mut less = stage.now();
+    less.edges.clear();
+    let stage = Stage { life: stage.life, flow: less };
+    stage.write_flow();
+    again(&stage, &letters);
+}
+
+/// Asks for what follows from the last turn once more.
+fn again(stage: &Stage, letters: &[String]) {
+    stage.life.event(&stage.branch("lead"), "route", "");
+    stage.go().expect(0);
+    assert_eq!(stage.letters(), letters);
+    assert_eq!((stage.turns("lead"), stage.turns("one"), stage.turns("new")), (1, 1, 1));
+    assert_eq!((stage.now().nodes.len(), stage.life.state(&stage.branch("lead")).as_str()), (3, "idle"));
+}
+
+/// N7: what the flow does not allow is not done; the agent is told, and people can see it.
+#[test]
+fn a_call_that_is_not_allowed_is_refused_and_told() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE]);
+    let calls = [
+        call("spawn_node", json!({"label": "x", "roleTemplate": "reviewer"})),
+        handoff("nobody", "hello"),
+        call("finish_run", json!({"status": "completed", "summary": "over"})),
+    ];
+    stage.turn("one", 1, "", &calls, &[]);
+    stage.say("one", "go").expect(0);
+    assert_eq!((stage.now().nodes.len(), stage.now().run.status), (2, RunStatus::Running));
+    let told: Vec<String> =
+        stage.messages("one", 2).iter().map(|m| m["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told.iter().any(|text| text.contains("there is no node 'nobody'")), "{told:?}");
+    let refused = stage.events().into_iter().filter(|event| {
+        matches!(&event.body, aynig::contract::event::Body::ToolCompleted { result, .. } if !result.ok)
+    });
+    assert_eq!(refused.count(), 3);
+    assert_eq!(stage.turns("one"), 2, "what was told is heard once");
+}
+
+/// N6: a required answer is an open promise of the flow until a handoff back arrives.
+#[test]
+fn a_required_answer_stays_open_until_it_is_given() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE, TWO]);
+    let asks = |to| {
+        call(
+            "send_handoff",
+            json!({"to": to, "message": "look at it\nclosely", "response": {"expectation": "required"}}),
+        )
+    };
+    stage.turn("lead", 1, "", &[asks("one"), asks("two")], &[]);
+    stage.turn("one", 2, "", &[handoff("lead", "done")], &[]);
+    stage.say("lead", "go").expect(0);
+    let open: Vec<_> = stage.now().run.promises.values().cloned().collect();
+    assert_eq!(open.len(), 2);
+    assert!(open.iter().all(|promise| promise.to == stage.id("lead") && promise.about == "look at it"));
+    stage.say("one", "answer").expect(0);
+    let open: Vec<_> = stage.now().run.promises.values().map(|promise| promise.from).collect();
+    assert_eq!(open, [stage.id("two")]);
+}
+
+/// N10: an orchestrator goes on by itself until it says that the flow is over.
+#[test]
+fn an_orchestrator_goes_on_by_itself_until_it_finishes_the_run() {
+    let stage = Stage::new(Mode::Auto, &[LEAD, ONE]);
+    stage.turn("lead", 1, "", &[handoff("one", "do")], &[]);
+    let finish = call("finish_run", json!({"status": "completed", "summary": "all is well"}));
+    stage.turn("lead", 4, "", &[finish], &[]);
+    stage.say("lead", "go").expect(0);
+    assert_eq!((stage.turns("lead"), stage.turns("one")), (4, 1), "others do not go on by themselves");
+    let run = stage.now().run;
+    assert_eq!((run.status, run.summary.as_deref()), (RunStatus::Completed, Some("all is well")));
+    assert_eq!(stage.life.state(&stage.branch("lead")), "idle");
+    stage.say("lead", "one more").expect(0);
+    assert_eq!(stage.turns("lead"), 4, "a flow that is over holds its nodes");
+}
+
+/// N10: what leads to itself without a person stops for one, with everything that was handed on waiting.
+#[test]
+fn a_flow_that_goes_too_far_waits_for_a_person() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE]);
+    stage.life.config("aynig.flowHops", "8");
+    // What stops any other chain is not what stops a flow.
+    stage.life.config("aynig.maxHops", "3");
+    for n in 1..20 {
+        stage.turn("lead", n, "", &[handoff("one", &format!("ping {n}"))], &[]);
+        stage.turn("one", n, "", &[handoff("lead", &format!("pong {n}"))], &[]);
+    }
+    stage.say("lead", "go").expect(0);
+    let had = stage.turns("lead") + stage.turns("one");
+    assert!((2..=4).contains(&had), "{had}");
+    assert_eq!(stage.now().run.status, RunStatus::Paused);
+    let waits = stage.letters().iter().filter(|name| name.contains("/inbox/")).count();
+    assert_eq!(waits, 1, "what was handed on waits: {:?}", stage.letters());
+    let blocked: Vec<_> = ["lead", "one"]
+        .into_iter()
+        .filter(|node| stage.life.state(&stage.branch(node)) == "blocked")
+        .collect();
+    assert_eq!(blocked.len(), 1);
+    assert!(stage.life.body(&stage.branch(blocked[0])).starts_with("hop limit: "));
+}
+
+/// N11: the same again and again pauses the flow, with the evidence.
+#[test]
+fn a_node_that_goes_in_a_circle_pauses_the_flow() {
+    let stage = Stage::new(Mode::Auto, &[LEAD]);
+    stage.life.config("aynig.stallTurns", "2");
+    for n in 1..9 {
+        let output = if n < 3 { format!("dwp-output-hash: {n}") } else { "dwp-output-hash: same".into() };
+        stage.turn("lead", n, "", &[], &[output]);
+    }
+    stage.say("lead", "go").expect(0);
+    assert_eq!(stage.turns("lead"), 5, "the first and two repetitions");
+    assert_eq!(stage.now().run.status, RunStatus::Paused);
+    assert_eq!(stage.life.state(&stage.branch("lead")), "blocked");
+    let stalled = stage.events().into_iter().find_map(|event| match event.body {
+        aynig::contract::event::Body::RunStalled { evidence } => Some(evidence),
+        _ => None,
+    });
+    let evidence = stalled.unwrap();
+    assert_eq!(evidence.output_hash.as_deref(), Some("same"));
+    assert_eq!(evidence.summaries, ["lead 3", "lead 4", "lead 5"]);
+}
+
+/// N6, K47: two implementers' work meets where both hand it.
+#[test]
+fn the_work_of_two_meets_in_the_third() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE, TWO]);
+    stage.turn("lead", 1, "", &[handoff("one", "a"), handoff("two", "b")], &[]);
+    stage.turn("one", 1, "echo one >one.txt", &[handoff("lead", "mine")], &[]);
+    stage.turn("two", 1, "echo two >two.txt", &[handoff("lead", "mine too")], &[]);
+    stage.say("lead", "go").expect(0);
+    let files = stage.life.files(&stage.branch("lead"));
+    assert!(["one.txt", "two.txt"].iter().all(|file| files.contains(&(*file).to_owned())), "{files:?}");
+}
+
+/// N6, K47: one line, changed by both: told with its path, nothing lost, and plain Git resolves it.
+#[test]
+fn a_conflict_is_told_and_loses_nothing() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE, TWO]);
+    stage.turn("lead", 1, "", &[handoff("one", "a"), handoff("two", "b")], &[]);
+    let mends = "work=$(grep -o '\"attached\":\"[0-9a-f]*\",\"merged\":\"conflict' \"$AYNIG_MESSAGES\" | cut -d'\"' -f4)\n\
+        if [ -n \"$work\" ]; then git merge -q \"$work\" >/dev/null 2>&1; echo both >file; git add file; git commit -qm merged; fi";
+    stage.turn("lead", 2, mends, &[], &[]);
+    stage.turn("lead", 3, mends, &[], &[]);
+    stage.turn("one", 1, "echo theirs >file", &[handoff("lead", "mine")], &[]);
+    stage.turn("two", 1, "echo others >file", &[handoff("lead", "mine too")], &[]);
+    stage.say("lead", "go").expect(0);
+    let brought: Vec<_> = (2..=stage.turns("lead")).flat_map(|n| stage.messages("lead", n)).collect();
+    let conflicts: Vec<_> = brought.iter().filter(|message| message["merged"] == "conflict").collect();
+    let [conflict] = conflicts.as_slice() else { panic!("{brought:?}") };
+    let work = conflict["attached"].as_str().unwrap();
+    let said = stage.life.git(&["log", "--format=%B", &stage.branch("lead")]);
+    assert!(said.contains(work) && said.contains("\n    file"), "{said}");
+    assert_eq!(stage.life.show(&stage.branch("lead"), "file"), "both");
+    stage.life.git(&["merge-base", "--is-ancestor", work, &stage.branch("lead")]);
+}
