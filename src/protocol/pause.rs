@@ -1,9 +1,14 @@
 //! Pauses: refs `refs/aynig/paused/<id>` whose commits say which branches, who holds them, and why.
 //!
 //! A pause that can't be read holds everything, and says so: a user who may push it may stop a branch anyway, and a
-//! pause that was not understood must not let one run. Implements K50 (the commit).
+//! pause that was not understood must not let one run. Implements K50 (the commit, and what is asked for again).
 
+use super::dialect::PAUSED_BY;
+use super::event::Event;
+use super::id::ObjectId;
+use super::inbox::MessageId;
 use super::message::{Message, RenderError, Trailer};
+use super::name::CANCELED;
 use std::fmt;
 
 /// The trailer of a pattern of branches; none: every branch.
@@ -108,6 +113,13 @@ impl Pause {
     }
 }
 
+/// True for a head that ended the run of this trigger for this pause: no other is asked for again.
+pub fn ended_for(head: &Event, trigger: ObjectId, pause: MessageId) -> bool {
+    head.trigger() == Some(trigger)
+        && head.state_name().is_some_and(|state| state.as_str() == CANCELED)
+        && head.text(PAUSED_BY).and_then(|id| MessageId::parse(id).ok()) == Some(pause)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +153,28 @@ mod tests {
         assert!(pause(&[]).holds(|_| false));
         assert!(pause(&["main"]).holds(|patterns| patterns == ["main"]));
         assert!(!pause(&["main"]).holds(|_| false));
+    }
+
+    /// K50.
+    #[test]
+    fn only_the_head_that_ended_that_run_for_that_pause_is_asked_for_again() {
+        let (one, other) = (MessageId::v7(1, 0, [1; 8]), MessageId::v7(2, 0, [2; 8]));
+        let id = |n| ObjectId::from_bytes(&[n; 20]).unwrap();
+        let head = |state: &str, pause: MessageId| {
+            let said = [
+                ("dwp-state", state.into()),
+                ("dwp-trigger", id(1).to_string()),
+                ("dwp-paused-by", pause.to_string()),
+            ];
+            let said = said.iter().map(|(key, value)| Trailer::new(*key, value)).collect();
+            Event::of(Message::new("s", "", said)).unwrap()
+        };
+        assert!(ended_for(&head("canceled", one), id(1), one));
+        assert!(
+            !ended_for(&head("canceled", other), id(1), one)
+                && !ended_for(&head("canceled", one), id(2), one)
+        );
+        assert!(!ended_for(&head("stalled", one), id(1), one));
     }
 
     /// K50: rather one pause too many than a run that a person wanted stopped.

@@ -46,7 +46,7 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
     let mut ended = Ended { paused, left: Vec::new(), canceled: Vec::new(), signal: None };
     let mut running: Vec<(Held, Option<Interrupting>)> = Vec::new();
     for run in runs {
-        let said = change.talk(|runner| ask_to_end(runner, &run, &ended.paused.pause.reason));
+        let said = change.talk(|runner| ask_to_end(runner, &ended.paused, &run));
         let said = said.map_err(|error| change.session.warn(Warning::Failed(error))).ok();
         running.push((run, said));
     }
@@ -79,8 +79,8 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
 }
 
 /// Says it in the inbox, and where the run's own machine is here among its events.
-fn ask_to_end(runner: &Runner<'_>, run: &Held, reason: &str) -> Result<Interrupting, TalkError> {
-    let said = runner.interrupt_run(run, reason)?;
+fn ask_to_end(runner: &Runner<'_>, paused: &Paused, run: &Held) -> Result<Interrupting, TalkError> {
+    let said = runner.interrupt_run(paused, run)?;
     let event = serde_json::json!({
         "type": "interrupt",
         "id": said.letter.id.to_string(),

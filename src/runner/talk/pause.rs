@@ -7,13 +7,11 @@
 use super::super::change::{ChangeError, Inside};
 use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
-use crate::protocol::dialect::PAUSED_BY;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{Kind, Letter, MessageId, PAUSED, inbox_ref, paused_ref};
+use crate::protocol::inbox::{Kind, Letter, MessageId, PAUSED, derived_id, inbox_ref, paused_ref};
 use crate::protocol::message::{Message, Trailer};
-use crate::protocol::name::CANCELED;
-use crate::protocol::pause::{PATTERNS_MAX, Pause};
+use crate::protocol::pause::{PATTERNS_MAX, Pause, ended_for};
 use crate::protocol::transition;
 use crate::store::{Expected, RefName, pattern, swap};
 
@@ -153,12 +151,14 @@ impl Runner<'_> {
         }
     }
 
-    /// Asks a run to end, by a message that its command may follow.
-    pub fn interrupt_run(&self, run: &Held, reason: &str) -> Result<Interrupting, TalkError> {
+    /// Asks a run to end for a pause, by a message that its command may follow.
+    pub fn interrupt_run(&self, paused: &Paused, run: &Held) -> Result<Interrupting, TalkError> {
         let tip = self.fresh_tip(&run.branch)?;
+        let (name, id) = interrupt_of(paused.id, &run.branch, run.trigger)?;
+        let reason = &paused.pause.reason;
         let letter = Letter {
-            id: self.new_id(),
-            kind: Kind::new(Kind::INTERRUPT).map_err(|why| TalkError::Message(why.to_string()))?,
+            id,
+            kind: interrupt()?,
             from: self.speaker(None).to_string(),
             hop: 0,
             seen: tip.as_ref().map(Tip::id),
@@ -166,10 +166,9 @@ impl Runner<'_> {
             question: None,
             choice: None,
             trailers: Vec::new(),
-            text: if reason.is_empty() { "Paused.".to_owned() } else { reason.to_owned() },
+            text: if reason.is_empty() { "Paused.".to_owned() } else { reason.clone() },
         };
         let commit = self.write_letter(&run.branch, &letter)?;
-        let name = RefName::new(inbox_ref(run.branch.short(), &letter.kind, letter.id));
         self.create(&name, commit, "aynig: interrupt")?;
         Ok(Interrupting { name, commit, letter })
     }
@@ -211,12 +210,13 @@ impl Runner<'_> {
     /// gone on by itself, and where the commit that ended it does not name the pause: who may push a pause could name
     /// any run.
     pub fn ask_again(&self, run: &Stopped, pause: MessageId) -> Result<Option<ObjectId>, TalkError> {
+        // Left by a 'pause --stop' that was killed, it would end the run that is asked for now.
+        let (said, _) = interrupt_of(pause, &run.branch, run.trigger)?;
+        if let Some(left) = self.store.tip(&said)? {
+            swap::delete_ref(&*self.store, &said, left, &self.signature())?;
+        }
         let (branch, Some(head)) = (&run.branch, self.fresh_tip(&run.branch)?) else { return Ok(None) };
-        let ended = |event: &&Event| {
-            event.trigger() == Some(run.trigger)
-                && event.state_name().is_some_and(|state| state.as_str() == CANCELED)
-                && event.text(PAUSED_BY).and_then(|id| MessageId::parse(id).ok()) == Some(pause)
-        };
+        let ended = |event: &&Event| ended_for(event, run.trigger, pause);
         if head.event.as_ref().filter(ended).is_none() || !self.descends(run.trigger, head.id())? {
             return Ok(None);
         }
@@ -255,6 +255,20 @@ pub struct Interrupting {
     commit: ObjectId,
     /// What it says.
     pub letter: Letter,
+}
+
+/// Under which ref, and with which id, a run is asked to end for a pause: whoever takes the pause back can name it.
+fn interrupt_of(
+    pause: MessageId,
+    branch: &RefName,
+    trigger: ObjectId,
+) -> Result<(RefName, MessageId), TalkError> {
+    let id = derived_id(pause.millis(), &[b"interrupt", pause.as_bytes(), trigger.as_bytes()]);
+    Ok((RefName::new(inbox_ref(branch.short(), &interrupt()?, id)), id))
+}
+
+fn interrupt() -> Result<Kind, TalkError> {
+    Kind::new(Kind::INTERRUPT).map_err(|why| TalkError::Message(why.to_string()))
 }
 
 /// The trigger and the id of the run that a head is a lease of.

@@ -105,6 +105,20 @@ fn a_pause_stands_until_what_it_ended_was_asked_for_again() {
     assert_eq!((life.said_in("paused").len(), &*life.state("work")), (0, "slow"));
 }
 
+/// K50: a run that is asked for again is not asked to end by what was said to the last one.
+#[test]
+fn what_a_killed_pause_said_is_taken_away_by_resume() {
+    let life = Life::new(&[("slow", DONE)]);
+    life.config("aynig.killGrace", "30s");
+    life.event("work", "slow", "");
+    life.lease("work", "slow", "another", 3600, 0);
+    let pause = life.start(&["pause", "--stop"]);
+    eventually("it was said", || (life.said_in("inbox").len() == 1).then_some(()));
+    drop(pause);
+    life.run(&["resume", "--no-tick"]).expect(0);
+    assert_eq!((life.said_in("inbox").len(), &*life.state("work")), (0, "working"));
+}
+
 /// K50: a command that heeds its inbox ends by itself, and is not canceled.
 #[test]
 fn a_command_that_is_asked_to_end_may_end_by_itself() {
