@@ -9,6 +9,7 @@ use super::session::Session;
 use super::{AppError, mend};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::MessageId;
 use crate::protocol::text::escape;
 use crate::runner::attempt::run_of;
 use crate::runner::past::{Meant, Past, Work};
@@ -87,12 +88,40 @@ pub struct Found {
     pub is_same: bool,
 }
 
-/// Finds the run that is over and that this names.
+/// The work that a question is about, where this is the id of one that stands.
+fn asked(runner: &Runner<'_>, what: Option<&OsStr>) -> Option<Found> {
+    let id = MessageId::parse(what?.to_str()?).ok()?;
+    let asked = runner.question(id).ok()?;
+    let snapshot = runner.store.read_commit(asked.snapshot?).ok()?;
+    // It is the run's lease, or one commit on it.
+    let lease = match Tip::from(snapshot.clone()) {
+        Tip { event: Some(event), .. } => event,
+        Tip { event: None, .. } => {
+            Tip::from(runner.store.read_commit(*snapshot.parents.first()?).ok()?).event?
+        }
+    };
+    let trigger = lease.trigger()?;
+    let is_same = runner.store.read_commit(trigger).ok()?.tree == snapshot.tree;
+    Some(Found {
+        branch: asked.branch(),
+        run_id: asked.question.run_id,
+        trigger,
+        work: Some(snapshot.id),
+        kept: None,
+        left_out: None,
+        is_same,
+    })
+}
+
+/// Finds the run that is over and that this names, or the work that a question is about.
 pub fn find(session: &Session, what: Option<&OsStr>, remote: Option<String>) -> Result<Found, AppError> {
     let settings = session.settings(&Flags { remote, ..Flags::default() })?;
     mend::all(session);
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
+    if let Some(found) = asked(&runner, what) {
+        return Ok(found);
+    }
     let (branch, past) = meant(session, &runner, what)?;
     let (work, kept) = match past.work {
         Work::Running => {

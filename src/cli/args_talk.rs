@@ -148,6 +148,9 @@ pub struct Pause {
 /// `resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
+    /// Only these pauses, whoever holds them
+    #[arg(value_name = "ID", conflicts_with = "all")]
+    pub ids: Vec<String>,
     /// Also the pauses of others
     #[arg(long)]
     pub all: bool,

@@ -7,7 +7,7 @@ use super::{exit, output};
 use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::talk::PauseLine;
-use crate::app::talk::pause::{Ended, Paused, end, go_on, pause, resume, stop};
+use crate::app::talk::pause::{Ended, Paused, Which, end, go_on, pause, resume, stop};
 use crate::protocol::text::escape;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
@@ -38,7 +38,7 @@ pub fn run(global: &Global, args: &Pause) -> Result<i32, Failure> {
 pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
     let session = global.open()?;
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
-    let released = resume(&change, args.all)?;
+    let released = resume(&change, &Which::of(&args.ids, args.all)?)?;
     for one in &released.resumed {
         if args.json {
             output::line(&output::json(&PauseLine::of(&one.paused, &one.again)));
@@ -49,7 +49,11 @@ pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
     }
     if !global.quiet && !args.json {
         if released.resumed.is_empty() {
-            output::note(if args.all { "nothing is paused" } else { "nothing of yours is paused" });
+            output::note(match (args.all, args.ids.is_empty()) {
+                (true, _) => "nothing is paused",
+                (false, true) => "nothing of yours is paused",
+                (false, false) => "no such pause stands any more",
+            });
         }
         for paused in &released.standing {
             let (holder, why) = (paused.pause.holder.to_string(), reason(paused));

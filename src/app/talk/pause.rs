@@ -5,6 +5,8 @@
 
 use super::super::change::Change;
 use super::super::{AppError, Exit, Warning, background};
+use super::id;
+use crate::protocol::inbox::MessageId;
 use crate::runner::Runner;
 use crate::runner::change::ChangeError;
 use crate::runner::run_events::tell;
@@ -119,12 +121,38 @@ pub struct Released {
     pub branches: Vec<RefName>,
 }
 
-/// Takes back the caller's own pauses, or all of them, and asks again for the runs that were ended for them.
-pub fn resume(change: &Change<'_>, all: bool) -> Result<Released, AppError> {
+/// Which pauses are taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The caller's own.
+    Own,
+    /// All of them.
+    All,
+    /// These, whoever holds them.
+    These(Vec<MessageId>),
+}
+
+impl Which {
+    /// As they were asked for.
+    pub fn of(ids: &[String], all: bool) -> Result<Self, AppError> {
+        match (ids.is_empty(), all) {
+            (true, true) => Ok(Self::All),
+            (true, false) => Ok(Self::Own),
+            (false, _) => Ok(Self::These(ids.iter().map(|typed| id(typed)).collect::<Result<_, _>>()?)),
+        }
+    }
+}
+
+/// Takes pauses back, and asks again for the runs that were ended for them. Of ids that no pause has any more nothing is
+/// done: it was taken back already.
+pub fn resume(change: &Change<'_>, which: &Which) -> Result<Released, AppError> {
     let own = change.talk(|runner| Ok(runner.speaker(change.inside.as_ref())))?;
     let pauses = change.talk(|runner| runner.pauses())?;
-    let (mine, standing): (Vec<Paused>, Vec<Paused>) =
-        pauses.into_iter().partition(|paused| all || paused.pause.holder == own);
+    let (mine, standing): (Vec<Paused>, Vec<Paused>) = pauses.into_iter().partition(|paused| match which {
+        Which::Own => paused.pause.holder == own,
+        Which::All => true,
+        Which::These(ids) => ids.contains(&paused.id),
+    });
     let mut released = Released { standing, ..Released::default() };
     for paused in mine {
         // What was ended is asked for while its branch is still held: no tick dispatches half of them.

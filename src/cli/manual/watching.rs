@@ -4,7 +4,7 @@
 pub const DIFF: &str = "\
 Shows what a run changed: the commit that it answered against its outcome or, where it stalled or was canceled, against \
 the work that was kept of it. A branch means its latest run. Else the run's id or the beginning of it, or a commit: the \
-one that it answered, its lease, its outcome.
+one that it answered, its lease, its outcome. The id of a question means the work that is asked about.
 
 The rest is 'git diff', with your pager and your configuration; its options and paths stand behind '--'. In a repository \
 that is not trusted nothing is started that its own configuration names: no pager, no external diff, no textconv.";
