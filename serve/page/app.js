@@ -1,12 +1,14 @@
 // The page: which screen is shown, what is known of the branches, and what keeps that true.
 
 import { html, render, useCallback, useEffect, useRef, useState } from "./vendor.js";
-import { Trouble, isRunning, needsPerson } from "./parts.js";
-import { Branches, Needs, Running } from "./screens.js";
+import { Trouble, isRunning } from "./parts.js";
+import { Branches, Needs, Running, waitingBranches } from "./screens.js";
 import { Branch } from "./branch.js";
+import { PauseAll, Pauses } from "./say.js";
+import { Usage } from "./usage.js";
 import * as wire from "./wire.js";
 
-const SCREENS = [["needs", "Needs you", "n"], ["running", "Running", "r"], ["branches", "Branches", "b"]];
+const SCREENS = [["needs", "Needs you", "n"], ["running", "Running", "r"], ["branches", "Branches", "b"], ["usage", "Usage", "u"]];
 
 /** The screen that the address names. */
 function where() {
@@ -18,7 +20,8 @@ function where() {
 /** The tab's title and icon say how much waits. */
 function announce(waiting) {
   document.title = waiting ? `(${waiting}) git-aynig` : "git-aynig";
-  const dot = waiting ? "<circle cx='8' cy='8' r='7' fill='%23c2410c'/>" : "<circle cx='8' cy='8' r='6' fill='none' stroke='%23777' stroke-width='2'/>";
+  const many = waiting > 99 ? "99" : waiting;
+  const dot = waiting ? `<circle cx='8' cy='8' r='8' fill='%23a1260d'/><text x='8' y='11.5' font-family='sans-serif' font-size='${many > 9 ? 9 : 11}' font-weight='bold' text-anchor='middle' fill='white'>${many}</text>` : "<circle cx='8' cy='8' r='6' fill='none' stroke='%23777' stroke-width='2'/>";
   document.querySelector("link[rel=icon]").href = `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${dot}</svg>`;
 }
 
@@ -38,7 +41,16 @@ function Door({ onIn }) {
     ${wrong && html`<p role="alert">This code is not, or no longer, good. Start <code>git aynig serve</code> again for another one.</p>`}</main>`;
 }
 
-const HELP = [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["j, k", "next, previous branch"], ["/", "search"], ["?", "this"], ["Esc", "close"]];
+/** Tells of what waits anew, where that was allowed and the page is not looked at. */
+function tell(fresh) {
+  if (!fresh.length || !document.hidden || !window.Notification || Notification.permission !== "granted") return;
+  const [first] = fresh;
+  const more = fresh.length > 1 ? ` and ${fresh.length - 1} more` : "";
+  const shown = new Notification(`${first.branch}${more}`, { body: (first.text ?? first.why ?? first.subject ?? "").slice(0, 200), tag: "aynig" });
+  shown.onclick = () => { focus(); location.hash = "#/needs"; };
+}
+
+const HELP = [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["u", "Usage"], ["j, k", "next, previous branch"], ["/", "search"], ["?", "this"], ["Esc", "close"]];
 
 function Help({ onClose }) {
   const close = useRef(null);
@@ -78,10 +90,10 @@ function House() {
       mine.again = false;
       const of = shown.current;
       try {
-        const [said, branches] = [await wire.version(), await wire.branches(of)];
+        const [said, branches, questions, pauses] = await Promise.all([wire.version(), wire.branches(of), wire.questions(of), wire.pauses(of)]);
         if (of !== shown.current) mine.again = true;
         setAbout(said);
-        setKnown({ repo: of, ...branches });
+        setKnown({ repo: of, questions, pauses, ...branches });
         setError(null);
       } catch (failed) {
         setError(failed);
@@ -100,6 +112,8 @@ function House() {
       setHelp(false);
     };
     addEventListener("hashchange", moved);
+    // Where it was moved before anything listened.
+    moved();
     wire.listen((change) => {
       if (change.repo !== null && change.repo !== shown.current) return;
       // A log's line may be progress, too; the branches are read again where a run tells of itself.
@@ -135,9 +149,19 @@ function House() {
   }, []);
 
   const branches = known && known.repo === current ? known.branches : null;
-  const waiting = branches ? branches.filter(needsPerson).length : 0;
+  const questions = branches ? known.questions : [];
+  const wanting = branches ? [...questions, ...waitingBranches(branches, questions)] : [];
+  const waiting = wanting.length;
   const running = branches ? branches.filter(isRunning).length : 0;
   useEffect(() => announce(waiting), [waiting]);
+  // What waited when the page was opened is no news.
+  const told = useRef(null);
+  useEffect(() => {
+    if (!branches) return;
+    const key = (one) => one.id ?? `${one.branch} ${one.commit}`;
+    if (told.current) tell(wanting.filter((one) => !told.current.has(key(one))));
+    told.current = new Set(wanting.map(key));
+  }, [known]);
   const policy = about && about.repos[current] && about.repos[current].policy;
   const can = about && !about.read_only && policy && policy.trusted;
   const verb = async (...call) => {
@@ -146,24 +170,26 @@ function House() {
     return written;
   };
   const counts = { needs: waiting, running, branches: branches ? branches.length : 0 };
-  const rest = { branches, repo: current, can, verb };
+  const rest = { branches, questions, repo: current, can, verb };
   return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <header class="top"><h1><a href="#/needs">git-aynig</a></h1>
       ${about && about.repos.length > 1 && html`<label class="repo"><span class="hide">Repository</span><select name="repo" value=${current} onChange=${(e) => { setRepo(Number(e.target.value)); location.hash = `#/${place.screen === "branch" ? "branches" : place.screen}`; }}>
         ${about.repos.map((r) => html`<option key=${r.id} value=${r.id}>${r.name}</option>`)}</select></label>`}
       ${about && about.repos.length === 1 && html`<span class="repo dim" title=${about.repos[0].folder}>${about.repos[0].name}</span>`}
-      <nav aria-label="screens">${SCREENS.map(([id, label]) => html`<a key=${id} href=${`#/${id}`} aria-current=${place.screen === id ? "page" : null}>${label} <span class="count">${counts[id]}</span></a>`)}</nav>
+      <nav aria-label="screens">${SCREENS.map(([id, label]) => html`<a key=${id} href=${`#/${id}`} aria-current=${place.screen === id ? "page" : null}>${label}${id in counts && html` <span class="count">${counts[id]}</span>`}</a>`)}</nav>
       <button type="button" class="keys" aria-label="keys" onClick=${() => setHelp(true)}>?</button></header>
     <div role="status" aria-live="polite" class="news">
       ${!connected && html`<p class="bar">No connection to the server: trying again. Nothing is lost; what runs goes on.</p>`}
       ${policy && !policy.trusted && html`<p class="bar">Nothing runs here until you say which commands may: <code>${policy.hint}</code></p>`}
+      ${branches && html`<${Pauses} pauses=${known.pauses} repo=${current} can=${can} reread=${read} />`}
       ${about && about.read_only && html`<p class="bar">You may look, and change nothing.</p>`}</div>
     <main id="main" tabindex="-1">
       ${connected && html`<${Trouble} error=${error} />`}
       ${known && known.failed.length > 0 && html`<${Trouble} error=${{ message: known.failed.map((f) => `${f.branch}: ${f.error}`).join("; ") }} />`}
       ${place.screen !== "branch" && html`<h2 class="hide">${SCREENS.find(([id]) => id === place.screen)[1]}</h2>`}
       ${branches && place.screen === "needs" && html`<${Needs} ...${rest} />`}
-      ${branches && place.screen === "running" && html`<${Running} ...${rest} />`}
+      ${branches && place.screen === "running" && html`${can && !known.pauses.some((p) => !p.patterns.length) && html`<div class="tools"><${PauseAll} repo=${current} reread=${read} /></div>`}<${Running} ...${rest} />`}
+      ${branches && place.screen === "usage" && html`<${Usage} repo=${current} tick=${tick} />`}
       ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
       ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} branch=${branches.find((b) => b.branch === place.name)} tick=${tick} logTick=${logTick} ...${rest} />`}
     </main>

@@ -1,6 +1,6 @@
 // Small parts that every screen is made of. Text from a repository is only ever a text node.
 
-import { html, useEffect, useRef, useState } from "./vendor.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -46,11 +46,10 @@ const WORDS = {
 export const isStalled = (b) => b.state === "stalled";
 export const isRunning = (b) => b.standing === "leased";
 /** A person is wanted: nothing goes on by itself. */
-export const needsPerson = (b) =>
-  isStalled(b) || ["waits", "unusable", "hop-limit", "invalid-state", "not-trusted", "held"].includes(b.standing);
+export const needsPerson = (b) => b.group === "waiting" || b.group === "stalled";
 
 export function Standing({ branch }) {
-  const [word, kind] = isStalled(branch) ? ["stalled", "bad"] : WORDS[branch.standing] || [branch.standing, "wait"];
+  const [word, kind] = isStalled(branch) ? ["stalled", "bad"] : branch.group === "done" ? ["done", "go"] : WORDS[branch.standing] || [branch.standing, "wait"];
   return html`<span class="standing ${kind}">${word}</span>`;
 }
 
@@ -102,7 +101,7 @@ export function NextState({ branch, act }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const first = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (open) first.current.focus();
   }, [open]);
   if (!open) return html`<button type="button" onClick=${() => setOpen(true)}>Set state…</button>`;

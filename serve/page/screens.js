@@ -2,37 +2,53 @@
 
 import { html, useEffect, useRef, useState } from "./vendor.js";
 import { Act, Ago, BranchName, NextState, Standing, isRunning, isStalled, needsPerson, span, useNow } from "./parts.js";
+import { Question, Say } from "./say.js";
 
 const Empty = ({ children }) => html`<div class="empty">${children}</div>`;
 
-/** What a person may do about a branch. */
-export function Verbs({ branch, repo, can, verb }) {
+/** What a person may do about a branch; on its own screen all of it. */
+export function Verbs({ branch, repo, can, verb, whole = false }) {
   if (!can) return null;
   const act = (name, body) => () => verb(repo, branch.branch, name, body);
   return html`<div class="verbs">
     ${isStalled(branch) && html`<${Act} label="Retry" kind="main" act=${act("retry", {})} />`}
     ${isRunning(branch) && html`<${Act} label="Cancel" confirm="Take its lease away" act=${act("cancel", {})} />`}
     ${!isRunning(branch) && html`<${NextState} branch=${branch.branch} act=${(body) => act("set-state", body)()} />`}
+    <${Say} branch=${branch} repo=${repo} verb=${verb} />
+    ${whole && html`<${Act} label="Pause it" confirm="Start nothing on it" act=${act("pause", {})} />`}
   </div>`;
+}
+
+/** Asks the browser for leave to tell what waits. */
+function Notify() {
+  const [leave, setLeave] = useState(window.Notification ? Notification.permission : "denied");
+  if (leave !== "default") return null;
+  return html`<p class="dim"><button type="button" onClick=${async () => setLeave(await Notification.requestPermission())}>Notify me when something waits</button></p>`;
 }
 
 const Why = ({ branch }) => branch.why && html`<p class="why">${branch.why}</p>`;
 
-export function Needs({ branches, ...rest }) {
-  const waiting = branches.filter(needsPerson).sort((a, b) => isStalled(b) - isStalled(a) || (a.committed ?? 0) - (b.committed ?? 0));
-  if (!waiting.length) {
+/** The branches that wait for a person otherwise than by a question. */
+export const waitingBranches = (branches, questions) => {
+  const asking = new Set(questions.map((q) => q.branch));
+  return branches.filter((b) => needsPerson(b) && !asking.has(b.branch));
+};
+
+export function Needs({ branches, questions, ...rest }) {
+  const waiting = waitingBranches(branches, questions).sort((a, b) => isStalled(b) - isStalled(a) || (a.committed ?? 0) - (b.committed ?? 0));
+  if (!waiting.length && !questions.length) {
     return html`<${Empty}><p>Nothing waits for you.</p>
-      <p>A branch comes here when it is stalled, or in a state that no command answers. Begin one:
-      <code>git aynig set-state build -b job</code></p><//>`;
+      <p>A branch comes here when it asks something, is stalled, or is in a state that no command answers. Begin one:
+      <code>git aynig set-state build -b job</code></p><${Notify} /><//>`;
   }
-  return html`<ul class="cards">${waiting.map((b) => html`<li key=${b.branch}>
+  return html`<ul class="cards">${questions.map((q) => html`<li key=${q.id}><${Question} question=${q} repo=${rest.repo} can=${rest.can} verb=${rest.verb} /></li>`)}${waiting.map((b) => html`<li key=${b.branch}>
     <article aria-label=${b.branch}>
       <h3><${BranchName} repo=${rest.repo} name=${b.branch} /> <${Standing} branch=${b} /></h3>
       <p><b class="state">${b.state}</b> <span class="subject">${b.subject}</span></p>
       <${Why} branch=${b} />
       <p class="dim"><${Ago} at=${b.committed} /></p>
       <${Verbs} branch=${b} ...${rest} />
-    </article></li>`)}</ul>`;
+    </article></li>`)}</ul><${Notify} />`;
 }
 
 function Elapsed({ since }) {
@@ -53,6 +69,7 @@ export function Running({ branches, ...rest }) {
       ${b.progress && html`<p>${b.progress.text}</p>`}
       ${b.progress && b.progress.ratio !== null &&
         html`<progress max="1" value=${b.progress.ratio} aria-label="how far it is"></progress>`}
+      ${b.last_line && html`<pre class="last" aria-label="last line">${b.last_line}</pre>`}
       <${Verbs} branch=${b} ...${rest} />
     </article></li>`)}</ul>`;
 }

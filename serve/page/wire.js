@@ -63,6 +63,11 @@ export const version = async () => (await ask("GET", "/api/version")).json();
 export const branches = async (repo) => (await ask("GET", at(repo))).json();
 export const events = async (repo, branch, query) => (await (await ask("GET", at(repo, branch, "events", query))).json()).events;
 export const diff = async (repo, branch) => (await ask("GET", at(repo, branch, "diff"))).json();
+export const questions = async (repo) => (await (await ask("GET", `/api/questions?repo=${repo}`)).json()).questions;
+export const pauses = async (repo) => (await (await ask("GET", `/api/pauses?repo=${repo}`)).json()).pauses;
+export const askedAbout = async (repo, id) => (await ask("GET", `/api/questions/${encodeURIComponent(id)}/diff?repo=${repo}`)).json();
+export const usage = async (repo, by) => (await ask("GET", `/api/usage?${new URLSearchParams({ repo, by })}`)).json();
+export const post = async (repo, name, body) => (await ask("POST", `/api/${name}?repo=${repo}`, body)).json();
 export const verb = async (repo, branch, name, body) => (await ask("POST", at(repo, branch, name), body)).json();
 
 /** A piece of a log: its bytes, the log's name, where the piece begins and how long the log is. */
@@ -83,7 +88,7 @@ export function listen(told, state) {
   const open = () => {
     const token = sessionStorage.getItem(KEY);
     if (token === null) return;
-    const socket = new WebSocket(`ws://${location.host}/api/socket`, ["aynig", `token.${token}`]);
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/socket`, ["aynig", `token.${token}`]);
     socket.onopen = () => {
       wait = 250;
       state(true);

@@ -9,11 +9,13 @@ mod fail;
 mod guard;
 mod keys;
 mod listen;
+mod logs;
 mod page;
 mod places;
 mod routes;
 mod socket;
 mod state;
+mod talk;
 mod verbs;
 mod watch;
 

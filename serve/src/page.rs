@@ -33,6 +33,11 @@ const FILES: &[File] = files! {
     "parts.js": "text/javascript; charset=utf-8",
     "screens.js": "text/javascript; charset=utf-8",
     "branch.js": "text/javascript; charset=utf-8",
+    "diff.js": "text/javascript; charset=utf-8",
+    "log.js": "text/javascript; charset=utf-8",
+    "markdown.js": "text/javascript; charset=utf-8",
+    "say.js": "text/javascript; charset=utf-8",
+    "usage.js": "text/javascript; charset=utf-8",
     "vendor.js": "text/javascript; charset=utf-8",
     "style.css": "text/css; charset=utf-8",
 };

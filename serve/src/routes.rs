@@ -7,28 +7,24 @@ use crate::fail::Failed;
 use crate::guard::{guard, json_only};
 use crate::keys::Scope;
 use crate::state::{State, blocking};
-use crate::verbs::{self, Retry, SetState, ToSend};
-use crate::{page, socket};
+use crate::verbs::{self, Retry, SetState};
+use crate::{logs, page, socket, talk};
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State as Of};
 use axum::http::StatusCode;
-use axum::http::header::{self, HeaderMap, HeaderValue};
+use axum::http::header::{self, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json, Router, middleware};
-use aynig::served::{Place, Which, whole};
+use aynig::served::Place;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 /// Most bytes of a body.
 pub const BODY_MAX: usize = 4 << 20;
-/// Most bytes of a log in one answer, and how many where the request does not say.
-const LOG_MAX: u64 = 1 << 20;
-const LOG_USUAL: u64 = 64 << 10;
 /// Most events in one answer, and how many where the request does not say.
 const EVENTS_MAX: usize = 1000;
 const EVENTS_USUAL: usize = 100;
@@ -36,11 +32,11 @@ const EVENTS_USUAL: usize = 100;
 /// The description of all that is under `/api/`.
 const OPENAPI: &str = include_str!("openapi.json");
 
-type Ours = Of<Arc<State>>;
-type Named = Result<Path<String>, PathRejection>;
-type Asked<T> = Result<Query<T>, QueryRejection>;
-type Sent = Result<Bytes, BytesRejection>;
-type Answer = Result<Response, Failed>;
+pub type Ours = Of<Arc<State>>;
+pub type Named = Result<Path<String>, PathRejection>;
+pub type Asked<T> = Result<Query<T>, QueryRejection>;
+pub type Sent = Result<Bytes, BytesRejection>;
+pub type Answer = Result<Response, Failed>;
 
 /// A path, the methods that it takes, and who answers.
 type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<State>>);
@@ -55,13 +51,21 @@ fn table() -> Vec<Route> {
         ("/api/branches", &["get"], get(branches)),
         ("/api/branches/{branch}", &["get"], get(branch)),
         ("/api/branches/{branch}/events", &["get"], get(events)),
-        ("/api/branches/{branch}/logs", &["get"], get(logs)),
+        ("/api/branches/{branch}/logs", &["get"], get(logs::read)),
         ("/api/branches/{branch}/diff", &["get"], get(diff)),
         ("/api/branches/{branch}/run", &["get"], get(run)),
         ("/api/branches/{branch}/set-state", &["post"], post(set_state)),
         ("/api/branches/{branch}/retry", &["post"], post(retry)),
         ("/api/branches/{branch}/cancel", &["post"], post(cancel)),
-        ("/api/branches/{branch}/send", &["post"], post(send)),
+        ("/api/branches/{branch}/send", &["post"], post(talk::send)),
+        ("/api/branches/{branch}/answer", &["post"], post(talk::answer)),
+        ("/api/branches/{branch}/pause", &["post"], post(talk::pause_one)),
+        ("/api/branches/{branch}/resume", &["post"], post(talk::resume_one)),
+        ("/api/questions", &["get"], get(talk::questions)),
+        ("/api/questions/{id}/diff", &["get"], get(talk::asked_about)),
+        ("/api/pauses", &["get"], get(talk::pauses)),
+        ("/api/pause", &["post"], post(talk::pause)),
+        ("/api/resume", &["post"], post(talk::resume)),
         ("/api/usage", &["get"], get(usage)),
         ("/api/socket", &["get"], get(socket::open)),
     ]
@@ -85,19 +89,20 @@ pub fn router(state: Arc<State>) -> Router {
 
 /// Which repository is meant.
 #[derive(Debug, Default, Deserialize)]
-struct Repo {
-    repo: Option<usize>,
+pub struct Repo {
+    pub repo: Option<usize>,
 }
 
 impl State {
-    fn place(&self, repo: Option<usize>) -> Result<Place, Failed> {
+    /// The repository of this number.
+    pub fn place(&self, repo: Option<usize>) -> Result<Place, Failed> {
         let place = self.served.places.get(repo.unwrap_or(0));
         place.cloned().ok_or_else(|| Failed::unknown("no such repository is served"))
     }
 }
 
 /// Does what takes time.
-async fn reading<T: Send + 'static, E: Send + 'static>(
+pub async fn reading<T: Send + 'static, E: Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, Failed>
 where
@@ -106,7 +111,7 @@ where
     Ok(blocking(work).await??)
 }
 
-fn body<T: DeserializeOwned>(sent: Sent) -> Result<T, Failed> {
+pub fn body<T: DeserializeOwned>(sent: Sent) -> Result<T, Failed> {
     let sent = sent?;
     // A verb without anything to say may be asked for by nothing.
     let sent: &[u8] = if sent.is_empty() { b"{}" } else { &sent };
@@ -199,68 +204,7 @@ async fn events(Of(state): Ours, named: Named, asked: Asked<OfEvents>) -> Answer
     Ok(Json(json!({"events": events})).into_response())
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Stream {
-    #[default]
-    Stdout,
-    Stderr,
-    Events,
-}
-
-#[derive(Debug, Deserialize)]
-struct OfLogs {
-    repo: Option<usize>,
-    commit: Option<String>,
-    #[serde(default)]
-    stream: Stream,
-    /// The first byte; from the end where negative.
-    offset: Option<i64>,
-    limit: Option<u64>,
-}
-
-/// A piece of a log: which log, how long it is and where the piece begins stand in headers.
-async fn logs(Of(state): Ours, named: Named, asked: Asked<OfLogs>) -> Answer {
-    let (Query(asked), Path(branch)) = (asked?, named?);
-    let place = state.place(asked.repo)?;
-    let is_id = |text: &str| matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    if asked.commit.as_deref().is_some_and(|commit| !is_id(commit)) {
-        return Err(Failed::invalid("'commit' is no whole commit id"));
-    }
-    let limit = asked.limit.unwrap_or(LOG_USUAL).min(LOG_MAX);
-    let (name, size, from, bytes) = reading(move || {
-        // The branch is named by the path, whatever commit of it is meant.
-        whole(&branch)?;
-        let which = match asked.stream {
-            Stream::Stdout => Which::Stdout,
-            Stream::Stderr => Which::Stderr,
-            Stream::Events => Which::Events,
-        };
-        let (name, file) = place.log(asked.commit.as_deref().unwrap_or(&branch), which)?;
-        let Some(mut file) = file else { return Ok((name, 0, 0, Vec::new())) };
-        let unread = |error: std::io::Error| Failed::broken(format!("cannot read '{name}': {error}"));
-        let size = file.metadata().map_err(unread)?.len();
-        let from = match asked.offset.unwrap_or(0) {
-            end if end < 0 => size.saturating_sub(end.unsigned_abs()),
-            start => start.unsigned_abs().min(size),
-        };
-        file.seek(SeekFrom::Start(from)).map_err(unread)?;
-        let mut bytes = Vec::new();
-        file.take(limit).read_to_end(&mut bytes).map_err(unread)?;
-        Ok::<_, Failed>((name, size, from, bytes))
-    })
-    .await?;
-    let size = size.max(from + bytes.len() as u64);
-    let mut response = Response::new(Body::from(bytes));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert("aynig-log", HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("log")));
-    headers.insert("aynig-from", from.into());
-    headers.insert("aynig-size", size.into());
-    Ok(response)
-}
-
-async fn diff(Of(state): Ours, named: Named, asked: Asked<OfLogs>) -> Answer {
+async fn diff(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
     let (Query(asked), Path(branch)) = (asked?, named?);
     let place = state.place(asked.repo)?;
     Ok(Json(reading(move || verbs::diff(&state.served.program, &place, &branch)).await?).into_response())
@@ -272,7 +216,7 @@ async fn run(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
 }
 
 /// Refuses where nothing may be written: by this server, or here (W15).
-fn writable(state: &State, place: &Place) -> Result<(), Failed> {
+pub fn writable(state: &State, place: &Place) -> Result<(), Failed> {
     if state.served.read_only {
         return Err(Failed::refused("this server is read-only"));
     }
@@ -290,15 +234,6 @@ async fn set_state(Of(state): Ours, named: Named, asked: Asked<Repo>, sent: Sent
     let written = reading(move || {
         writable(&state, &place)?;
         verbs::set_state(&state.served.program, &place, &branch, &given)
-    });
-    Ok(Json(written.await?).into_response())
-}
-
-async fn send(Of(state): Ours, named: Named, asked: Asked<Repo>, sent: Sent) -> Answer {
-    let (place, Path(branch), given) = (state.place(asked?.repo)?, named?, body::<ToSend>(sent)?);
-    let written = reading(move || {
-        writable(&state, &place)?;
-        verbs::send(&state.served.program, &place, &branch, &given)
     });
     Ok(Json(written.await?).into_response())
 }

@@ -63,17 +63,8 @@ pub struct SetState {
 #[serde(deny_unknown_fields)]
 pub struct Retry {}
 
-/// `send`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ToSend {
-    text: String,
-    /// What kind of message it is; `message` where nothing is said.
-    kind: Option<String>,
-}
-
 /// Runs a verb in a place; nothing of a run, nor of another repository, is in its environment.
-fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
+pub fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
     let mut command = Command::new(program);
     command.arg("--git-dir").arg(&place.git_dir).args(words).current_dir(&place.folder);
     for (name, _) in std::env::vars_os() {
@@ -94,7 +85,7 @@ fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Re
 }
 
 /// What a verb said that did not do what it was asked.
-fn refused(finished: &Finished) -> Failed {
+pub fn refused(finished: &Finished) -> Failed {
     let said = String::from_utf8_lossy(&finished.stderr.bytes);
     let of = |prefix: &str| {
         let lines = said.lines().filter_map(|line| line.strip_prefix(prefix)).map(str::trim);
@@ -116,15 +107,30 @@ fn refused(finished: &Finished) -> Failed {
 }
 
 /// The object that a verb printed; what it said besides stands in `said`.
-fn written(finished: &Finished) -> Result<Value, Failed> {
+pub fn written(finished: &Finished) -> Result<Value, Failed> {
     match serde_json::from_slice::<Value>(&finished.stdout.bytes) {
         Ok(object) if object.is_object() => Ok(object),
         Ok(_) | Err(_) => Err(refused(finished)),
     }
 }
 
+/// The objects that a verb printed, one a line.
+pub fn lines(finished: &Finished) -> Result<Vec<Value>, Failed> {
+    let lines = finished.stdout.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let lines: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
+    lines.map_err(|error| Failed::broken(format!("'{PROGRAM}' printed no JSON: {error}")))
+}
+
+/// What no argument can hold.
+pub fn texts(words: &[OsString]) -> Result<(), Failed> {
+    match words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
+        true => Err(Failed::invalid("a NUL byte")),
+        false => Ok(()),
+    }
+}
+
 /// Only a new event makes a branch, and only where that is meant.
-fn must_exist(place: &Place, branch: &str) -> Result<(), Failed> {
+pub fn must_exist(place: &Place, branch: &str) -> Result<(), Failed> {
     place.branches(Some(branch))?;
     Ok(())
 }
@@ -145,9 +151,7 @@ pub fn set_state(program: &Path, place: &Place, branch: &str, given: &SetState) 
     words.extend(given.trailers.iter().map(|trailer| given_as("--trailer=", OsStr::new(trailer))));
     words.extend(given.keep_trailers.then(|| "--keep-trailers".into()));
     words.extend(["--".into(), OsString::from(&given.state)]);
-    if words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
-        return Err(Failed::invalid("a NUL byte"));
-    }
+    texts(&words)?;
     written(&called(program, place, &words, given.message.as_bytes())?)
 }
 
@@ -157,25 +161,6 @@ pub fn plain(verb: &str, program: &Path, place: &Place, branch: &str, _: &Retry)
     must_exist(place, branch)?;
     let words = [verb.into(), "--json".into(), "--".into(), name];
     written(&called(program, place, &words, b"")?)
-}
-
-/// Says something to a branch, which hears it when it takes messages in.
-pub fn send(program: &Path, place: &Place, branch: &str, given: &ToSend) -> Result<Value, Failed> {
-    let name = whole(branch)?;
-    must_exist(place, branch)?;
-    let kind = given.kind.as_deref().unwrap_or("message");
-    if kind.contains('\0') {
-        return Err(Failed::invalid("a NUL byte"));
-    }
-    let words = [
-        "send".into(),
-        "--json".into(),
-        "--file=-".into(),
-        format!("--kind={kind}").into(),
-        "--".into(),
-        name,
-    ];
-    written(&called(program, place, &words, given.text.as_bytes())?)
 }
 
 /// What runs used, by one of `branch`, `state`, `model` and `day`: the lines of `usage --json`.
@@ -190,20 +175,28 @@ pub fn usage(program: &Path, place: &Place, by: Option<&str>) -> Result<Value, F
     if !finished.status.success() {
         return Err(refused(&finished));
     }
-    let lines = finished.stdout.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let lines: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
-    let lines =
-        lines.map_err(|error| Failed::broken(format!("'{PROGRAM} usage' printed no JSON: {error}")))?;
-    Ok(json!({"usage": lines}))
+    Ok(json!({"usage": lines(&finished)?}))
 }
 
 /// What the latest run of a branch changed, as `git diff` prints it.
 pub fn diff(program: &Path, place: &Place, branch: &str) -> Result<Value, Failed> {
     let name = whole(branch)?;
     must_exist(place, branch)?;
-    let options =
-        ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "-M"];
-    let mut words: Vec<OsString> = vec!["diff".into(), name, "--".into()];
+    asked(program, place, branch, name)
+}
+
+/// What a branch's run, or the work that a question of it is about, changed.
+pub fn asked(program: &Path, place: &Place, branch: &str, what: OsString) -> Result<Value, Failed> {
+    let options = [
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        "-M",
+        "--full-index",
+    ];
+    let mut words: Vec<OsString> = vec!["diff".into(), what, "--".into()];
     words.extend(options.map(OsString::from));
     let finished = called(program, place, &words, b"")?;
     if !finished.status.success() && !finished.stdout.truncated {

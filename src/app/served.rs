@@ -4,15 +4,19 @@
 //! the lines that `--json` prints, from the same types. Nothing is written here: what writes is asked of the program
 //! itself, which has the words, the hints and the chains. Implements W7 (what is read).
 
+use super::config::Flags;
 use super::events::{EventLine, Filter};
 use super::logs::{self, Request};
 use super::session::Session;
 use super::shown::{full, short};
 use super::status::StatusLine;
+use super::talk::{PauseLine, QuestionLine};
 use super::{AppError, Exit, Misuse, Unheard, diff, events, status};
 use crate::protocol::text::{escape, shell_word};
+use crate::runner::Runner;
 use crate::runner::logs as files;
 use crate::runner::settings::CommandsFrom;
+use crate::runner::talk::TalkError;
 use crate::store::RefName;
 use crate::store::git_calls::branch_from_arg;
 use crate::store::hooks::Hooks;
@@ -201,6 +205,32 @@ impl Place {
             run_id: found.run_id,
             unchanged: found.is_same,
         })
+    }
+
+    /// The questions that wait for an answer, the oldest first: the lines of `ask --json`.
+    pub fn questions(&self) -> Result<Vec<Line>, Unanswered> {
+        self.heard(|runner| {
+            let open = runner.open_questions(None)?;
+            Ok(open.iter().map(|(asked, _)| line(&QuestionLine::of(asked))).collect())
+        })
+    }
+
+    /// The pauses that stand, the oldest first: the lines of `pause --json`, and whose a pause from here would be.
+    pub fn pauses(&self) -> Result<(Vec<Line>, String), Unanswered> {
+        self.heard(|runner| {
+            let pauses = runner.pauses()?;
+            let lines = pauses.iter().map(|paused| line(&PauseLine::of(paused, &[]))).collect();
+            Ok((lines, runner.speaker(None).to_string()))
+        })
+    }
+
+    fn heard<T>(&self, look: impl FnOnce(&Runner<'_>) -> Result<T, TalkError>) -> Result<T, Unanswered> {
+        let session = self.session()?;
+        let settings = session.settings(&Flags::default())?;
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        let runner = session.reader(&settings, &interrupt).map_err(AppError::from)?;
+        let talked = |error| AppError::Talk { error: Box::new(error), remote: settings.remote.clone() };
+        Ok(look(&runner).map_err(talked)?)
     }
 
     /// A branch's state events, newest first, at most so many; with `history`, leases and renewals too. The lines of

@@ -5,5 +5,8 @@
 mod answers;
 mod browser;
 mod doors;
+mod driver;
 mod life;
+mod screens;
 mod support;
+mod talk;

@@ -68,6 +68,16 @@ impl World {
         told(self.call(aynig(), args).output().unwrap())
     }
 
+    /// Runs what is ready, until nothing is; what stalls is no failure here.
+    pub fn run(&self) -> String {
+        // Commands call the program too.
+        let path = std::env::var_os("PATH").unwrap();
+        let folders = aynig().parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).unwrap();
+        let ran = self.call(aynig(), &["run"]).env("PATH", path).output().unwrap();
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    }
+
     pub fn serve(&self, args: &[&str]) -> Server {
         let mut command = self.call(SERVE, &["--json", "--port", "0"]);
         Server::start(command.args(args))

@@ -3,8 +3,8 @@
 /// `serve`.
 pub const SERVE: &str = "\
 Serves a page to a browser on this machine, and prints its address: what waits for a person, what runs, every branch \
-with its events, its last run's difference and its log. What is asked for there is what 'git aynig set-state', 'retry' \
-and 'cancel' do, by those very verbs. It is a window, not an engine: commands belong to their chains, and go on when it \
+with its events, its last run's difference and its log, and what runs have cost. What is asked for there is what 'git aynig \
+answer', 'send', 'set-state', 'retry', 'cancel', 'pause' and 'resume' do, by those very verbs. It is a window, not an engine: commands belong to their chains, and go on when it \
 is stopped or killed; the next start shows the same.
 
 The program is 'git-aynig-serve', a package of its own. It is looked for beside this one, then on PATH.";

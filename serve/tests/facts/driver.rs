@@ -1,0 +1,208 @@
+//! A real browser: headless Chromium, driven over HTTP by chromedriver.
+//!
+//! Without them the tests that need one say so, and are no proof. `AYNIG_SHOTS=<dir>` keeps a picture of each screen.
+
+use crate::support::{Server, World, until};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A browser, ended with the value.
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Starts one; `None`, and a line, where there is none here.
+    pub fn start(more: &[&str]) -> Option<Self> {
+        let started =
+            Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let Ok(mut driver) = started else {
+            eprintln!("skipped: there is no chromedriver here");
+            return None;
+        };
+        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let port = lines.find_map(|line| {
+            let rest = line.split_once("started successfully on port ")?.1;
+            rest.trim_end_matches('.').parse().ok()
+        });
+        std::thread::spawn(move || lines.for_each(drop));
+        let profile = tempfile::tempdir().unwrap();
+        let mut browser = Self { driver, port: port.unwrap(), session: String::new(), _profile: profile };
+        let folder = format!("--user-data-dir={}", browser._profile.path().display());
+        let mut args = vec![
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            &folder,
+        ];
+        args.extend(more);
+        let asked = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": args},
+            "goog:loggingPrefs": {"browser": "ALL"}}}});
+        let told = browser.ask("POST", "/session", Some(&asked));
+        browser.session =
+            format!("/session/{}", told["sessionId"].as_str().unwrap_or_else(|| panic!("{told}")));
+        Some(browser)
+    }
+
+    pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nContent-Type: \
+            application/json\r\nContent-Length: {}\r\n\r\n",
+            self.port,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        // It keeps its connections.
+        let head = crate::support::head(&mut stream);
+        let length = head
+            .to_lowercase()
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+        let mut text = vec![0; length.unwrap_or(0)];
+        stream.read_exact(&mut text).unwrap_or_else(|error| panic!("{method} {path}: {error} {head}"));
+        let text = String::from_utf8(text).unwrap();
+        let body = text.as_str();
+        serde_json::from_str::<Value>(body).unwrap_or_else(|_| panic!("{method} {path}: {text}"))["value"]
+            .clone()
+    }
+
+    pub fn post(&self, part: &str, body: &Value) -> Value {
+        self.ask("POST", &format!("{}/{part}", self.session), Some(body))
+    }
+
+    pub fn open(&self, url: &str) {
+        self.post("url", &json!({"url": url}));
+    }
+
+    /// What a script in the page returns.
+    pub fn says(&self, script: &str) -> Value {
+        self.post("execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// The text that is seen.
+    pub fn text(&self) -> String {
+        self.says("return document.body ? document.body.innerText : ''")
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    #[track_caller]
+    pub fn sees(&self, text: &str) {
+        for _ in 0..1500 {
+            if self.text().contains(text) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no {text:?} in {:?}; it said {}", self.text(), self.complaints());
+    }
+
+    /// Finds what is called so by its words.
+    #[track_caller]
+    pub fn find(&self, path: &str) -> String {
+        until(path, || {
+            let found = self.post("element", &json!({"using": "xpath", "value": path}));
+            found["element-6066-11e4-a52e-4f735466cecf"].as_str().map(str::to_owned)
+        })
+    }
+
+    #[track_caller]
+    pub fn click(&self, path: &str) {
+        let at = self.find(path);
+        self.post(&format!("element/{at}/click"), &json!({}));
+    }
+
+    /// Presses keys where the focus is.
+    pub fn types(&self, keys: &str) {
+        let actions: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| {
+                [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
+            })
+            .collect();
+        self.post("actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
+    }
+
+    /// What the browser complained about: a policy that was broken, a script that failed.
+    pub fn complaints(&self) -> Value {
+        self.post("se/log", &json!({"type": "browser"}))
+    }
+
+    /// Every screen is within its width; a picture is kept where that was asked for.
+    #[track_caller]
+    pub fn fits(&self, name: &str) {
+        if let Some(folder) = std::env::var_os("AYNIG_SHOTS") {
+            let shot = self.ask("GET", &format!("{}/screenshot", self.session), None);
+            let path = std::path::Path::new(&folder).join(format!("{name}.png.base64"));
+            std::fs::write(path, shot.as_str().unwrap()).unwrap();
+        }
+        let wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
+        assert_eq!(self.says(wider), json!(false), "{name} is wider than the window");
+    }
+
+    /// As wide as a telephone, and dark or light.
+    pub fn looks(&self, width: u32, height: u32, scheme: &str) {
+        let call = |cmd: &str, params: Value| {
+            self.post("goog/cdp/execute", &json!({"cmd": cmd, "params": params}));
+        };
+        call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
+        );
+        call(
+            "Emulation.setEmulatedMedia",
+            json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}),
+        );
+    }
+
+    pub fn enter(&self, server: &Server) {
+        self.open(&format!("http://{}/#{}", server.address, server.said["code"].as_str().unwrap()));
+        self.find("//nav");
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() {
+            self.ask("DELETE", &self.session, None);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// A world in which something waits, something stalled, and something runs.
+pub fn busy() -> World {
+    let world = World::new();
+    world.command("long", "echo 'running on'; printf '%s\\n' '{\"type\":\"progress\",\"text\":\"half way\",\"ratio\":0.5}' >> \"$AYNIG_EVENTS\"; echo working; sleep 600");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "long"]);
+    world.aynig(&[
+        "set-state",
+        "build",
+        "-b",
+        "feature/one",
+        "-m",
+        "build <img src=x onerror=alert(1)>\n\n<script>alert(2)</script>",
+    ]);
+    world.aynig(&["set-state", "fail", "-b", "broken", "-m", "this will fail"]);
+    let _ = world.call(crate::support::aynig(), &["run"]).output().unwrap();
+    world
+}

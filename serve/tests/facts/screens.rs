@@ -1,0 +1,145 @@
+//! What a person does on each screen, with a mouse and without: questions, pauses, comments, logs, usage.
+
+use crate::driver::{Browser, busy};
+use crate::support::{World, until};
+use crate::talk::asking;
+use serde_json::json;
+
+/// W9: a question is on the first screen, with its work and its choices; one click answers it.
+#[test]
+fn w9_a_question_is_answered_in_one_click() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = asking();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.sees("Deploy <b>it</b>?");
+    assert_eq!(browser.says("return document.title"), json!("(1) git-aynig"));
+    let icon = browser.says("return decodeURIComponent(document.querySelector('link[rel=icon]').href)");
+    assert!(icon.as_str().unwrap().contains(">1</text>"), "{icon}");
+    browser.click("//button[.='Show the work it is about']");
+    browser.sees("+ready");
+    browser.fits("question");
+    browser.looks(360, 740, "dark");
+    browser.fits("question-narrow-dark");
+    browser.click("//button[.='not yet']");
+    browser.sees("Nothing waits for you.");
+    browser.fits("empty-narrow-dark");
+    assert_eq!(server.get("/api/questions").json()["questions"], json!([]));
+    world.run();
+    let heard = world.aynig(&["events", "--json", "-n", "1", "site"]);
+    assert!(heard.contains("told"), "{heard}");
+}
+
+/// W9: everything is paused and goes on, and whoever looks is told.
+#[test]
+fn w9_everything_is_paused_and_goes_on() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = busy();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.open(&format!("http://{}/#/running", server.address));
+    browser.click("//button[.='Pause everything']");
+    browser.click("//button[.='Start nothing more']");
+    browser.sees("everything, by person a@example.com");
+    browser.fits("paused");
+    browser.click("//button[.='Resume']");
+    until("nothing is held", || (server.get("/api/pauses").json()["pauses"] == json!([])).then_some(()));
+    browser.find("//button[.='Pause everything']");
+}
+
+/// W9: comments on lines of a difference go to the branch as one message, each with its place; the keyboard is enough.
+#[test]
+fn w9_comments_on_a_difference_are_one_message() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = busy();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.sees("broken");
+    browser.open(&format!("http://{}/#/branch/0/feature%2Fone", server.address));
+    browser.click("//button[.='Changes']");
+    browser.find("//button[@aria-label='comment on built:1']");
+    browser.says("document.querySelector('.diff').focus()");
+    browser.types("\u{e015}\u{e007}");
+    browser.find("//span[@class='comment']//textarea");
+    browser.types("why this?\nand how?");
+    browser.fits("comment");
+    browser.click("//button[.='Send the comment as one message']");
+    browser.sees("They wait until the branch takes messages in.");
+    let waiting = world.aynig(&["inbox", "--json", "feature/one"]);
+    let said: serde_json::Value = serde_json::from_str(waiting.trim()).unwrap();
+    let blob = world.git(&["rev-parse", "feature/one:built"]);
+    let wanted = format!("built:1 (as it is now, blob {})\n> built\nwhy this?\nand how?", blob.trim());
+    assert_eq!(said["text"], wanted);
+
+    browser.click("//button[.='Message…']");
+    browser.types("one more thing");
+    browser.fits("message");
+    browser.click("//button[.='Send it']");
+    browser.sees("Sent. It waits");
+    assert_eq!(world.aynig(&["inbox", "--json", "feature/one"]).lines().count(), 2);
+}
+
+/// W9: what runs used is drawn and listed, by day, branch, model and state.
+#[test]
+fn w9_usage_is_drawn_and_listed() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = World::new();
+    for (state, model, cost) in [("draft", "large", "0.25"), ("check", "small", "0.05")] {
+        let used = format!(
+            "{{\"type\":\"usage\",\"input_tokens\":1200,\"output_tokens\":300,\"cost_usd\":{cost},\"model\":\"{model}\"}}"
+        );
+        world.command(
+            state,
+            &format!("printf '%s\\n' '{used}' >> \"$AYNIG_EVENTS\"; echo 'SET_STATE {{\"state\":\"done\"}}'"),
+        );
+    }
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "usage"]);
+    world.aynig(&["set-state", "draft", "-b", "a"]);
+    world.aynig(&["set-state", "check", "-b", "b"]);
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.open(&format!("http://{}/#/usage", server.address));
+    browser.sees("No run has said yet what it used.");
+    world.run();
+    browser.sees("$0.30");
+    browser.find("//*[name()='svg']/*[name()='g']/*[name()='rect']");
+    browser.fits("usage");
+    browser.says("const s = document.querySelector('select[name=by]'); s.value = 'model'; s.dispatchEvent(new Event('change', {bubbles: true}))");
+    browser.sees("large");
+    assert_eq!(browser.says("return document.querySelectorAll('.chart rect').length"), json!(2));
+    assert_eq!(browser.says("return document.querySelectorAll('tbody tr').length"), json!(2));
+    browser.looks(360, 740, "dark");
+    browser.fits("usage-narrow-dark");
+}
+
+/// W9: of a log of a million lines those in sight are there, at its end, in its middle and where it grows.
+#[test]
+fn w9_a_log_of_a_million_lines_is_looked_at() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = World::new();
+    world.command("long", "seq -f 'line %.0f of the log' 1 1000000; echo 'SET_STATE {\"state\":\"done\"}'");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "long"]);
+    world.aynig(&["set-state", "long", "-b", "job"]);
+    world.run();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.open(&format!("http://{}/#/branch/0/job", server.address));
+    browser.click("//button[.='Log']");
+    browser.sees("line 1000000 of the log");
+    browser.fits("log-million");
+    let rows = browser.says("return document.querySelectorAll('.log span').length");
+    assert!(rows.as_u64().unwrap() < 200, "{rows} rows are rendered");
+    browser.says("const l = document.querySelector('.log'); l.scrollTop = 0");
+    browser.sees("line 1 of the log");
+    browser.says("const l = document.querySelector('.log'); l.scrollTop = l.scrollHeight / 2");
+    until("the middle is shown", || {
+        let first = browser.says("return Number(document.querySelector('.log span').dataset.line)");
+        first.as_u64().filter(|n| (450_000..550_000).contains(n))
+    });
+    let seen = "const b = document.querySelector('.log').getBoundingClientRect(); return [...document.querySelectorAll('.log span')].filter((s) => { const r = s.getBoundingClientRect(); return r.top >= b.top && r.bottom <= b.bottom; }).length";
+    assert!(browser.says(seen).as_u64().unwrap() > 15, "the window is filled");
+    let memory = browser.says("return performance.memory ? performance.memory.usedJSHeapSize : 0");
+    assert!(memory.as_u64().unwrap() < 300 << 20, "{memory} bytes");
+}
