@@ -147,6 +147,7 @@ impl From<&TalkError> for Exit {
         match error {
             TalkError::NoBranch(_)
             | TalkError::IsAnswer
+            | TalkError::IdTaken(..)
             | TalkError::Dialect(_)
             | TalkError::Several(..)
             | TalkError::NotSigned(..)

@@ -201,7 +201,7 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
     match error {
         TalkError::NoBranch(branch) => Some(at(branch).list()),
         TalkError::IsAnswer => Some("git aynig answer <branch> <choice>".to_owned()),
-        TalkError::NotWaiting(branch, _) => Some(at(branch).call("inbox")),
+        TalkError::IdTaken(branch, _) | TalkError::NotWaiting(branch, _) => Some(at(branch).call("inbox")),
         TalkError::NoQuestion(_)
         | TalkError::NoSuchQuestion(_)
         | TalkError::Gone(_)

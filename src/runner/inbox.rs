@@ -97,7 +97,14 @@ impl Runner<'_> {
             if read < MESSAGES_MAX && oldest.is_none_or(|oldest| oldest == state) {
                 // Of a remote it may not be known yet: then the swap hears of it.
                 if is_heard_already(self.store.known_tip(&found.heard())?, found.commit) {
-                    inbox.over.push(found);
+                    match self.heard_elsewhere(branch, found.at.id)? {
+                        None => inbox.over.push(found),
+                        // Taken off it would be lost, and under `heard` there is no place for it.
+                        Some(other) => {
+                            let why = format!("it has the id of a message that '{other}' has heard");
+                            inbox.passed_over.push((found.name, why));
+                        }
+                    }
                     continue;
                 }
                 // The first by its name is delivered; then the other's id was brought, and it is taken off.
@@ -166,6 +173,20 @@ impl Runner<'_> {
             }
         }
         Ok(Ok(letter))
+    }
+
+    /// The other branch that the message under `heard` says that it was sent to. `None` where it says this one, or none.
+    pub(in crate::runner) fn heard_elsewhere(
+        &self,
+        branch: &RefName,
+        id: MessageId,
+    ) -> Result<Option<RefName>, StoreError> {
+        let Some(heard) = self.store.tip(&RefName::new(heard_ref(id)))? else { return Ok(None) };
+        // What is no commit says nothing.
+        let Ok(commit) = self.store.read_commit(heard) else { return Ok(None) };
+        let message = Message::parse(&commit.message);
+        let named = message.last(BRANCH.of(Dialect::Dwp)).filter(|named| *named != branch.short());
+        Ok(named.map(RefName::branch))
     }
 
     /// False for an answer to other words than those that stand under the question's id; true where none do any more.

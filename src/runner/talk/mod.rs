@@ -33,6 +33,9 @@ pub enum TalkError {
     /// The message can't be written, and why.
     #[error("cannot write the message: {0}")]
     Message(String),
+    /// This id is another branch's message's.
+    #[error("message {1} was sent to '{0}': another message needs an id of its own")]
+    IdTaken(RefName, MessageId),
     /// This id names no message of the branch's inbox.
     #[error("message {1} does not wait for '{0}'")]
     NotWaiting(RefName, MessageId),

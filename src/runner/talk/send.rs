@@ -52,7 +52,8 @@ impl Runner<'_> {
     /// Sends a message to a branch: `send`.
     ///
     /// # Errors
-    /// [`TalkError::NoBranch`], [`TalkError::IsAnswer`], [`TalkError::Message`], and whatever writing fails with.
+    /// [`TalkError::NoBranch`], [`TalkError::IsAnswer`], [`TalkError::IdTaken`], [`TalkError::Message`], and whatever
+    /// writing fails with.
     pub fn send(
         &self,
         branch: &RefName,
@@ -65,10 +66,17 @@ impl Runner<'_> {
         let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
         let event = tip.event.as_ref().filter(|event| !event.is_working());
         let wanted = event.is_some_and(|event| Accepts::of(event).state(&sending.kind).is_some());
-        if let Some(id) = sending.id
-            && let Some(sent) = self.sent_before(branch, id)?
-        {
-            return Ok(Sent { wanted: wanted && sent.waiting, ..sent });
+        if let Some(id) = sending.id {
+            let sent = self.sent_before(branch, id)?;
+            // Where it waits here it is this branch's own, whatever else has its id.
+            if !sent.as_ref().is_some_and(|sent| sent.waiting)
+                && let Some(other) = self.sent_elsewhere(branch, id)?
+            {
+                return Err(TalkError::IdTaken(other, id));
+            }
+            if let Some(sent) = sent {
+                return Ok(Sent { wanted: wanted && sent.waiting, ..sent });
+            }
         }
         let letter = Letter {
             id: sending.id.unwrap_or_else(|| self.new_id()),
@@ -108,6 +116,8 @@ impl Runner<'_> {
             return Err(TalkError::Message(why));
         }
         let mut message = letter.message().map_err(|why| TalkError::Message(why.to_string()))?;
+        // Under `heard` nothing else says whose message it was.
+        message.trailers.push(Trailer::new(BRANCH.of(Dialect::Dwp), branch.short()));
         // Two who send under one id, or answer one question alike, don't write the same commit.
         message.trailers.push(Dialect::Dwp.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let (tree, parents) = match letter.attached {
@@ -150,6 +160,18 @@ impl Runner<'_> {
         let letter = Letter::read(&Message::parse(&read.message), &read.parents);
         let letter = letter.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
         Ok(Some(Sent { branch: branch.clone(), commit, letter, fresh: false, waiting, wanted: false }))
+    }
+
+    /// Another branch that a message of this id waits for, or that has heard it.
+    fn sent_elsewhere(&self, branch: &RefName, id: MessageId) -> Result<Option<RefName>, TalkError> {
+        let waits = self.store.scan("refs/aynig/inbox/")?.into_iter().find_map(|(name, _)| {
+            let at = parse_inbox_ref(name.as_bytes())?;
+            (at.id == id && at.branch != branch.short()).then(|| RefName::branch(at.branch))
+        });
+        if waits.is_some() {
+            return Ok(waits);
+        }
+        Ok(self.heard_elsewhere(branch, id)?)
     }
 
     /// The refs of a branch's inbox.

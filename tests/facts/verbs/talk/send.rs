@@ -90,6 +90,35 @@ fn a_message_that_is_sent_again_under_its_id_is_there_once() {
     assert_eq!(sent.filter(|sent| *sent).count(), 1);
 }
 
+/// K46: an id is one message's: to another branch the second would be lost, so it is refused by name.
+#[test]
+fn an_id_that_was_sent_to_another_branch_is_refused_by_name() {
+    let life = Life::new(&[]);
+    let id = "01890000-0000-7000-8000-000000000001";
+    let accepts = "dwp-accepts: message=rework\n";
+    let [first, second] = ["one", "two"].map(|branch| life.event(branch, "review", accepts));
+    let send = |branch: &str| life.run(&["send", branch, "--id", id, "-m", branch, "--no-tick"]);
+    // As one that was quicker than the look for it: both wait.
+    send("two").expect(0);
+    let name = format!("refs/aynig/inbox/two/message/{id}");
+    let raced = life.rev(&name);
+    life.git(&["update-ref", "-d", &name]);
+    send("one").expect(0);
+    let refused = |at: &str| {
+        let said = send("two").expect(2).stderr;
+        assert!(said.contains(&format!("message {id} was sent to 'one'")), "{at}: {said}");
+    };
+    refused("waiting");
+    life.tick(&["one"]);
+    assert_eq!((life.state("one").as_str(), life.rev("one^1")), ("rework", first));
+    refused("heard");
+    life.git(&["update-ref", &name, &raced]);
+    let (_, report) = life.report(&["two"]);
+    let told = format!("it has the id of a message that 'one' has heard");
+    assert!(report.to_string().contains(&told), "{report}");
+    assert_eq!((life.rev("two"), life.try_rev(&name)), (second, Some(raced)));
+}
+
 /// K46, K4a: what cannot be sent changes nothing, and says what mends it.
 #[test]
 fn what_is_no_message_is_refused_by_name() {
