@@ -19,6 +19,9 @@ struct Seen {
     hop: Option<u32>,
 }
 
+/// How the name ends of the note of how far an inbox was read.
+const READ: &str = ".read";
+
 fn runner_path(repo: &Repository) -> (String, PathBuf) {
     let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
     let host: String =
@@ -58,11 +61,15 @@ pub(crate) fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
 
 impl Runner<'_> {
     fn seen_path(&self, branch: &RefName) -> PathBuf {
+        self.note_path(branch, "")
+    }
+
+    fn note_path(&self, branch: &RefName, ending: &str) -> PathBuf {
         let place = self.settings.remote.as_ref().map(|remote| format!("{remote}:")).unwrap_or_default();
         let whole = place.as_bytes().iter().chain(branch.as_bytes());
         let name: String = whole.map(|b| format!("{b:02x}")).collect();
         // File names end at 255 bytes; a longer branch shares a note, which then only restarts the wait.
-        self.repo.aynig_dir().join("seen").join(&name[..name.len().min(240)])
+        self.repo.aynig_dir().join("seen").join([&name[..name.len().min(240)], ending].concat())
     }
 
     /// True where anything was noted of any head.
@@ -84,6 +91,24 @@ impl Runner<'_> {
     /// How many dispatches this runner knows to have led to that head (K9).
     pub(super) fn noted_hop(&self, branch: &RefName, head: ObjectId) -> Option<u32> {
         self.seen(branch, head)?.hop
+    }
+
+    /// The ref of an inbox behind which the next look at it reads on; `None`: it begins at its oldest message.
+    pub(super) fn read_until(&self, branch: &RefName) -> Option<RefName> {
+        let raw = crate::store::read_plain(&self.note_path(branch, READ), 4096).ok()?;
+        Some(RefName::new(raw))
+    }
+
+    /// Notes where the next look reads on. What can't be noted is read again.
+    pub(super) fn note_read(&self, branch: &RefName, until: Option<&RefName>) {
+        let path = self.note_path(branch, READ);
+        let _ = match (until, path.parent()) {
+            (Some(until), Some(folder)) => std::fs::create_dir_all(folder)
+                .map_err(drop)
+                .and_then(|()| write_aside(&path, until.as_bytes()).map_err(drop)),
+            (Some(_), None) => Ok(()),
+            (None, _) => std::fs::remove_file(&path).map_err(drop),
+        };
     }
 
     /// Notes that this head was seen now.

@@ -2,7 +2,8 @@
 //!
 //! Names are read first, and of the commits no more than one delivery takes: ten thousand messages cost their names.
 //! What was delivered already, or answers no question, is told apart, so that it is taken off; what can't be read, or is not
-//! vouched for, stays and is said. Implements K46 (reading), K46a, K47, K47a (what is told apart), K47b (who may send), K49a.
+//! vouched for, stays and is said. Of that no look reads more than one delivery takes: the next one reads on behind it, and
+//! begins again at the end, so that no number of refs makes a tick long, or keeps a message out. Implements K46 (reading), K46a, K47, K47a (what is told apart), K47b (who may send), K49a.
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
@@ -51,6 +52,38 @@ pub(crate) struct Inbox {
     pub(super) over: Vec<Found>,
     /// What is left where it is, and why.
     pub passed_over: Vec<(RefName, String)>,
+    /// How many of these were read, or looked for under `heard`.
+    unfit: usize,
+    /// Behind which ref this look began, and where the next one reads on.
+    from: Option<RefName>,
+    until: Option<RefName>,
+}
+
+impl Inbox {
+    /// Leaves what can't be delivered where it is.
+    fn pass_over(&mut self, found: Found, why: impl Into<String>) {
+        if self.passed_over.len() < MESSAGES_MAX {
+            self.passed_over.push((found.name, why.into()));
+        }
+    }
+
+    /// The same, of one that had to be read.
+    fn pass_over_read(&mut self, found: Found, why: String) {
+        self.unfit += 1;
+        if self.unfit == MESSAGES_MAX {
+            self.until = Some(found.name.clone());
+        }
+        self.pass_over(found, why);
+    }
+
+    /// True for a message that this look reads: not after as many that can't be delivered as one delivery takes, nor
+    /// before the place where the look before it ended so.
+    fn reads(&self, found: &Found) -> bool {
+        let read = |from: &RefName| {
+            parse_inbox_ref(from.as_bytes()).is_some_and(|at| (at.id, from) >= (found.at.id, &found.name))
+        };
+        self.unfit < MESSAGES_MAX && !self.from.as_ref().is_some_and(read)
+    }
 }
 
 impl Runner<'_> {
@@ -76,6 +109,9 @@ impl Runner<'_> {
         if found.is_empty() {
             return Ok(inbox);
         }
+        if found.len() > MESSAGES_MAX {
+            inbox.from = self.read_until(branch);
+        }
         let brought = self.brought(tip)?;
         let twins: HashSet<_> =
             found.windows(2).filter(|two| two[0].at.id == two[1].at.id).map(|two| two[0].at.id).collect();
@@ -88,37 +124,14 @@ impl Runner<'_> {
                     continue;
                 }
                 Standing::Twin => {
-                    inbox.passed_over.push((found.name, "another message has its id".into()));
+                    inbox.pass_over(found, "another message has its id");
                     continue;
                 }
                 Standing::Waits => continue,
                 Standing::Brings(state) => state,
             };
-            if read < MESSAGES_MAX && oldest.is_none_or(|oldest| oldest == state) {
-                // Of a remote it may not be known yet: then the swap hears of it.
-                if is_heard_already(self.store.known_tip(&found.heard())?, found.commit) {
-                    match self.heard_elsewhere(branch, found.at.id)? {
-                        None => inbox.over.push(found),
-                        // Taken off it would be lost, and under `heard` there is no place for it.
-                        Some(other) => {
-                            let why = format!("it has the id of a message that '{other}' has heard");
-                            inbox.passed_over.push((found.name, why));
-                        }
-                    }
-                    continue;
-                }
-                // The first by its name is delivered; then the other's id was brought, and it is taken off.
-                if inbox.refs.last().is_some_and(|last| last.at.id == found.at.id) {
-                    inbox.passed_over.push((found.name, "another message of its id is delivered".into()));
-                    continue;
-                }
-                let letter = match self.letter(branch, &found)? {
-                    Ok(letter) => letter,
-                    Err(why) => {
-                        inbox.passed_over.push((found.name, why));
-                        continue;
-                    }
-                };
+            if read < MESSAGES_MAX && oldest.is_none_or(|oldest| oldest == state) && inbox.reads(&found) {
+                let Some((found, letter)) = self.fit(branch, found, &mut inbox)? else { continue };
                 text += letter.text.len();
                 if read > 0 && text > TEXT_MAX {
                     // It is the first of the next delivery.
@@ -133,6 +146,46 @@ impl Runner<'_> {
         // Where two have one id, `heard` keeps the one that was delivered.
         inbox.over.sort_by_key(|found| !brought.has_commit(found.commit));
         Ok(inbox)
+    }
+
+    /// A message that may be delivered. Of any other it is said what becomes of it.
+    fn fit(
+        &self,
+        branch: &RefName,
+        found: Found,
+        inbox: &mut Inbox,
+    ) -> Result<Option<(Found, Letter)>, RunnerError> {
+        // Of a remote it may not be known yet: then the swap hears of it.
+        if is_heard_already(self.store.known_tip(&found.heard())?, found.commit) {
+            match self.heard_elsewhere(branch, found.at.id)? {
+                None => inbox.over.push(found),
+                // Taken off it would be lost, and under `heard` there is no place for it.
+                Some(other) => {
+                    let why = format!("it has the id of a message that '{other}' has heard");
+                    inbox.pass_over_read(found, why);
+                }
+            }
+            return Ok(None);
+        }
+        // The first by its name is delivered; then the other's id was brought, and it is taken off.
+        if inbox.refs.last().is_some_and(|last| last.at.id == found.at.id) {
+            inbox.pass_over(found, "another message of its id is delivered");
+            return Ok(None);
+        }
+        match self.letter(branch, &found)? {
+            Ok(letter) => Ok(Some((found, letter))),
+            Err(why) => {
+                inbox.pass_over_read(found, why);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notes how far an inbox was read.
+    pub(super) fn note_look(&self, branch: &RefName, inbox: &Inbox) {
+        if inbox.from != inbox.until {
+            self.note_read(branch, inbox.until.as_ref());
+        }
     }
 
     /// Reads a waiting message, or says why it is not delivered.

@@ -73,6 +73,9 @@ impl Runner<'_> {
             }
             let command = self.resolve(&tip)?;
             let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &Around::one())?;
+            if !dry {
+                self.note_look(branch, &known.inbox);
+            }
             match (self.decide(branch, &tip, &command, &known)?, command) {
                 (_, Resolved::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
                 (_, _) if !dry && !known.inbox.over.is_empty() => self.take_off(&known.inbox.over)?,

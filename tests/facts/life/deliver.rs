@@ -10,16 +10,23 @@ const REVIEW: &str = "dwp-accepts: message=rework handoff=rework\ndwp-ticket: 7\
 const REWORK: &str = "printf '%s' \"$BODY\" >\"$T/body\"; cp \"$AYNIG_MESSAGES\" \"$T/messages\" 2>/dev/null\n\
     echo 'SET_STATE {\"state\":\"review\",\"keep_trailers\":true,\"trailers\":[\"dwp-accepts: message=rework handoff=rework\"]}'";
 
-fn id(n: u8) -> MessageId {
+pub(super) fn id(n: u8) -> MessageId {
     MessageId::v7(now() * 1000, u16::from(n), [n; 8])
 }
 
-fn text(ref_name: Vec<u8>) -> String {
+pub(super) fn text(ref_name: Vec<u8>) -> String {
     String::from_utf8(ref_name).unwrap()
 }
 
 /// Puts a message into a branch's inbox, as `send` does; gives its ref.
-fn send(life: &Life, branch: &str, kind: &str, id: MessageId, words: &str, work: Option<&str>) -> String {
+pub(super) fn send(
+    life: &Life,
+    branch: &str,
+    kind: &str,
+    id: MessageId,
+    words: &str,
+    work: Option<&str>,
+) -> String {
     let kind = Kind::new(kind).unwrap();
     let letter = Letter {
         id,
@@ -45,7 +52,7 @@ fn send(life: &Life, branch: &str, kind: &str, id: MessageId, words: &str, work:
     name
 }
 
-fn heard(life: &Life, id: MessageId) -> Option<String> {
+pub(super) fn heard(life: &Life, id: MessageId) -> Option<String> {
     life.try_rev(&text(heard_ref(id)))
 }
 

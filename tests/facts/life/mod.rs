@@ -8,6 +8,7 @@ mod checkout;
 mod deliver;
 mod disk;
 mod in_the_way;
+mod inbox;
 mod inside;
 mod keep;
 mod killed;

@@ -19,7 +19,7 @@ impl Life {
     }
 
     /// Has everything signed that is written, and a signature asked for. False where there is no program for it.
-    fn sign(&self) -> bool {
+    pub(crate) fn sign(&self) -> bool {
         let key = self.path(".git/key");
         let key = key.to_str().unwrap();
         let mut keygen = std::process::Command::new("ssh-keygen");
