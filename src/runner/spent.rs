@@ -1,7 +1,7 @@
 //! What runs have used, added up from history.
 //!
-//! Commits are read once each, the newest first, however many branches contain them, and a path is left where a commit
-//! is older than what is asked for. A run counts once, wherever its commits are: what it ended with, and what that
+//! Commits are read once each, the newest first, however many branches contain them, and a path is left where many
+//! commits in a row are older than what is asked for: one with an old date hides nothing below it. A run counts once, wherever its commits are: what it ended with, and what that
 //! landed as. It counts for the branch that was moved by it: one that has it among its first parents, before one
 //! that merged it; of several the first by name. Implements K54 (adding up, budgets).
 
@@ -31,8 +31,11 @@ pub(crate) struct Used<'a> {
 /// How a branch has a commit: the less the more it is its own.
 type Claim = (bool, usize);
 
-/// A commit that was read, and waits to be looked at.
-struct Waiting(Commit);
+/// So many commits in a row may be older than what is asked for before a path is left: clocks differ.
+const OLDER_MAX: usize = 1000;
+
+/// A commit that was read, and waits to be looked at; how many in a row that lead to it are too old, itself included.
+struct Waiting(Commit, usize);
 
 impl Waiting {
     fn age(&self) -> (i64, ObjectId) {
@@ -65,12 +68,17 @@ struct Walk {
 }
 
 impl Walk {
-    /// Has a commit looked at, unless it is older than what is asked for.
-    fn add(&mut self, commit: Commit, claim: Claim) {
-        if commit.committed.is_none_or(|at| at >= self.since) {
+    /// Has a commit looked at that so many lead to which are older than what is asked for.
+    fn add(&mut self, commit: Commit, claim: Claim, older: usize) {
+        let older = if self.is_asked_for(&commit) { 0 } else { older + 1 };
+        if older <= OLDER_MAX {
             self.claims.insert(commit.id, claim);
-            self.waiting.push(Waiting(commit));
+            self.waiting.push(Waiting(commit, older));
         }
+    }
+
+    fn is_asked_for(&self, commit: &Commit) -> bool {
+        commit.committed.is_none_or(|at| at >= self.since)
     }
 }
 
@@ -89,12 +97,13 @@ impl Runner<'_> {
         for (index, (_, head)) in heads.iter().enumerate() {
             match walk.claims.get_mut(&head.id) {
                 Some(claim) => *claim = (*claim).min((false, index)),
-                None => walk.add(head.clone(), (false, index)),
+                None => walk.add(head.clone(), (false, index), 0),
             }
         }
-        while let Some(Waiting(commit)) = walk.waiting.pop() {
+        while let Some(Waiting(commit, older)) = walk.waiting.pop() {
             let (merged, index) = walk.claims.get(&commit.id).copied().unwrap_or_default();
-            if let Some((event, usage)) = used_by(&commit)
+            if walk.is_asked_for(&commit)
+                && let Some((event, usage)) = used_by(&commit)
                 && is_first(&mut runs, &event)
             {
                 let at = commit.committed;
@@ -108,7 +117,7 @@ impl Runner<'_> {
                 match walk.claims.get_mut(parent) {
                     // Where it was looked at already, by a wrong date, this comes too late and changes nothing.
                     Some(known) => *known = (*known).min(claim),
-                    None => walk.add(self.store.read_commit(*parent)?, claim),
+                    None => walk.add(self.store.read_commit(*parent)?, claim, older),
                 }
             }
         }

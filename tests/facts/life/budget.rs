@@ -55,6 +55,25 @@ fn a_day_begins_anew() {
     assert!(said.stderr.contains("budgetPerDay") && said.stderr.contains("12.50"), "{}", said.stderr);
 }
 
+/// K54: clocks differ, and one commit with an old date hides nothing of what was spent below it.
+#[test]
+fn an_old_date_hides_no_spending_below_it() {
+    let life = Life::new(&[("build", NEXT)]);
+    life.config("aynig.budgetPerDay", "1");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let spent = |run: &str| {
+        format!("x\n\ndwp-state: done\ndwp-run-id: {run}\ndwp-usage: input=0 output=0 cost-usd=5\n")
+    };
+    life.event_at("other", &spent("r1"), Some(now));
+    life.event_at("other", &spent("r2"), Some(1));
+    life.event("work", "build", "");
+    life.tick(&["work"]);
+    assert_eq!(life.state("work"), "build");
+    let used =
+        |args: &[&str]| life.run(&[&["usage", "--json"], args].concat()).expect(0).json()["runs"].clone();
+    assert_eq!((used(&["--since", "1d"]), used(&[])), (1.into(), 2.into()));
+}
+
 /// K54: what a branch says that `aynig.branches` leaves out holds nothing up.
 #[test]
 fn a_branch_that_is_left_out_spends_nothing() {
