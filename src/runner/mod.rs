@@ -8,6 +8,7 @@
 #![warn(unreachable_pub)]
 
 mod active_run;
+mod again;
 pub(crate) mod attempt;
 pub(crate) mod change;
 pub(crate) mod checkup;

@@ -24,7 +24,7 @@ const LEASE_SAID: usize = 3 * 1024;
 pub struct LastLook {
     /// Those whose dead leases were recovered.
     pub recovered: Vec<Report>,
-    /// Those that waited for what has come, with the heads that did.
+    /// Those that waited for what has come, with the heads that did, and those that are asked for again (N3).
     pub awaited: Vec<(RefName, ObjectId)>,
 }
 
@@ -123,12 +123,18 @@ impl Runner<'_> {
             self.note_seen(&branch, head)?;
         }
         expired.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
-        let mut reports = Vec::new();
+        let (mut reports, mut again) = (Vec::new(), Vec::new());
         for (branch, tip, since) in expired {
             let mut report = Report::new(&branch);
             // It waits for `retry`, even where a command answers `stalled`.
             let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
-            report.verdict = match self.recover(&branch, &tip, since, &mut report) {
+            let recovered = self.recover(&branch, &tip, since, &mut report);
+            if recovered.is_ok()
+                && let Some(tip) = self.read_tip(&branch)?.filter(|tip| self.may_route_again(tip))
+            {
+                again.push((branch.clone(), tip.id()));
+            }
+            report.verdict = match recovered {
                 Ok(()) => Verdict::Idle(waits.unwrap_or(Idle::NoState)),
                 Err(error) => Verdict::Failed(error),
             };
@@ -136,7 +142,9 @@ impl Runner<'_> {
                 reports.push(report);
             }
         }
-        Ok(LastLook { recovered: reports, awaited: self.awaited(waiting) })
+        let mut awaited = self.awaited(waiting);
+        awaited.append(&mut again);
+        Ok(LastLook { recovered: reports, awaited })
     }
 
     /// Keeps what a dead run left in one of our slots; says where work of it is kept that this lease led to.

@@ -302,6 +302,8 @@ impl<'a> Look<'a> {
         let seen = if working && self.any_seen { runner.first_seen(branch, tip.id()) } else { None };
         let known = runner.known(branch, &tip, usable, &self.around)?;
         match decide(tip.head(), seen, runner.clock.now(), runner.policy_with(usable, known.facts())) {
+            // It is asked for again when it is evaluated.
+            Decision::Nothing(_) if runner.may_route_again(&tip) => Ok(None),
             Decision::Nothing(idle) => {
                 if let Lookup::Unusable { path, why } = lookup {
                     return Ok(Some(runner.unusable(&tip, idle, path, why)));

@@ -71,6 +71,9 @@ impl Runner<'_> {
                     runner.evaluate(branch, dry, report)
                 });
             }
+            if !dry && self.route_again(branch, &tip)? {
+                continue;
+            }
             let command = self.resolve(&tip)?;
             let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &Around::one())?;
             if !dry {

@@ -3,14 +3,23 @@
 //! What was sent is heard where that may be: the runner of this run starts it once the run is over. Implements N5.
 
 use super::limits;
-use crate::app::AppError;
 use crate::app::change::Change;
 use crate::app::talk::send::hear;
-use crate::flow::route::{Routed, route as routed};
+use crate::app::{AppError, Exit};
+use crate::flow::route::{Routed, again, route as routed};
+use crate::protocol::declaration::NotBefore;
 use crate::protocol::id::ObjectId;
 use crate::runner::Silent;
 use crate::runner::talk::TalkError;
 use crate::supervisor::interrupt::Interrupt;
+
+/// When that is tried again which may pass, in seconds.
+const LATER: u64 = 15;
+
+/// Declares the same once more, for later.
+fn later(why: &str) -> Result<Routed, AppError> {
+    Ok(Routed { declaration: again(why, NotBefore::In(LATER))?, sent: Vec::new() })
+}
 
 /// Does what follows from the turn that the run which we are inside of answers.
 pub fn route(change: &Change<'_>) -> Result<Routed, AppError> {
@@ -21,7 +30,11 @@ pub fn route(change: &Change<'_>) -> Result<Routed, AppError> {
     let limits = limits(change.session, &change.settings)?;
     let interrupt = Interrupt::never()?;
     let runner = change.session.runner(&change.settings, &interrupt, &Silent)?;
-    let done = routed(&runner, inside, trigger, limits)?;
+    let done = match routed(&runner, inside, trigger, limits).map_err(AppError::from) {
+        // What may pass is no reason to give up on what others wait for.
+        Err(error) if matches!(Exit::from(&error), Exit::Later | Exit::Held) => later(&error.to_string())?,
+        done => done?,
+    };
     for sent in &done.sent {
         hear(change, sent)?;
     }

@@ -23,15 +23,18 @@ use crate::runner::talk::TalkError;
 use crate::runner::talk::send::{Sending, Sent};
 use crate::store::RefName;
 
-/// A turn that is routed.
+/// A turn, and when it was.
+struct Turn<'t> {
+    turn: &'t Outcome,
+    at: Moments,
+}
+
+/// What is performed for a node.
 pub(super) struct Performing<'p, 'r> {
     runner: &'p Runner<'r>,
     inside: Inside,
     node: NodeId,
-    turn: &'p Outcome,
     by: Holder,
-    /// When the turn was.
-    pub at: Moments,
     /// The flow as it is now.
     pub kept: Kept,
     /// What came of each call.
@@ -46,19 +49,11 @@ impl<'p, 'r> Performing<'p, 'r> {
         inside: &Inside,
         kept: Kept,
         node: NodeId,
-        turn: &'p Outcome,
     ) -> Result<Self, RouteError> {
-        let trigger = match turn.trigger {
-            Some(trigger) => runner.store.read_commit(trigger).map_err(FlowError::from)?.committed,
-            None => None,
-        };
-        let trigger = trigger.map_or(turn.at, Time::from_seconds);
         Ok(Self {
             runner,
             inside: inside.clone(),
             node,
-            turn,
-            at: Moments { trigger, outcome: turn.at },
             by: runner.speaker(Some(inside)),
             kept,
             done: Vec::new(),
@@ -66,28 +61,41 @@ impl<'p, 'r> Performing<'p, 'r> {
         })
     }
 
+    /// Performs the calls of a turn.
+    pub fn turn(&mut self, turn: &Outcome) -> Result<(), RouteError> {
+        let trigger = match turn.trigger {
+            Some(trigger) => self.runner.store.read_commit(trigger).map_err(FlowError::from)?.committed,
+            None => None,
+        };
+        let at = Moments { trigger: trigger.map_or(turn.at, Time::from_seconds), outcome: turn.at };
+        for call in &turn.calls {
+            self.call(&Turn { turn, at }, call)?;
+        }
+        Ok(())
+    }
+
     /// Performs a call, or tells why not.
-    pub fn call(&mut self, call: &Result<ToolCall, String>) -> Result<(), RouteError> {
+    fn call(&mut self, of: &Turn<'_>, call: &Result<ToolCall, String>) -> Result<(), RouteError> {
         let call = match call {
             Ok(call) => call,
             Err(why) => {
                 // Which of them it was is all that is known of it.
-                let id = ToolId::of(self.turn.turn, &format!("unreadable {}", self.done.len()));
-                return self.refuse(id, "?", &format!("the call can't be read: {why}"));
+                let id = ToolId::of(of.turn.turn, &format!("unreadable {}", self.done.len()));
+                return self.refuse(of, id, "?", &format!("the call can't be read: {why}"));
             }
         };
-        match act(&self.kept.flow, self.node, call, self.at) {
+        match act(&self.kept.flow, self.node, call, of.at) {
             Ok(Act::InTurn) => Ok(()),
-            Ok(act) => self.perform(call, act),
-            Err(_) if self.was_done(call.id)? => {
+            Ok(act) => self.perform(of, call, act),
+            Err(_) if self.was_done(of, call.id)? => {
                 self.done.push(Done::call(call.id, &call.name, serde_json::Value::Null));
                 Ok(())
             }
-            Err(why) => self.refuse(call.id, &call.name, &why.to_string()),
+            Err(why) => self.refuse(of, call.id, &call.name, &why.to_string()),
         }
     }
 
-    fn perform(&mut self, call: &ToolCall, act: Act) -> Result<(), RouteError> {
+    fn perform(&mut self, of: &Turn<'_>, call: &ToolCall, act: Act) -> Result<(), RouteError> {
         let handed = match act.envelope() {
             Some(envelope) => self.was_sent(envelope.id)?,
             None => false,
@@ -103,21 +111,21 @@ impl<'p, 'r> Performing<'p, 'r> {
         });
         match changed {
             Ok(kept) => self.kept = kept,
-            Err(FlowError::Refused(why)) => return self.refuse(call.id, &call.name, &why.to_string()),
+            Err(FlowError::Refused(why)) => return self.refuse(of, call.id, &call.name, &why.to_string()),
             Err(error) => return Err(error.into()),
         }
         if let Some(envelope) = act.envelope() {
-            self.hand(envelope)?;
+            self.hand(of, envelope)?;
         }
         self.done.push(Done::call(call.id, &call.name, act.output(&self.kept.flow)));
         Ok(())
     }
 
     /// Sends a handoff with the turn's outcome, once.
-    fn hand(&mut self, envelope: &Envelope) -> Result<(), RouteError> {
+    fn hand(&mut self, of: &Turn<'_>, envelope: &Envelope) -> Result<(), RouteError> {
         // A node that went since is told nothing any more.
         let Some(branch) = self.kept.branch(envelope.to_node_id) else { return Ok(()) };
-        let Some(sending) = letter::sending(envelope, Some(self.turn.commit)) else { return Ok(()) };
+        let Some(sending) = letter::sending(envelope, Some(of.turn.commit)) else { return Ok(()) };
         self.send(&branch, &sending)
     }
 
@@ -130,11 +138,11 @@ impl<'p, 'r> Performing<'p, 'r> {
     }
 
     /// Whether what a call makes is there, whatever the flow says by now.
-    fn was_done(&self, call: ToolId) -> Result<bool, RouteError> {
+    fn was_done(&self, of: &Turn<'_>, call: ToolId) -> Result<bool, RouteError> {
         let flow = &self.kept.flow;
         Ok(flow.nodes.contains_key(&NodeId::of_call(call))
             || flow.edges.contains_key(&EdgeId::of_call(call))
-            || self.was_sent(PayloadId::of_call(call, self.at.trigger))?)
+            || self.was_sent(PayloadId::of_call(call, of.at.trigger))?)
     }
 
     /// Whether a handoff waits somewhere, or was heard.
@@ -150,8 +158,8 @@ impl<'p, 'r> Performing<'p, 'r> {
     }
 
     /// Says that a call is refused: in what was done, and to the agent.
-    fn refuse(&mut self, id: ToolId, name: &str, why: &str) -> Result<(), RouteError> {
-        let millis = u64::try_from(self.at.trigger.0).unwrap_or(0);
+    fn refuse(&mut self, of: &Turn<'_>, id: ToolId, name: &str, why: &str) -> Result<(), RouteError> {
+        let millis = u64::try_from(of.at.trigger.0).unwrap_or(0);
         let sending = Sending {
             kind: Kind::new(Kind::MESSAGE)
                 .map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?,

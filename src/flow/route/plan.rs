@@ -217,12 +217,14 @@ pub struct Wants {
 }
 
 impl Wants {
-    /// What the calls of a turn come to. A node that one of them spawns is not there yet, so a call that is refused now
+    /// What the calls of these turns come to. A node that one of them spawns is not there yet, so a call that is refused now
     /// may be performed after the others.
-    pub fn of(flow: &Flow, node: NodeId, turn: &Outcome, at: Moments) -> Self {
+    pub fn of(flow: &Flow, node: NodeId, turns: &[Outcome]) -> Self {
         let mut wants = Self::default();
-        for call in turn.calls.iter().filter_map(|call| call.as_ref().ok()) {
-            match act(flow, node, call, at) {
+        let calls = turns.iter().flat_map(|turn| turn.calls.iter().map(move |call| (turn, call)));
+        for (turn, call) in calls.filter_map(|(turn, call)| Some((turn, call.as_ref().ok()?))) {
+            // What it is made of is nothing that is asked here.
+            match act(flow, node, call, Moments { trigger: turn.at, outcome: turn.at }) {
                 Ok(Act::Finish { .. }) => wants.finishes = true,
                 Ok(act) => wants.hands_on |= act.envelope().is_some(),
                 Err(_) => wants.hands_on |= call.name == "send_handoff",

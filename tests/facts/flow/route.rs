@@ -210,3 +210,101 @@ fn a_conflict_is_told_and_loses_nothing() {
     assert_eq!(stage.life.show(&stage.branch("lead"), "file"), "both");
     stage.life.git(&["merge-base", "--is-ancestor", work, &stage.branch("lead")]);
 }
+
+/// N3: what follows from a turn is asked for again where it was cut off, and no oftener than three times.
+#[test]
+fn a_route_that_is_cut_off_is_asked_for_again_three_times() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE]);
+    let ended =
+        "echo x >>\"$T/routes\"\n[ \"$(wc -l <\"$T/routes\")\" -gt \"$(cat \"$T/fails\")\" ] || exit 1\n";
+    stage.life.command("route", &format!("{ended}exec git aynig flow route"));
+    stage.life.git(&["commit", "-qam", "route"]);
+    // The nodes' branches bring commands of their own: those of before.
+    stage.life.config("aynig.commandsFrom", "refs/heads/main");
+    stage.turn("lead", 1, "", &[handoff("one", "yours")], &[]);
+    std::fs::write(stage.life.shared().join("fails"), "3").unwrap();
+    stage.say("lead", "go");
+    assert_eq!(stage.life.said("routes").lines().count(), 5, "three times again, and that of the other node");
+    assert_eq!((stage.turns("one"), stage.life.state(&stage.branch("lead")).as_str()), (1, "idle"));
+    // One that fails each time ends as a run that stalled; the next turn's route brings what it had not.
+    std::fs::write(stage.life.shared().join("routes"), "").unwrap();
+    stage.turn("lead", 2, "", &[handoff("one", "late")], &[]);
+    std::fs::write(stage.life.shared().join("fails"), "99").unwrap();
+    stage.say("lead", "more");
+    assert_eq!(stage.life.said("routes").lines().count(), 4);
+    assert_eq!((stage.turns("one"), stage.life.state(&stage.branch("lead")).as_str()), (1, "stalled"));
+    std::fs::write(stage.life.shared().join("fails"), "0").unwrap();
+    stage.say("lead", "and now").expect(0);
+    assert_eq!((stage.turns("lead"), stage.turns("one")), (3, 2));
+    assert_eq!(stage.messages("one", 2)[0]["text"], "late");
+}
+
+/// N14: two clones drive one flow through one remote: each turn once, each handoff once.
+#[test]
+fn two_clones_drive_one_flow_through_one_remote() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE, TWO]);
+    let life = &stage.life;
+    let origin = life.repo.home().parent().unwrap().join("origin.git");
+    life.git(&["clone", "-q", "--mirror", ".", origin.to_str().unwrap()]);
+    stage.turn("lead", 1, "", &[handoff("one", "a"), handoff("two", "b")], &[]);
+    stage.turn("one", 1, "echo one >one.txt", &[handoff("lead", "mine")], &[]);
+    stage.turn("two", 1, "echo two >two.txt", &[handoff("lead", "mine too")], &[]);
+    let url = format!("file://{}", origin.display());
+    let clone = |name: &str| {
+        let dir = life.repo.home().parent().unwrap().join(name);
+        life.git(&["clone", "-q", &url, dir.to_str().unwrap()]);
+        dir
+    };
+    let clones = [clone("a"), clone("b")];
+    let there = |dir: &std::path::Path, args: &[&str]| {
+        let mut command = life.aynig(args);
+        command.current_dir(dir);
+        command
+    };
+    let at =
+        |dir: &std::path::Path, args: &[&str]| crate::support::life::done(there(dir, args).output().unwrap());
+    let lead = stage.branch("lead");
+    at(&clones[0], &["send", &lead, "-m", "go", "--no-tick", "--remote", "origin"]).expect(0);
+    let origin_git = |args: &[&str]| {
+        let output = life.repo.command("git").current_dir(&origin).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    };
+    let state = |node: &str| {
+        let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
+        origin_git(&["log", "-1", format, &stage.branch(node)])
+    };
+    for _ in 0..20 {
+        let running: Vec<_> = clones
+            .iter()
+            .map(|dir| crate::support::life::Running::of(there(dir, &["run", "--remote", "origin"])))
+            .collect();
+        running.into_iter().for_each(|run| drop(run.done()));
+        let rests = ["lead", "one", "two"].iter().all(|node| state(node) == "idle");
+        if rests && origin_git(&["for-each-ref", "refs/aynig/inbox"]).is_empty() {
+            break;
+        }
+    }
+    let heard = |node: &str| -> Vec<String> {
+        let all = (1..=stage.turns(node)).flat_map(|n| stage.messages(node, n));
+        let mut texts: Vec<String> =
+            all.map(|message| message["text"].as_str().unwrap().to_owned()).collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!((heard("one"), heard("two")), (vec!["a".to_owned()], vec!["b".to_owned()]));
+    assert_eq!(heard("lead"), ["go", "mine", "mine too"]);
+    let files = origin_git(&["ls-tree", "-r", "--name-only", &lead]);
+    assert!(files.contains("one.txt") && files.contains("two.txt"), "{files}");
+    // Each of them tells the same.
+    let ids = |dir: &std::path::Path| {
+        let said = at(dir, &["flow", "events", "play", "--json", "--remote", "origin"]).expect(0).stdout;
+        let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].to_string();
+        let mut ids: Vec<String> = said.lines().map(id).collect();
+        ids.sort();
+        ids
+    };
+    let told = ids(&clones[0]);
+    assert!(told.len() > 30, "{}", told.len());
+    assert_eq!(ids(&clones[1]), told);
+}

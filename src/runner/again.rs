@@ -1,0 +1,78 @@
+//! What follows from a node's turn is asked for again where it was cut off: three times, and no more.
+//!
+//! `route` does each thing once, however often it is begun, and a turn whose handoffs no runner sends would be lost to every
+//! node that waits for them. Whether its runner was killed or it alone, or it failed, is no matter: what fails
+//! each time ends as a run that stalled. Implements N3 (a killed `route`).
+
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::event::{Event, RECOVERY_ID, STALLED_RUN};
+use crate::protocol::flow::ROUTE;
+use crate::protocol::id::ObjectId;
+use crate::protocol::name::STALLED;
+use crate::protocol::transition::retried;
+use crate::store::RefName;
+
+/// How often it is asked for again.
+const AGAIN_MAX: usize = 3;
+/// How many commits are looked at to count that.
+const LOOK_BACK: usize = 10_000;
+
+/// True for a head that says that a `route` ended without an outcome.
+fn is_cut_off(event: &Event) -> bool {
+    event.state_name().is_some_and(|state| state.as_str() == STALLED)
+        && event.text(STALLED_RUN).is_some()
+        && event.origin_state().is_some_and(|state| state.as_str() == ROUTE)
+}
+
+impl Runner<'_> {
+    /// Whether this head of a node's is to be asked for again, as a look at it alone says.
+    pub(super) fn may_route_again(&self, tip: &Tip) -> bool {
+        tip.event.as_ref().is_some_and(|event| event.is_node && is_cut_off(event))
+    }
+
+    /// Writes the trigger of such a `route` once more; false where it is not to be done, or another process was quicker.
+    pub(super) fn route_again(&self, branch: &RefName, tip: &Tip) -> Result<bool, RunnerError> {
+        let Some(event) = tip.event.as_ref().filter(|_| self.may_route_again(tip)) else { return Ok(false) };
+        let Some(trigger) = event.trigger() else { return Ok(false) };
+        if self.ends(tip, trigger)?.is_none_or(|ends| ends > AGAIN_MAX) {
+            return Ok(false);
+        }
+        let trigger = Tip::from(self.store.read_commit(trigger)?);
+        if self.not_vouched(branch, &trigger)?.is_some() {
+            return Ok(false);
+        }
+        let Some(asked) = &trigger.event else { return Ok(false) };
+        let Some(state) = asked.state_name() else { return Ok(false) };
+        let mut message = retried(state, asked, Some(asked.hop()).filter(|hop| *hop > 0));
+        message.subject = format!("aynig: {state} again: it was cut off").into_bytes();
+        message.trailers.push(asked.dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
+        let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
+        self.advance(branch, tip.id(), commit, &format!("aynig: {state} again"))
+    }
+
+    /// How often in a row this `route` was cut off; none where its trigger is not below.
+    fn ends(&self, tip: &Tip, trigger: ObjectId) -> Result<Option<usize>, RunnerError> {
+        let (mut at, mut ends, mut met) = (tip.commit.clone(), 0, false);
+        for _ in 0..LOOK_BACK {
+            let event = Event::in_message(&at.message);
+            met |= at.id == trigger;
+            match &event {
+                Some(event) if is_cut_off(event) => ends += 1,
+                Some(event) if event.is_working() => {}
+                // The trigger as it was, or written once more.
+                Some(event) if event.state_name().is_some_and(|state| state.as_str() == ROUTE) => {
+                    if event.run_id().is_some() {
+                        break;
+                    }
+                }
+                Some(_) | None => break,
+            }
+            if self.store.history_ends_at(at.id)? {
+                break;
+            }
+            let Some(parent) = at.parents.first() else { break };
+            at = self.store.read_commit(*parent)?;
+        }
+        Ok(met.then_some(ends))
+    }
+}
