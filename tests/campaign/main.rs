@@ -11,6 +11,8 @@ mod support;
 mod cut;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod errors;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod flow;
 mod judge;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod kill;
@@ -23,6 +25,10 @@ mod relay;
 mod results;
 mod row;
 mod scene;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#[path = "../facts/flow/stage.rs"]
+#[allow(dead_code, reason = "a part of it is needed here")]
+mod stage;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod talk;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]

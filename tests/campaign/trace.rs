@@ -4,7 +4,7 @@
 //! kills the process that makes the call, or all of the tree, before the call, or lets the call alone fail. A [`Point`] is
 //! `rename:3:runner`: the third rename of the runner. Each program is a role of its own, with a number from its
 //! second start on (`git-add`, `git-push#2`); `runner+` is a child of the runner before it is another program.
-//! The user's own command is left alone. For V13 and V16; Linux on x86-64.
+//! The user's own command is left alone, but for `git aynig flow`, where it calls that. For V13 and V16; Linux on x86-64.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -250,8 +250,9 @@ impl Tracer<'_> {
             }
             libc::PTRACE_EVENT_EXEC => {
                 let role = self.role_of(pid).to_owned();
-                if !role.starts_with("command") {
-                    let name = self.name_of(pid);
+                let name = self.name_of(pid);
+                // A flow's commands are ours.
+                if !role.starts_with("command") || name == "flow" {
                     let role = self.started(&name);
                     self.role.insert(pid, role);
                 }
@@ -299,6 +300,7 @@ impl Tracer<'_> {
         let program = base(&words[0]);
         match program.as_str() {
             "git-aynig" if words.get(1).is_some_and(|w| w == "guardian") => "guardian".to_owned(),
+            "git-aynig" if words.get(1).is_some_and(|w| w == "flow") => "flow".to_owned(),
             "git-aynig" => "runner".to_owned(),
             "git" => {
                 let mut rest = words[1..].iter().peekable();
