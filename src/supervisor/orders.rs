@@ -17,6 +17,11 @@ impl Supervised {
         self.pulse.ordered(grace);
     }
 
+    /// Asks the guardian to interrupt the command, as a terminal does: SIGINT to its process group.
+    pub fn interrupt(&mut self) {
+        self.order(Order::Interrupt);
+    }
+
     /// Has the guardian do that by itself after a time, suspend counted. The last call counts.
     pub fn stop_after(&mut self, after: Duration, grace: Duration) {
         self.order(Order::StopAfter(after, grace));

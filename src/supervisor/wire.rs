@@ -145,6 +145,8 @@ pub(super) enum Order {
     Stop(Duration),
     /// Do that by yourself after the first time, with the second as grace, unless told another time before.
     StopAfter(Duration, Duration),
+    /// Interrupt the command's process group, as a terminal does: SIGINT, once.
+    Interrupt,
     /// The run is over: let nothing of it live.
     End,
     /// The caller leaves, and the run's processes may go on.
@@ -263,7 +265,14 @@ mod tests {
     #[test]
     fn orders_arrive_as_they_were_given() {
         let (short, long) = (Duration::from_millis(250), Duration::MAX);
-        let said = [Order::Stop(short), Order::StopAfter(long, long), Order::End, Order::Linger, Order::Beat];
+        let said = [
+            Order::Stop(short),
+            Order::StopAfter(long, long),
+            Order::Interrupt,
+            Order::End,
+            Order::Linger,
+            Order::Beat,
+        ];
         for order in said {
             let line = order.encode();
             assert!(line.len() <= Order::LINE_MAX);

@@ -19,6 +19,7 @@ use super::{Prepared, clock};
 use nix::errno::Errno;
 use nix::fcntl::Flock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::fs::File;
@@ -270,6 +271,12 @@ impl<'a> Run<'a> {
             Heard::Order(Order::Stop(grace)) => self.end(Cause::Stop, grace),
             Heard::Order(Order::StopAfter(after, grace)) => {
                 self.stop_at = clock::now().checked_add(after).map(|at| (at, grace));
+            }
+            Heard::Order(Order::Interrupt) => {
+                // Once it was waited for its number may be another's.
+                if self.exit.is_none() {
+                    let _ = killpg(self.command, Signal::SIGINT);
+                }
             }
             Heard::Order(Order::Beat) => self.outbox.send(Event::Beat),
             Heard::Order(Order::End) => self.caller_finished(),
