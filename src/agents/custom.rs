@@ -9,11 +9,10 @@ use super::ending::{End, Ending, Exit, judge};
 use super::rpc::{line, map, object, text};
 use super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, output};
 use super::spent::Spent;
-use crate::contract::event::{ApprovalResolution, ToolError, ToolResult};
+use crate::contract::event::{ToolError, ToolResult};
 use crate::contract::id::TurnId;
 use crate::contract::prompt::PromptKind;
 use crate::contract::shown;
-use crate::contract::words::ApprovalStatus;
 use serde_json::{Value, json};
 
 /// What a program speaks.
@@ -52,15 +51,6 @@ impl Custom {
     pub fn new(protocol: Protocol, prompt: &str, kind: PromptKind, turn: TurnId) -> Self {
         let (told, asked) = (Told::default(), Vec::new());
         Self { protocol, prompt: prompt.to_owned(), kind, turn, told, asked }
-    }
-
-    /// What is written when a tool that the program asked for has run.
-    pub fn tool_result(tool: &str, result: &ToolResult, error: Option<&ToolError>) -> Vec<u8> {
-        let mut fields = json!({"kind": "tool.result", "toolId": tool, "result": result});
-        if let Some(error) = error {
-            fields["error"] = json!(error);
-        }
-        line(&fields)
     }
 
     fn event(&mut self, raw: &[u8], value: &Value) -> Vec<Said> {
@@ -159,14 +149,25 @@ impl Talk for Custom {
     fn answer(&mut self, asked: &str, decision: &Decision) -> Answer {
         let Some(at) = self.asked.iter().position(|id| id == asked) else { return Answer::default() };
         let id = self.asked.remove(at);
-        let (status, modified_args, reason) = match decision {
-            Decision::Approved => (ApprovalStatus::Approved, None, None),
-            Decision::Denied(why) => (ApprovalStatus::Denied, None, Some(why.clone())),
-            Decision::Modified(args) => (ApprovalStatus::Modified, Some(args.clone()), None),
-        };
-        let resolution = ApprovalResolution { status, modified_args, reason };
-        let send = line(&json!({"type": "approval.resolved", "approvalId": id, "resolution": resolution}));
+        let send = line(
+            &json!({"type": "approval.resolved", "approvalId": id, "resolution": decision.resolution()}),
+        );
         Answer { send, untold: None }
+    }
+
+    fn result(&mut self, call: &str, result: &ToolResult, error: Option<&ToolError>) -> Option<Vec<u8>> {
+        if self.protocol == Protocol::Raw {
+            return None;
+        }
+        let mut fields = json!({"kind": "tool.result", "toolId": call, "result": result});
+        if let Some(error) = error {
+            fields["error"] = json!(error);
+        }
+        Some(line(&fields))
+    }
+
+    fn goes_on(&mut self) {
+        self.told.verdict = None;
     }
 
     fn told(&self) -> &Told {

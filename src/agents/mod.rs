@@ -19,6 +19,7 @@ pub mod said;
 pub mod spent;
 pub mod tool_calls;
 
+use crate::contract::event::{ToolError, ToolResult};
 use crate::contract::words::Provider;
 pub use call::{Call, Refused, Resume, Tools, Turn};
 pub use ending::{End, Ending, Exit, Stop};
@@ -51,6 +52,15 @@ pub trait Talk {
     fn answer(&mut self, _asked: &str, _decision: &Decision) -> Answer {
         Answer::default()
     }
+
+    /// What is written when a tool that it called by a line of its text has run, under its own id for it; `None` for one
+    /// that can't be told before its next prompt.
+    fn result(&mut self, _call: &str, _result: &ToolResult, _error: Option<&ToolError>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Its turn goes on after what it said last: its verdict is that of its next last word.
+    fn goes_on(&mut self) {}
 
     /// What is written to end the turn; empty where nothing but a signal does.
     fn interrupt(&mut self) -> Vec<u8> {

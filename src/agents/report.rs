@@ -5,7 +5,7 @@
 //! the node is gated a tool is started when a person has let it, or when it turns out that no person had to be asked.
 
 use super::said::{Asked, Decision, Said};
-use super::tool_calls::apart;
+use super::tool_calls::{Written, apart};
 use crate::contract::event::{Body, ToolCall, ToolError, ToolResult};
 use crate::contract::id::{NodeId, ToolId, TurnId};
 use crate::contract::shown;
@@ -73,6 +73,15 @@ impl Reporter {
     /// A line of the program's standard error.
     pub fn stderr(&self, line: &[u8]) -> Body {
         Body::NodeLog { node_id: self.node, source: LogSource::Stderr, line: shown::line(line) }
+    }
+
+    /// What people read of a call that a line of text makes: proposed, as [`Said::ToolStarted`] has it, and not known to
+    /// end by itself.
+    pub fn written(&mut self, call: &Written) -> ToolCall {
+        self.calls += 1;
+        let own = call.id.clone().unwrap_or_default();
+        let id = ToolId::of(self.turn, &format!("{} {own}", self.calls));
+        ToolCall { id, name: call.name.clone(), args: call.args.clone(), provider_id: call.id.clone() }
     }
 
     /// The call that a person is asked about.

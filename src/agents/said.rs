@@ -1,7 +1,9 @@
 //! What programs say, of any provider: one type for each thing that a line can mean.
 
 use super::spent::Spent;
+use crate::contract::event::ApprovalResolution;
 use crate::contract::time::Time;
+use crate::contract::words::ApprovalStatus;
 use serde_json::{Map, Value};
 
 /// What a line said, and what is to be written in answer.
@@ -82,6 +84,18 @@ pub enum Decision {
     Denied(String),
     /// With these arguments instead.
     Modified(Map<String, Value>),
+}
+
+impl Decision {
+    /// The same as the contract has it.
+    pub fn resolution(&self) -> ApprovalResolution {
+        let (status, modified_args, reason) = match self {
+            Self::Approved => (ApprovalStatus::Approved, None, None),
+            Self::Denied(why) => (ApprovalStatus::Denied, None, Some(why.clone())),
+            Self::Modified(args) => (ApprovalStatus::Modified, Some(args.clone()), None),
+        };
+        ApprovalResolution { status, modified_args, reason }
+    }
 }
 
 /// What comes of an answer.

@@ -38,7 +38,7 @@ struct Pair {
 
 impl Runner<'_> {
     /// The lines of what a trigger brings; `None` where it brings nothing.
-    pub(super) fn told_messages(&self, trigger: &Tip) -> Result<Option<Vec<u8>>, RunnerError> {
+    pub(crate) fn told_messages(&self, trigger: &Tip) -> Result<Option<Vec<u8>>, RunnerError> {
         let Some(event) = trigger.event.as_ref().filter(|event| event.dialect == Dialect::Dwp) else {
             return Ok(None);
         };

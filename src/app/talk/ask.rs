@@ -5,7 +5,6 @@
 
 use super::super::change::Change;
 use super::super::{AppError, Exit, Misuse, notice};
-use super::looks::Looks;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{Letter, TEXT_MAX};
 use crate::protocol::question::is_offer;
@@ -13,6 +12,7 @@ use crate::runner::change::Inside;
 use crate::runner::pending::begin_asking;
 use crate::runner::talk::TalkError;
 pub use crate::runner::talk::ask::Asked;
+use crate::runner::talk::looks::Looks;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::{Duration, Instant};
 

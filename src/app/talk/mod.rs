@@ -7,7 +7,6 @@ pub mod answer;
 pub mod ask;
 pub mod inbox;
 pub mod lines;
-mod looks;
 pub mod pause;
 pub mod send;
 
@@ -46,7 +45,7 @@ impl Change<'_> {
         talk(&runner).map_err(|error| self.talked(error))
     }
 
-    fn talked(&self, error: TalkError) -> AppError {
+    pub(super) fn talked(&self, error: TalkError) -> AppError {
         let remote = self.settings.remote.clone();
         match error {
             TalkError::Change(error) => AppError::Change { error, remote },

@@ -10,7 +10,7 @@ use super::TalkError;
 use crate::protocol::dialect::Writer;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{InboxRef, Kind, Letter, answer_id, asked_ref, heard_ref, inbox_ref};
-use crate::protocol::message::Message;
+use crate::protocol::message::{Message, Trailer};
 use crate::protocol::question::{Offered, Question};
 use crate::store::{Commit, NewCommit, RefChange, RefName, swap};
 
@@ -62,6 +62,18 @@ impl Runner<'_> {
         choices: &[String],
         waits: bool,
     ) -> Result<Asked, TalkError> {
+        self.ask_with(inside, text, choices, Vec::new(), waits)
+    }
+
+    /// The same, with further trailers for those who know them.
+    pub fn ask_with(
+        &self,
+        inside: &Inside,
+        text: &str,
+        choices: &[String],
+        trailers: Vec<Trailer>,
+        waits: bool,
+    ) -> Result<Asked, TalkError> {
         let branch = &inside.branch;
         let (tip, _, run) = self.own_lease(branch, inside)?;
         if run.dialect.writer() == Writer::Command && !waits {
@@ -84,7 +96,8 @@ impl Runner<'_> {
             choices: choices.to_vec(),
             text: text.to_owned(),
         };
-        let message = question.message().map_err(|why| TalkError::Message(why.to_string()))?;
+        let mut message = question.message().map_err(|why| TalkError::Message(why.to_string()))?;
+        message.trailers.extend(trailers);
         let commit = self.write_said(branch, tree, vec![snapshot], message)?;
         let asked = Asked { question, commit, snapshot: Some(snapshot), asked: Some(self.clock.now()) };
         if !self.create(&asked.name(), commit, "aynig: ask")? {

@@ -7,6 +7,8 @@
 pub(crate) mod answer;
 pub(crate) mod ask;
 pub(crate) mod inbox;
+pub(crate) mod looks;
+pub(crate) mod own;
 pub(crate) mod pause;
 pub(crate) mod send;
 pub(crate) mod take;

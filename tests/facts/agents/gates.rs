@@ -222,7 +222,7 @@ not json
     let end = End { exit: Exit::Code(0), stderr: b"", stopped: None };
     assert_eq!((talk.ending(&end), text_of(talk.told())), (Ending::Completed, "All done.".to_owned()));
     let result = ToolResult { ok: false, output: None };
-    let told = Custom::tool_result("t-1", &result, Some(&ToolError { message: "no".into() }));
+    let told = talk.result("t-1", &result, Some(&ToolError { message: "no".into() })).unwrap();
     assert_eq!(
         lines(&told),
         [

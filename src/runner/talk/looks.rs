@@ -2,7 +2,7 @@
 //!
 //! Implements K48 (`--follow`), K49 (`--wait`): nothing spins.
 
-use crate::runner::Runner;
+use super::super::Runner;
 use crate::store::RefName;
 use crate::store::watch::Watch;
 use std::time::Duration;
@@ -12,14 +12,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Says when to look again.
-pub struct Looks {
+pub(crate) struct Looks {
     watch: Option<Watch>,
     first: bool,
 }
 
 impl Looks {
     /// Looks at the inbox of a branch. The first look is due at once.
-    pub fn new(runner: &Runner<'_>, branch: &RefName) -> Self {
+    pub(crate) fn new(runner: &Runner<'_>, branch: &RefName) -> Self {
         let folder = std::str::from_utf8(branch.short()).map(|short| format!("refs/aynig/inbox/{short}"));
         let folder = folder.unwrap_or_else(|_| "refs/aynig/inbox".to_owned());
         let is_local = runner.settings.remote.is_none();
@@ -27,13 +27,13 @@ impl Looks {
     }
 
     /// True where something may have come since the last look.
-    pub fn is_due(&mut self) -> bool {
+    pub(crate) fn is_due(&mut self) -> bool {
         let first = std::mem::replace(&mut self.first, false);
         self.watch.as_mut().is_none_or(Watch::has_moved) || first
     }
 
     /// How long to wait between two looks.
-    pub fn every(&self) -> Duration {
+    pub(crate) fn every(&self) -> Duration {
         if self.watch.is_none() { REMOTE_LOOK_EVERY } else { LOOK_EVERY }
     }
 }
