@@ -48,8 +48,8 @@ const OWNED: &[(&str, &[&str])] = &[
         "std::fs",
         &["store", "supervisor", "runner", "governed", "run_loop", "conformance", "flow", "app", "cli"],
     ),
-    // Governed runs build hooks' commands, and chains their own, and hand them to the supervisor.
-    ("std::process", &["store", "supervisor", "governed", "app", "cli"]),
+    // Governed runs build hooks' commands, turns what an agent has run, and chains their own; the supervisor has them.
+    ("std::process", &["store", "supervisor", "governed", "flow", "app", "cli"]),
     // Others build a child's command; the supervisor starts it, and the store its own `git`.
     (".spawn()", &["supervisor", "store"]),
     ("Instant::now", &["store", "supervisor", "runner/clock.rs", "governed", "app", "cli"]),

@@ -124,6 +124,9 @@ _git__aynig() {
             git__aynig__subcmd__flow,route)
                 cmd="git__aynig__subcmd__flow__subcmd__route"
                 ;;
+            git__aynig__subcmd__flow,turn)
+                cmd="git__aynig__subcmd__flow__subcmd__turn"
+                ;;
             git__aynig__subcmd__govern,accept)
                 cmd="git__aynig__subcmd__govern__subcmd__accept"
                 ;;
@@ -437,7 +440,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help events artifacts route"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help events artifacts route turn"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -519,6 +522,28 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__route)
+            opts="-C -q -v -h --git-dir --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__flow__subcmd__turn)
             opts="-C -q -v -h --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -447,14 +447,15 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -f -a "events" -d 'Show what happened in a flow'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -f -a "artifacts" -d 'List the files that came of a flow\'s turns'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route" -f -a "route" -d 'Do what follows from a turn: the command of the state \'route\''
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "events" -d 'Show what happened in a flow'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "artifacts" -d 'List the files that came of a flow\'s turns'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "route" -d 'Do what follows from a turn: the command of the state \'route\''
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "turn" -d 'Have a node\'s turn: the command of the state \'turn\''
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l data-dir -d 'Where its log is kept [default: aynig.dataDir, else aynig/data in the Git directory]' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s C -d 'Run as if started in this folder' -r -F
@@ -477,6 +478,11 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from route" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from turn" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from turn" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from turn" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand install" -s q -l quiet -d 'Say less: no progress, no notes'

@@ -805,6 +805,18 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help]' \
 && ret=0
 ;;
+(turn)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
         esac
     ;;
 esac
@@ -1002,6 +1014,7 @@ _git-aynig__subcmd__flow_commands() {
 'events:Show what happened in a flow' \
 'artifacts:List the files that came of a flow'\''s turns' \
 'route:Do what follows from a turn\: the command of the state '\''route'\''' \
+'turn:Have a node'\''s turn\: the command of the state '\''turn'\''' \
     )
     _describe -t commands 'git-aynig flow commands' commands "$@"
 }
@@ -1019,6 +1032,11 @@ _git-aynig__subcmd__flow__subcmd__events_commands() {
 _git-aynig__subcmd__flow__subcmd__route_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig flow route commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__turn_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__turn_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow turn commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__gc_commands] )) ||
 _git-aynig__subcmd__gc_commands() {

@@ -357,8 +357,8 @@ fn env_text(name: &str) -> Option<String> {
     std::env::var_os(name).and_then(|v| v.into_string().ok()).filter(|v| !v.is_empty())
 }
 
-fn bad_value(key: &'static str, value: &str, want: &'static str) -> AppError {
-    AppError::BadValue { key, value: value.to_owned(), want }
+pub(super) fn bad_value(key: impl Into<String>, value: &str, want: &'static str) -> AppError {
+    AppError::BadValue { key: key.into(), value: value.to_owned(), want }
 }
 
 /// A duration as people write it; a bare number is seconds.
@@ -384,7 +384,7 @@ fn size(text: &str) -> Option<u64> {
 }
 
 /// A program and its arguments: several values are taken as they are, one is split as a shell would split words.
-fn words(key: &'static str, values: &[String]) -> Result<Vec<String>, AppError> {
+pub(super) fn words(key: &str, values: &[String]) -> Result<Vec<String>, AppError> {
     match values {
         [] => Ok(Vec::new()),
         [one] => shlex::split(one).ok_or_else(|| bad_value(key, one, "words with closed quotes")),

@@ -7,6 +7,7 @@ use super::trust::TrustError;
 use crate::flow::FlowError;
 use crate::flow::project::ProjectError;
 use crate::flow::route::RouteError;
+use crate::flow::turn::TurnError;
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::runner::RunnerError;
@@ -46,6 +47,9 @@ pub enum AppError {
         /// The remote whose branch it is.
         remote: Option<String>,
     },
+    /// A turn was not had.
+    #[error(transparent)]
+    Turn(#[from] TurnError),
     /// A turn was not routed.
     #[error(transparent)]
     Route(#[from] RouteError),
@@ -65,7 +69,7 @@ pub enum AppError {
     #[error("bad value '{}' for 'aynig.{key}': want {want}", escape(value.as_bytes()))]
     BadValue {
         /// The key, without its section.
-        key: &'static str,
+        key: String,
         /// What it says.
         value: String,
         /// What can be read.

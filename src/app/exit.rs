@@ -9,6 +9,7 @@ use super::{AppError, Misuse};
 use crate::flow::FlowError;
 use crate::flow::project::ProjectError;
 use crate::flow::route::RouteError;
+use crate::flow::turn::TurnError;
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
 use crate::runner::report::{Note, Outcome, Report, Skip, Verdict, is_full};
@@ -188,7 +189,11 @@ impl From<&AppError> for Exit {
             AppError::Change { error, .. } => error.into(),
             AppError::Talk { error, .. } => (&**error).into(),
             AppError::Trust(error) => error.into(),
-            AppError::Flow(error) | AppError::Route(RouteError::Flow(error)) => error.into(),
+            AppError::Flow(error)
+            | AppError::Route(RouteError::Flow(error))
+            | AppError::Turn(TurnError::Flow(error)) => error.into(),
+            AppError::Turn(TurnError::Talk(error)) => error.into(),
+            AppError::Turn(TurnError::Supervisor(_) | TurnError::NoTurn) => Exit::Failed,
             AppError::Route(RouteError::NoTurn(_) | RouteError::Declaration(_)) => Exit::Failed,
             AppError::Project(error) => match error {
                 ProjectError::Runner(error) => error.into(),

@@ -20,6 +20,8 @@ pub enum FlowVerb {
     Artifacts(FlowArtifacts),
     /// Do what follows from a turn: the command of the state 'route'
     Route(FlowRoute),
+    /// Have a node's turn: the command of the state 'turn'
+    Turn(FlowTurn),
 }
 
 /// `flow events`.
@@ -60,3 +62,7 @@ pub struct FlowArtifacts {
 /// `flow route`.
 #[derive(Debug, Args)]
 pub struct FlowRoute {}
+
+/// `flow turn`.
+#[derive(Debug, Args)]
+pub struct FlowTurn {}

@@ -185,6 +185,7 @@ fn mended(error: &AppError) -> Vec<String> {
         | AppError::Runner(_)
         | AppError::Flow(_)
         | AppError::Route(_)
+        | AppError::Turn(_)
         | AppError::Project(_)
         | AppError::Change { .. }
         | AppError::NoFolder(_)

@@ -4,12 +4,15 @@
 //! [`Flows`] reads and changes it by compare-and-swap ([`store`]); a node is a branch ([`nodes`]). Nothing is kept
 //! anywhere else, so a flow survives what Git survives. Implements N1 and N3 over the rooms below.
 
+pub mod approval;
 pub mod letter;
 pub mod nodes;
 pub mod outcome;
 pub mod project;
 pub mod route;
 pub mod store;
+pub mod turn;
+pub mod turns;
 
 use crate::contract::flow::{BadFlow, Refused};
 use crate::contract::id::RunId;

@@ -4,6 +4,7 @@
 
 pub mod events;
 pub mod route;
+pub mod turn;
 
 use super::AppError;
 use super::session::Session;

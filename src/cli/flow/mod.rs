@@ -4,6 +4,7 @@
 
 mod events;
 mod route;
+mod turn;
 
 use super::args_flow::FlowVerb;
 use super::fail::Failure;
@@ -15,5 +16,6 @@ pub(super) fn run(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {
         FlowVerb::Events(args) => events::run(global, args),
         FlowVerb::Artifacts(args) => events::artifacts(global, args),
         FlowVerb::Route(_) => route::run(global),
+        FlowVerb::Turn(_) => turn::run(global),
     }
 }

@@ -10,14 +10,12 @@ use crate::contract::flow::Flow;
 use crate::contract::id::{ApprovalId, NodeId, PayloadId};
 use crate::contract::projection::Fact;
 use crate::contract::time::Time;
+use crate::flow::approval::TOOL;
 use crate::flow::letter;
 use crate::protocol::inbox::{ASKED, Letter, parse_id_ref, parse_inbox_ref};
 use crate::protocol::message::Message;
 use crate::protocol::question::Question;
 use std::collections::HashMap;
-
-/// The trailer of a question that is an approval: the call, as JSON on one line.
-pub const TOOL: &str = "dwp-flow-tool";
 
 impl Project<'_> {
     /// Messages that wait and were not told yet, of each node one list.

@@ -3,3 +3,5 @@
 mod project;
 mod route;
 mod stage;
+mod turn;
+mod turn_ends;

@@ -36,7 +36,12 @@ pub type Role<'a> = (&'a str, &'a str);
 impl Stage {
     /// A flow called `play` with these nodes, each joined to all others.
     pub fn new(mode: Mode, nodes: &[Role<'_>]) -> Self {
-        let life = Life::new(&[("turn", TURN), ("route", ROUTE)]);
+        Self::with(TURN, mode, nodes)
+    }
+
+    /// The same with another command of the state `turn`.
+    pub fn with(turn: &str, mode: Mode, nodes: &[Role<'_>]) -> Self {
+        let life = Life::new(&[("turn", turn), ("route", ROUTE)]);
         let flow = flow(&life.rev("HEAD"), mode, nodes);
         let stage = Self { life, flow };
         stage.write_flow();

@@ -1,0 +1,100 @@
+//! `flow turn`: the command of the state `turn`, run in a node's slot.
+//!
+//! What the account says of programs, and what this process was started with, are read here and handed down as values.
+//! Implements N4 (the command), N9 (`aynig.provider.*`).
+
+use crate::agents::custom::Protocol;
+use crate::app::AppError;
+use crate::app::change::Change;
+use crate::app::config::{Config, bad_value, duration, words};
+use crate::contract::id::TurnId;
+use crate::contract::words::Provider;
+use crate::flow::Flows;
+use crate::flow::turn::settings::{Program, SILENCE, TIME};
+use crate::flow::turn::{Ended, Ground, environment, run};
+use crate::runner::Silent;
+use crate::runner::talk::TalkError;
+use crate::supervisor::interrupt::Interrupt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The folder of a turn, in its run's.
+const FOLDER: &str = "turn";
+
+/// Has the turn of the run that we are inside of, until it ends or a signal comes.
+pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppError> {
+    let session = change.session;
+    let outside = || AppError::Talk { error: Box::new(TalkError::Outside), remote: None };
+    let inside = change.inside.as_ref().ok_or_else(outside)?;
+    let runner = session.runner(&change.settings, interrupt, &Silent)?;
+    let flows = Flows::new(&runner);
+    let (kept, node) = flows.of_branch(&inside.branch)?;
+    let config = &kept.flow.nodes[&node].config;
+    let program = session.config.provider(config.provider)?;
+    let own: Vec<_> = std::env::vars_os().collect();
+    let agent_env = environment(&own, &program.env);
+    let turn = TurnId::parse(&inside.run_id).map_err(|_| outside())?;
+    let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let ground = Ground {
+        trigger: runner.own_trigger(inside).map_err(|error| change.talked(error))?,
+        template: template(&kept.flow.nodes[&node].config.role_template),
+        verify: words("flowVerify", &session.config.all("flowVerify"))?,
+        slot: place("WORKTREE_PATH").ok_or_else(outside)?,
+        events: place("AYNIG_EVENTS"),
+        folder: runner.run_dir(&inside.run_id).join(FOLDER),
+        runner: &runner,
+        inside,
+        kept,
+        node,
+        program,
+        environment: own,
+        turn,
+        agent_env,
+    };
+    Ok(run(&ground)?)
+}
+
+/// The text of a role.
+fn template(role: &str) -> String {
+    format!("# Your role\n\n{role}")
+}
+
+impl Config {
+    /// What the account says of a provider's program.
+    fn provider(&self, provider: Provider) -> Result<Program, AppError> {
+        let key = |name: &str| format!("provider.{provider}.{name}");
+        let get = |name: &str| self.get(&key(name)).filter(|value| !value.is_empty());
+        let bad = |name: &str, value: &str, want| bad_value(key(name), value, want);
+        let limit = |name: &str, default: Duration| match get(name) {
+            None => Ok(Some(default)),
+            Some(text) => {
+                let read =
+                    duration(text).ok_or_else(|| bad(name, text, "a duration such as 90, 90s or 5m"))?;
+                Ok::<_, AppError>(Some(read).filter(|limit| !limit.is_zero()))
+            }
+        };
+        let command = words(&key("command"), &self.all(&key("command")))?;
+        if command.is_empty() && provider == Provider::Custom {
+            return Err(bad("command", "", "the program of 'custom' nodes"));
+        }
+        let pair = |value: &String| match value.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+            _ => Err(bad("env", value, "NAME=value")),
+        };
+        let protocol = get("protocol").unwrap_or("jsonl");
+        Ok(Program {
+            command,
+            args: self.all(&key("args")),
+            env: self.all(&key("env")).iter().map(pair).collect::<Result<_, _>>()?,
+            model: get("model").map(str::to_owned),
+            protocol: Protocol::named(protocol).ok_or_else(|| bad("protocol", protocol, "jsonl or raw"))?,
+            project_settings: match get("projectSettings").map(str::to_ascii_lowercase).as_deref() {
+                Some("true" | "yes" | "on" | "1") => true,
+                None | Some("false" | "no" | "off" | "0") => false,
+                Some(other) => return Err(bad("projectSettings", other, "true or false")),
+            },
+            silence: limit("silence", SILENCE)?,
+            time: limit("time", TIME)?,
+        })
+    }
+}

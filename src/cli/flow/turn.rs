@@ -1,0 +1,35 @@
+//! `flow turn`: the command of the state `turn`. A turn that failed says why, and its run stalls. Implements N4, N9 (endings).
+
+use super::super::declare;
+use super::super::exit;
+use super::super::fail::Failure;
+use super::super::output;
+use super::super::session::Global;
+use crate::app::Exit;
+use crate::app::change::Change;
+use crate::app::config::Flags;
+use crate::app::flow::turn::turn;
+use crate::flow::turn::Ended;
+use crate::supervisor::interrupt::Interrupt;
+
+/// `git aynig flow turn`.
+pub(super) fn run(global: &Global) -> Result<i32, Failure> {
+    // Before its program is there: a signal ends both.
+    let interrupt = Interrupt::by_signals()?;
+    let session = global.open()?;
+    let change = Change::begin(&session, &Flags::default())?;
+    match turn(&change, &interrupt)? {
+        Ended::Declared(declaration) => {
+            declare::aloud(&declaration.to_json())?;
+            Ok(0)
+        }
+        Ended::Failed { why, mend } => {
+            output::error(&format!("error: {why}"));
+            if !mend.is_empty() {
+                output::note(&format!("hint: {mend}"));
+            }
+            Ok(exit::code(Exit::Failed))
+        }
+        Ended::Terminated(signal) => Ok(exit::code(Exit::of_signal(signal))),
+    }
+}

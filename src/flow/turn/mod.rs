@@ -1,0 +1,365 @@
+//! A node's turn: the command of the state `turn`.
+//!
+//! It reads the flow, the node and what came for it, keeps the prompt before anything of it is sent, has the provider's program
+//! answer it, and ends with a declaration of state `route`. What the program does meanwhile are lines of events; what it asks,
+//! a person answers; what it may not have changed is not in the outcome. [`run`] does all of it, once, inside of a run.
+//! However it ends, what it leaves is kept. Implements N4, N7, N8, N9, N9a, N10.
+
+mod active;
+mod asking;
+mod before;
+mod calls;
+mod changed;
+mod declared;
+mod events;
+mod launch;
+mod lines;
+mod program;
+mod prompting;
+mod round;
+mod session;
+pub mod settings;
+mod verify;
+mod workspace;
+
+use super::FlowError;
+use super::store::Kept;
+use super::turns::{self, Record};
+use crate::agents::custom::Protocol;
+use crate::agents::ending::Next;
+use crate::agents::report::Reporter;
+use crate::agents::{Ending, Told};
+use crate::contract::id::{NodeId, TurnId};
+use crate::contract::node::NodeConfig;
+use crate::contract::prompt::{Prompt, PromptKind};
+use crate::contract::words::{CliPermissionsMode, Provider};
+use crate::flow::route::plan::Moments;
+use crate::protocol::declaration::Declaration;
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::Kind;
+use crate::runner::change::Inside;
+use crate::runner::talk::TalkError;
+use crate::runner::talk::looks::Looks;
+use crate::runner::{Runner, RunnerError, io};
+use crate::store::files::Files;
+use crate::supervisor::SupervisorError;
+use active::Active;
+use asking::Asking;
+use before::Before;
+use calls::Calls;
+use events::Events;
+pub use launch::environment;
+use round::Round;
+use session::Going;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Most programs that one turn starts: the first, one for a session that was lost, and those that are told what came of
+/// their calls.
+const ROUNDS_MAX: u32 = 4;
+
+/// Why there was no turn.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each says itself what it holds")]
+pub enum TurnError {
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    #[error(transparent)]
+    Talk(#[from] TalkError),
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+    #[error("the run of a turn has no id that is one")]
+    NoTurn,
+}
+
+impl From<RunnerError> for TurnError {
+    fn from(error: RunnerError) -> Self {
+        Self::Talk(error.into())
+    }
+}
+
+/// What a turn stands on.
+pub struct Ground<'t> {
+    /// What reads and writes.
+    pub runner: &'t Runner<'t>,
+    /// The run that it is.
+    pub inside: &'t Inside,
+    /// The flow.
+    pub kept: Kept,
+    /// The node.
+    pub node: NodeId,
+    /// The text of its role's template.
+    pub template: String,
+    /// Its provider's program, as the account has it.
+    pub program: settings::Program,
+    /// The command that verifies what changed; empty for none.
+    pub verify: Vec<String>,
+    /// The environment of this process.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The slot.
+    pub slot: PathBuf,
+    /// The file of the run's events.
+    pub events: Option<PathBuf>,
+    /// What it answers.
+    pub trigger: ObjectId,
+    /// The turn: the run's id.
+    pub turn: TurnId,
+    /// The environment of what it starts.
+    pub agent_env: Vec<(OsString, OsString)>,
+    /// The turn's own folder.
+    pub folder: PathBuf,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// With this declaration.
+    Declared(Box<Declaration>),
+    /// Badly: the provider's own words, and what mends it.
+    Failed {
+        /// Why.
+        why: String,
+        /// What mends it; empty where nothing has to be.
+        mend: String,
+    },
+    /// By this signal.
+    Terminated(i32),
+}
+
+/// What came of a turn's programs.
+struct Came {
+    ending: Ending,
+    told: Told,
+    session: Option<String>,
+    texts: Files,
+}
+
+impl<'t> Ground<'t> {
+    fn config(&self) -> &NodeConfig {
+        // `of_branch` gave the node of this very flow.
+        &self.kept.flow.nodes[&self.node].config
+    }
+
+    /// Whether every tool waits for a person.
+    fn is_gated(&self) -> bool {
+        match self.config().permissions.cli_permissions_mode {
+            CliPermissionsMode::Gated => true,
+            CliPermissionsMode::Skip => false,
+        }
+    }
+
+    /// Whether its program is told what comes of its calls while it runs.
+    fn is_jsonl(&self) -> bool {
+        self.config().provider == Provider::Custom && self.program.protocol == Protocol::Jsonl
+    }
+
+    /// What people call the node.
+    fn name(&self) -> &str {
+        let config = self.config();
+        config.alias.as_deref().unwrap_or(&config.label)
+    }
+
+    /// Whether a message tells this turn to stop.
+    fn is_interrupted(&self) -> bool {
+        let kind = Kind::new(Kind::INTERRUPT).ok();
+        let found = kind.map(|kind| self.runner.inbox(&self.inside.branch, Some(&kind), &|_, _| false));
+        found.is_some_and(|found| found.is_ok_and(|found| found.iter().any(|waiting| waiting.letter.is_ok())))
+    }
+}
+
+/// Has the turn.
+///
+/// # Errors
+/// Where there is no lease, no flow, or nothing can be written; nothing was declared then.
+pub fn run(ground: &Ground<'_>) -> Result<Ended, TurnError> {
+    if let Err(refused) = ground.admit()? {
+        return Ok(Ended::Failed { why: refused.to_string(), mend: String::new() });
+    }
+    let before = ground.before()?;
+    ground.make_folder()?;
+    let mut active = Active::new(ground)?;
+    let came = active.programs(&before)?;
+    active.settle(&before, came)
+}
+
+impl<'t> Active<'t> {
+    fn new(ground: &'t Ground<'t>) -> Result<Self, TurnError> {
+        let clock = ground.runner.clock;
+        let at = |id| -> Result<_, TurnError> {
+            let commit = ground.runner.store.read_commit(id).map_err(TalkError::from)?;
+            Ok(crate::contract::time::Time::from_seconds(commit.committed.unwrap_or(0)))
+        };
+        let now = crate::contract::time::Time(i64::try_from(clock.millis()).unwrap_or(i64::MAX));
+        let moments = Moments { trigger: at(ground.trigger)?, outcome: now };
+        let slot = ground.is_jsonl().then_some(&*ground.slot);
+        Ok(Self {
+            ground,
+            events: Events::new(ground.events.as_deref(), clock),
+            reporter: Reporter::new(ground.node, ground.turn, ground.is_gated()),
+            calls: Calls::new(ground.kept.flow.clone(), ground.node, moments, slot),
+            asking: Asking::new(ground.runner, ground.inside),
+            looks: Looks::new(ground.runner, &ground.inside.branch),
+            look_at: clock.instant(),
+            waits_since: None,
+            interrupted: false,
+            terminated: false,
+            interrupts: Vec::new(),
+            untold: Vec::new(),
+        })
+    }
+
+    /// Has the provider's program answer, as often as one turn has it answer.
+    fn programs(&mut self, before: &Before) -> Result<Came, TurnError> {
+        let ground = self.ground;
+        let mut texts = Files::new();
+        let mut going = ground.session(before);
+        let lost = going.is_none().then(|| before::catch_up(before)).flatten();
+        let mut catch_up = lost;
+        let mut untold = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
+        let mut brought = &before.brought[..];
+        let mut sum = before.record.as_ref().filter(|_| going.is_some()).and_then(|record| record.sum);
+        for round in 1.. {
+            let kind = if going.is_some() { PromptKind::Delta } else { PromptKind::Full };
+            let prompt = ground.prompt(kind, brought, &untold, catch_up.as_deref());
+            ground.keep_prompt(&prompt, catch_up.as_deref(), round, &mut texts)?;
+            if catch_up.is_some() {
+                self.note("its session is not there any more: it is told what went before");
+            }
+            let (launch, talk) = ground.launch(&prompt, going.as_ref());
+            let Round { ending, told } = self.round(&launch, talk)?;
+            self.used(&told, &mut sum);
+            self.say_rest(&told, &ending);
+            if ending.next() == Next::Afresh && going.is_some() && round < ROUNDS_MAX && !self.interrupted {
+                (going, catch_up, sum) = (None, before::catch_up(before), None);
+                continue;
+            }
+            let text = declared::text_of(ground, &told);
+            if ending == Ending::Completed && !ground.is_jsonl() {
+                self.calls_at_end(&text)?;
+            }
+            self.wait_for_people()?;
+            let session = told.session.clone().or_else(|| match &going {
+                Some(Going::Id(id)) => Some(id.clone()),
+                Some(Going::File(_)) | None => None,
+            });
+            let next = session.as_deref().and_then(|id| ground.going_on(id, &told));
+            let more = !self.untold.is_empty() && round < ROUNDS_MAX && !self.interrupted && !self.terminated;
+            match next.filter(|_| more && ending == Ending::Completed) {
+                Some(next) => {
+                    (going, catch_up, brought) = (Some(next), None, &[]);
+                    untold = std::mem::take(&mut self.untold);
+                }
+                None => return Ok(Came { ending, told, session, texts }),
+            }
+        }
+        Err(TurnError::NoTurn)
+    }
+
+    /// Waits for what people are asked whose program is gone.
+    fn wait_for_people(&mut self) -> Result<(), TurnError> {
+        let runner = self.ground.runner;
+        while self.asking.is_open() && !self.interrupted && !self.terminated {
+            if self.looks.is_due() {
+                self.hear_answers(None)?;
+                self.hear_interrupts();
+            }
+            if self.asking.is_open() {
+                runner.interrupt.wait(self.looks.every());
+            }
+            self.terminated = runner.interrupt.signal().is_some();
+        }
+        for (question, about) in self.asking.withdraw(|_| true) {
+            self.unasked(&question, &about, "its turn ended");
+        }
+        Ok(())
+    }
+
+    /// Keeps what the turn leaves, and says how it ends.
+    fn settle(mut self, before: &Before, came: Came) -> Result<Ended, TurnError> {
+        let ground = self.ground;
+        let signal = ground.runner.interrupt.signal().filter(|_| self.terminated);
+        let waits = before.record.as_ref().map_or(0, |record| record.waits);
+        let ended = match signal {
+            Some(signal) => Ended::Terminated(signal),
+            None => self.end(&came, waits)?,
+        };
+        let left_out = self.events.left_out();
+        if left_out > 0 {
+            self.note(&format!("{left_out} more lines are in the transcript alone"));
+        }
+        let waits = if matches!(came.ending.next(), Next::Later(_)) { waits + 1 } else { 0 };
+        let session = came.session.clone().or_else(|| {
+            // A program that never came so far has not lost what was there.
+            before.record.as_ref().filter(|_| came.ending.next() != Next::Afresh)?.session.clone()
+        });
+        let record = Record {
+            run_id: ground.kept.id,
+            node_id: ground.node,
+            provider: ground.config().provider,
+            resets: ground.kept.flow.nodes[&ground.node].resets,
+            ending: came.ending.name().to_owned(),
+            cwd: came
+                .told
+                .cwd
+                .clone()
+                .or_else(|| before.record.as_ref().and_then(|record| record.cwd.clone())),
+            session,
+            sum: (ground.config().provider == Provider::Codex).then(|| (&came.told.spent).into()),
+            untold: std::mem::take(&mut self.untold),
+            waits,
+        };
+        let mut files = came.texts;
+        ground.gather(&mut files);
+        files.insert(turns::EVENTS.to_owned(), self.events.kept().to_vec());
+        files.insert(turns::RECORD.to_owned(), serde_json::to_vec_pretty(&record).unwrap_or_default());
+        if let Some(error) = turns::keep(ground.runner, &ground.inside.run_id, &files)? {
+            self.note(&format!("what the turn left is here alone: {error}"));
+        }
+        ground.drop_folder();
+        Ok(ended)
+    }
+}
+
+impl Ground<'_> {
+    /// Keeps a prompt before any of it is sent.
+    fn keep_prompt(
+        &self,
+        prompt: &Prompt,
+        catch_up: Option<&str>,
+        round: u32,
+        texts: &mut Files,
+    ) -> Result<(), TurnError> {
+        let nth = if round > 1 { format!(".{round}") } else { String::new() };
+        let mut put = |name: String, text: &str| -> Result<(), TurnError> {
+            let path = self.folder.join(&name);
+            std::fs::write(&path, text)
+                .and_then(|()| std::fs::File::open(&path)?.sync_all())
+                .map_err(io("write", &path))?;
+            texts.insert(name, text.as_bytes().to_vec());
+            Ok(())
+        };
+        put(format!("prompt{nth}.full.txt"), &prompt.text)?;
+        put(format!("prompt{nth}.blocks.json"), &prompt.blocks.to_json())?;
+        catch_up.map_or(Ok(()), |text| put(turns::CONTEXT.to_owned(), text))
+    }
+
+    fn make_folder(&self) -> Result<(), TurnError> {
+        // A folder of an earlier process of this run is not there; what a command left in its place is removed.
+        let _ = crate::store::remove_tree(&self.folder);
+        let tmp = self.folder.join("tmp");
+        std::fs::create_dir_all(&tmp).map_err(io("create", &tmp))?;
+        Ok(())
+    }
+
+    fn drop_folder(&self) {
+        let _ = crate::store::remove_tree(&self.folder);
+    }
+
+    /// What the program printed.
+    fn gather(&self, files: &mut Files) {
+        for name in [program::TRANSCRIPT, program::STDERR] {
+            let printed = crate::store::read_plain(&self.folder.join(name), launch::KEPT_MAX + 4096);
+            files.extend(printed.ok().filter(|text| !text.is_empty()).map(|text| (name.to_owned(), text)));
+        }
+    }
+}

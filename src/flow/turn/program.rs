@@ -1,0 +1,282 @@
+//! An agent's program under a guardian of its own: lines out, bytes in, and three ways to end it.
+//!
+//! `Program::start`, then `next` until [`Step::Ended`]; meanwhile `say` and `close` for its standard input, and
+//! `interrupt`, then `stop`, to end it: SIGINT to its process group, SIGTERM to everything that it started, SIGKILL after the
+//! grace. What it started in sessions of its own ends with it. A program that is told everything at once reads a file; one
+//! that is talked to reads a named pipe, into which nothing is written that it does not read: nobody waits for it.
+//! Implements N9 (nothing is left).
+
+use crate::agents::ending::Exit;
+use crate::agents::lines::{Line, Lines};
+use crate::runner::clock::Clock;
+use crate::supervisor::{self, Ending, Event, Spec, Supervised, SupervisorError, Wake};
+use nix::sys::stat::Mode;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What it printed, and what it complained with, in the turn's folder.
+pub const TRANSCRIPT: &str = "transcript.txt";
+/// See [`TRANSCRIPT`].
+pub const STDERR: &str = "stderr.txt";
+
+/// Between two tries to write what a program does not read yet.
+const NAP: Duration = Duration::from_millis(20);
+/// How much of its standard error is kept for its ending.
+const STDERR_KEPT: usize = 8 << 10;
+/// Most bytes that wait for a program which reads nothing.
+const PENDING_MAX: usize = 64 << 20;
+
+/// How a program is started.
+pub struct Launch<'a> {
+    /// The `git-aynig` binary, which becomes the guardian.
+    pub guardian: &'a Path,
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The folder that it works in.
+    pub cwd: &'a Path,
+    /// The turn's own folder.
+    pub folder: &'a Path,
+    /// What it reads first.
+    pub opening: Vec<u8>,
+    /// Whether that is all that it reads.
+    pub closes: bool,
+    /// Most bytes that are kept of what it prints.
+    pub log_max: u64,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Step {
+    /// A line of its standard output.
+    Line(Line),
+    /// A line of its standard error.
+    Complaint(Line),
+    /// It ended.
+    Ended(Exit),
+    /// `until` has come.
+    Deadline,
+    /// The caller's descriptor is readable.
+    Signal,
+}
+
+/// A program that runs.
+pub struct Program<'a> {
+    run: Option<Supervised>,
+    clock: &'a dyn Clock,
+    name: OsString,
+    /// Its standard input while it is talked to, and what was not written yet.
+    pipe: Pipe,
+    pending: VecDeque<u8>,
+    /// It is to be closed once nothing is pending.
+    closing: bool,
+    out: Lines,
+    err: Lines,
+    /// The last of its standard error.
+    pub stderr: Vec<u8>,
+    ready: VecDeque<Step>,
+}
+
+enum Pipe {
+    /// It reads a file, or nothing any more.
+    None,
+    /// It did not begin to read yet: both ends are held open for it.
+    Held { _both: File, path: PathBuf },
+    /// It reads.
+    Open(File),
+}
+
+fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> SupervisorError {
+    move |source| SupervisorError::System { what, source }
+}
+
+impl<'a> Program<'a> {
+    /// Starts it. One that can't be started is no error: it has ended then.
+    ///
+    /// # Errors
+    /// Where the turn's folder can't be written, or no guardian be had.
+    pub fn start(launch: &Launch<'_>, clock: &'a dyn Clock) -> Result<Self, SupervisorError> {
+        let stdin = launch.folder.join("stdin");
+        match std::fs::remove_file(&stdin) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed("remove file")(error)),
+            Ok(()) | Err(_) => {}
+        }
+        let (pipe, pending) = if launch.closes {
+            let mut options = File::options();
+            let file = options.write(true).create_new(true).mode(0o600).open(&stdin);
+            file.and_then(|mut file| file.write_all(&launch.opening)).map_err(failed("write prompt"))?;
+            (Pipe::None, VecDeque::new())
+        } else {
+            let made = nix::unistd::mkfifo(&stdin, Mode::S_IRUSR | Mode::S_IWUSR);
+            made.map_err(|errno| failed("make named pipe")(errno.into()))?;
+            // Both ends: who opens one end alone waits for the other.
+            let _both =
+                File::options().read(true).write(true).open(&stdin).map_err(failed("open named pipe"))?;
+            (Pipe::Held { _both, path: stdin.clone() }, launch.opening.iter().copied().collect())
+        };
+        let spec = Spec {
+            guardian: launch.guardian.to_owned(),
+            argv: launch.argv.clone(),
+            env: launch.env.clone(),
+            stdin: Some(stdin),
+            cwd: launch.cwd.to_owned(),
+            stdout_log: launch.folder.join(TRANSCRIPT),
+            stderr_log: launch.folder.join(STDERR),
+            log_max: launch.log_max,
+            timeout: None,
+            kill_grace: Duration::ZERO,
+            watch: Vec::new(),
+            line_max: 0,
+            tee: true,
+            hold: None,
+            confine: None,
+        };
+        Ok(Self {
+            run: Some(Supervised::start(&spec)?),
+            clock,
+            name: launch.argv.first().cloned().unwrap_or_default(),
+            pipe,
+            pending,
+            closing: false,
+            out: Lines::default(),
+            err: Lines::default(),
+            stderr: Vec::new(),
+            ready: VecDeque::new(),
+        })
+    }
+
+    /// Waits for the next thing that happens, at most until `until`, and not while `signal` is readable. Lines that
+    /// were read come before either: who calls looks at the time.
+    pub fn next(&mut self, until: Instant, signal: Option<BorrowedFd<'_>>) -> Result<Step, SupervisorError> {
+        loop {
+            if let Some(step) = self.ready.pop_front() {
+                return Ok(step);
+            }
+            self.flush();
+            let now = self.clock.instant();
+            let waits = !self.pending.is_empty() || (self.closing && !matches!(self.pipe, Pipe::None));
+            let nap = if waits { until.min(now + NAP) } else { until };
+            let Some(run) = &mut self.run else { return Err(SupervisorError::Over) };
+            match run.next(Some(nap), signal)? {
+                Wake::Deadline if nap < until => {}
+                Wake::Deadline => return Ok(Step::Deadline),
+                Wake::Interrupted => return Ok(Step::Signal),
+                Wake::Event(event) => self.take(event)?,
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), SupervisorError> {
+        match event {
+            Event::Started { .. } => {
+                if let Pipe::Held { path, .. } = &self.pipe {
+                    let mut options = File::options();
+                    let options = options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+                    // One that closed its standard input at once reads nothing.
+                    self.pipe = options.open(path).map_or(Pipe::None, Pipe::Open);
+                }
+            }
+            Event::Chunk { stderr: false, bytes } => {
+                self.ready.extend(self.out.feed(&bytes).into_iter().map(Step::Line));
+            }
+            Event::Chunk { stderr: true, bytes } => {
+                self.ready.extend(self.err.feed(&bytes).into_iter().map(Step::Complaint));
+                self.stderr.extend_from_slice(&bytes);
+                let surplus = self.stderr.len().saturating_sub(STDERR_KEPT);
+                self.stderr.drain(..surplus);
+            }
+            Event::Exited { ending, .. } => self.ended(&ending)?,
+            Event::Line(_)
+            | Event::LongLine(_)
+            | Event::Output { .. }
+            | Event::LogFailed { .. }
+            | Event::Done { .. }
+            | Event::Beat => {}
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, ending: &Ending) -> Result<(), SupervisorError> {
+        (self.pipe, self.closing) = (Pipe::None, false);
+        self.pending.clear();
+        self.ready.extend(std::mem::take(&mut self.out).end().map(Step::Line));
+        self.ready.extend(std::mem::take(&mut self.err).end().map(Step::Complaint));
+        self.ready.push_back(Step::Ended(self.exit(ending)));
+        if let Some(run) = self.run.take() {
+            run.end()?;
+        }
+        Ok(())
+    }
+
+    fn exit(&self, ending: &Ending) -> Exit {
+        let left = |exit: &supervisor::Exit| match exit {
+            supervisor::Exit::Code(code) => Exit::Code(*code),
+            supervisor::Exit::Signal { signal, .. } => Exit::Signal(*signal),
+        };
+        let name = self.name.to_string_lossy();
+        match ending {
+            Ending::Exited(code) => Exit::Code(*code),
+            Ending::Signaled { signal, .. } => Exit::Signal(*signal),
+            Ending::TimedOut { exit, .. } | Ending::Stopped { exit } => left(exit),
+            Ending::NotStarted { errno, what }
+                if *errno == nix::libc::ENOENT && *what == format!("'{name}'") =>
+            {
+                Exit::Missing(name.into_owned())
+            }
+            Ending::NotStarted { .. } | Ending::GuardianLost | Ending::GuardianStopped => {
+                Exit::NotStarted(ending.to_string())
+            }
+        }
+    }
+
+    /// Writes to its standard input, as soon as it reads. What is said to one that reads no more is lost.
+    pub fn say(&mut self, bytes: &[u8]) {
+        if !matches!(self.pipe, Pipe::None) && !self.closing && self.pending.len() < PENDING_MAX {
+            self.pending.extend(bytes);
+            self.flush();
+        }
+    }
+
+    /// Closes its standard input once it has read what was said.
+    pub fn close(&mut self) {
+        self.closing = true;
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        let Pipe::Open(pipe) = &mut self.pipe else { return };
+        while !self.pending.is_empty() {
+            match pipe.write(self.pending.make_contiguous()) {
+                Ok(written) => drop(self.pending.drain(..written)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // It closed its end.
+                Err(_) => {
+                    self.pending.clear();
+                    self.pipe = Pipe::None;
+                    return;
+                }
+            }
+        }
+        if self.closing {
+            self.pipe = Pipe::None;
+        }
+    }
+
+    /// SIGINT to its process group.
+    pub fn interrupt(&mut self) {
+        self.run.iter_mut().for_each(Supervised::interrupt);
+    }
+
+    /// SIGTERM to all that it started, SIGKILL after the grace.
+    pub fn stop(&mut self, grace: Duration) {
+        self.run.iter_mut().for_each(|run| run.stop(grace));
+    }
+}

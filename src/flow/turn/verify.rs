@@ -1,0 +1,43 @@
+//! The command that verifies what a turn changed, and what a failure of it can be compared by.
+//!
+//! `aynig.flowVerify` is the account's to say. It runs in the slot after a turn that changed files; that it fails is no
+//! failure of the turn: who goes in a circle with it is found out. Implements N11 (the signature).
+
+use super::TurnError;
+use super::active::Active;
+use super::changed::hex;
+use crate::contract::stall::signature;
+use crate::supervisor::bounded::{Bounded, Output};
+use sha2::{Digest, Sha256};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long it may take.
+const TIME: Duration = Duration::from_secs(1800);
+/// Most bytes of its output that are looked at.
+const PRINTED_MAX: usize = 1 << 20;
+
+impl Active<'_> {
+    /// Runs it; what its failure can be compared by, where it failed.
+    pub(super) fn verify(&mut self) -> Result<Option<String>, TurnError> {
+        let ground = self.ground;
+        let Some((program, args)) = ground.verify.split_first() else { return Ok(None) };
+        self.events.progress("verifies");
+        let mut command = Command::new(program);
+        command.args(args).current_dir(&ground.slot).env_clear().envs(ground.agent_env.iter().cloned());
+        let stop = || ground.runner.interrupt.signal().is_some();
+        let mut bounded = Bounded::new(command);
+        (bounded.stdout, bounded.stderr) = (Output::Capture(PRINTED_MAX), Output::Capture(PRINTED_MAX));
+        bounded.own_group = true;
+        bounded.interrupt = Some(&stop);
+        bounded.deadline = ground.runner.clock.instant().checked_add(TIME);
+        let ended = bounded.run()?;
+        if ended.status.success() {
+            return Ok(None);
+        }
+        let printed = [ended.stdout.bytes, ended.stderr.bytes].concat();
+        self.note(&format!("verification: {}", ended.status));
+        let signature = signature(ended.status.code().unwrap_or(-1), &printed);
+        Ok(Some(hex(&Sha256::digest(signature.as_bytes()))))
+    }
+}

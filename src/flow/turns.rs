@@ -1,0 +1,115 @@
+//! What a turn leaves, however it ends: a tree under `refs/aynig/turns/<run id>`.
+//!
+//! `prompt.full.txt` (what was sent) and `prompt.blocks.json`, for each further prompt of the turn `prompt.2.full.txt` and so on;
+//! `events.jsonl`, the lines that are no pieces; `transcript.txt` and `stderr.txt`, what the program printed; `contextpack.md`,
+//! what a new session was told of what went before; `turn.json`, a [`Record`]. It is put where the branches are, so that any
+//! clone can show a turn, and go on with its session. Implements N4 (what is left), N9 (the session).
+
+use crate::agents::spent::Spent;
+use crate::contract::id::{NodeId, RunId, TurnId};
+use crate::contract::words::Provider;
+use crate::protocol::flow::TURNS;
+use crate::runner::{Runner, RunnerError};
+use crate::store::files::{Bounds, Files, Read, read_files, write_files};
+use crate::store::{Expected, NewCommit, RefName, StoreError, swap};
+use serde::{Deserialize, Serialize};
+
+/// The file of the record.
+pub const RECORD: &str = "turn.json";
+/// The file of the lines.
+pub const EVENTS: &str = "events.jsonl";
+/// The file of what a new session was told.
+pub const CONTEXT: &str = "contextpack.md";
+/// How much of one is read.
+const BOUNDS: Bounds = Bounds { files: 200, file: 64 << 20, all: 256 << 20 };
+
+/// What the next turn of the node has to know of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The flow.
+    pub run_id: RunId,
+    /// The node.
+    pub node_id: NodeId,
+    /// Whose program had it.
+    pub provider: Provider,
+    /// How often the node had been reset.
+    pub resets: u64,
+    /// How it ended, by its name.
+    pub ending: String,
+    /// The session that goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The folder that the program said it works in, by which it keeps the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// What the session has used in all, where its program tells sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<Sum>,
+    /// What its agent is to be told with the next prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<String>,
+    /// How often in a row it waited for its provider.
+    #[serde(default)]
+    pub waits: u32,
+}
+
+/// Tokens of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sum {
+    /// Read.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Read from a cache.
+    pub cached: u64,
+}
+
+impl From<Sum> for Spent {
+    fn from(sum: Sum) -> Self {
+        Self { input: sum.input, output: sum.output, cached: sum.cached, ..Self::default() }
+    }
+}
+
+impl From<&Spent> for Sum {
+    fn from(spent: &Spent) -> Self {
+        Self { input: spent.input, output: spent.output, cached: spent.cached }
+    }
+}
+
+/// The ref of a turn; none for an id that is no UUID.
+pub fn ref_of(run_id: &str) -> Option<RefName> {
+    let id = TurnId::parse(run_id).ok()?;
+    Some(RefName::new([TURNS, id.to_string().as_bytes()].concat()))
+}
+
+/// Keeps what a turn left: in the place of what it left before, if it did. A remote that can't be reached has it later, from
+/// who reaches it; that is said.
+///
+/// # Errors
+/// Where it can't be written here.
+pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<StoreError>, RunnerError> {
+    let Some(name) = ref_of(run_id) else { return Ok(None) };
+    let store = &*runner.store;
+    let tree = write_files(store, files, &Read::default())?;
+    let message = format!("aynig: what turn {run_id} left\n").into_bytes();
+    let signature = runner.signature();
+    let commit = store.write_commit(&NewCommit { tree, parents: Vec::new(), signature, message })?;
+    let before = store.tip(&name)?.map_or(Expected::Missing, Expected::At);
+    swap::compare_and_swap(store, &name, before, commit, &runner.signature(), "aynig: turn")?;
+    Ok(store.publish(&name, commit).err())
+}
+
+/// What a turn left; none where nothing is known of it, or what is there is none.
+pub fn left(runner: &Runner<'_>, run_id: &str) -> Option<Files> {
+    let name = ref_of(run_id)?;
+    let commit = runner.store.obtain(&name).ok().flatten()?;
+    let tree = runner.store.read_commit(commit).ok()?.tree;
+    read_files(&*runner.store, tree, BOUNDS).ok().map(|read| read.files)
+}
+
+/// Its record.
+pub fn record(runner: &Runner<'_>, run_id: &str) -> Option<Record> {
+    serde_json::from_slice(left(runner, run_id)?.get(RECORD)?).ok()
+}
