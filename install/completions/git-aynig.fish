@@ -49,6 +49,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "approve" -d 'An
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "reject" -d 'Answer a question with no'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "pause" -d 'Hold branches: nothing is started on them'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "resume" -d 'Let go of what was paused'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "land" -d 'Land branches on another, checked'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "serve" -d 'Open the page: what runs, what waits, in a browser'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
@@ -272,6 +273,18 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s v -l verb
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l all -d 'Also the pauses of others'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l onto -d 'Where they are to land [default: the branch that commands come from, else main]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l after -d 'Not before this branch has landed; several' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l merge -d 'By a merge commit, whatever .aynig/land says'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l linear -l rebase -d 'As a linear history: the branch\'s own commits, on top of the target'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l tee -d 'Show what the check prints as it comes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l json -d 'JSON objects a line: those of git-aynig-tick(1); with --no-tick one aynig.change/1 a branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l port -d 'The port; 0 takes any that is free' -r
@@ -529,7 +542,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

@@ -412,6 +412,27 @@ _arguments "${_arguments_options[@]}" : \
 '*::ids -- Only these pauses, whoever holds them:_default' \
 && ret=0
 ;;
+(land)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--onto=[Where they are to land \[default\: the branch that commands come from, else main\]]:BRANCH:_git-aynig_branches' \
+'*--after=[Not before this branch has landed; several]:BRANCH:_git-aynig_branches' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'(--linear)--merge[By a merge commit, whatever .aynig/land says]' \
+'--linear[As a linear history\: the branch'\''s own commits, on top of the target]' \
+'--rebase[As a linear history\: the branch'\''s own commits, on top of the target]' \
+'(--no-tick)--tee[Show what the check prints as it comes]' \
+'--json[JSON objects a line\: those of git-aynig-tick(1); with --no-tick one aynig.change/1 a branch]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::branches -- Branches \[default\: the current one\]:_git-aynig_branches' \
+&& ret=0
+;;
 (serve)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -909,7 +930,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -951,6 +972,7 @@ _git-aynig_commands() {
 'reject:Answer a question with no' \
 'pause:Hold branches\: nothing is started on them' \
 'resume:Let go of what was paused' \
+'land:Land branches on another, checked' \
 'serve:Open the page\: what runs, what waits, in a browser' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
@@ -1145,6 +1167,11 @@ _git-aynig__subcmd__init_commands() {
 _git-aynig__subcmd__install_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig install commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__land_commands] )) ||
+_git-aynig__subcmd__land_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig land commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__logs_commands] )) ||
 _git-aynig__subcmd__logs_commands() {

@@ -214,11 +214,11 @@ impl<'a> Change<'a> {
         self.write(|runner, inside| self.changed(runner.retry(branch, inside)))
     }
 
-    fn changed(&self, written: Result<Written, ChangeError>) -> Result<Written, AppError> {
+    pub(super) fn changed(&self, written: Result<Written, ChangeError>) -> Result<Written, AppError> {
         written.map_err(|error| AppError::Change { error, remote: self.settings.remote.clone() })
     }
 
-    fn write(
+    pub(super) fn write(
         &self,
         write: impl FnOnce(&Runner<'_>, Option<&Inside>) -> Result<Written, AppError>,
     ) -> Result<Written, AppError> {

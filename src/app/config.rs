@@ -215,6 +215,7 @@ impl Config {
             commands_from: self.commands_from()?,
             commands_here: false,
             branches: self.all("branches"),
+            land_onto: self.all("landOnto"),
             require_signature: self.bool("requireSignature", false)?,
             exec: words("exec", &self.all("exec"))?,
             budget_per_day: self.dollars("budgetPerDay")?,

@@ -65,6 +65,7 @@ impl Exit {
             | Verdict::LostRace => if_named(Exit::Held),
             Verdict::Skipped(Skip::Interrupted) => Exit::Interrupted,
             Verdict::NoSlot => Exit::Later,
+            Verdict::Unlanded { .. } => Exit::Unfinished,
             Verdict::Ran(ran) => match (&ran.outcome, ran.interrupted) {
                 (_, Some(signal)) => Exit::of_signal(signal),
                 (Outcome::Advanced { .. } | Outcome::KeptLease { .. } | Outcome::Own { .. }, None) => {
@@ -128,9 +129,11 @@ impl From<&ChangeError> for Exit {
         match error {
             ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => Exit::Held,
             ChangeError::Blocked(..) | ChangeError::Apart(..) => Exit::Unfinished,
-            ChangeError::NotVouched(..) => Exit::Refused,
+            ChangeError::NotVouched(..) | ChangeError::NoRules(..) | ChangeError::MayNotLand(_) => {
+                Exit::Refused
+            }
             ChangeError::Runner(error) => error.into(),
-            ChangeError::ByHand(_) => Exit::Usage,
+            ChangeError::ByHand(_) | ChangeError::Itself(_) => Exit::Usage,
             ChangeError::NoBranch(_)
             | ChangeError::Unborn(_)
             | ChangeError::NotLeased(_)

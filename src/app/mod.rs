@@ -21,6 +21,7 @@ pub mod flow;
 pub mod gc;
 pub(crate) mod govern;
 pub mod hook;
+pub mod land;
 pub mod logs;
 pub mod mend;
 pub mod notice;

@@ -8,7 +8,7 @@ use super::background;
 use super::config::Flags;
 use super::session::Session;
 use super::shown::{Shown, short};
-use super::status::stalled_why;
+use super::status::{ENDS, stalled_why};
 use crate::protocol::decide::Held;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
@@ -30,8 +30,6 @@ use std::time::{Duration, Instant};
 
 /// The schema of a notice.
 pub const NOTICE_SCHEMA: &str = "aynig.notice/1";
-/// States that people use for an end: no person has to act there.
-pub const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
 /// How long the program may take, and how long of that is left after it was asked to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TERM_GRACE: Duration = Duration::from_millis(500);

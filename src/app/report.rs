@@ -55,6 +55,7 @@ enum TickResult<'a> {
     WouldRun { state: &'a str, command: &'a str },
     WouldDeliver { state: &'a str, messages: usize },
     Undelivered { messages: usize, why: String },
+    Unlanded { onto: Cow<'a, str>, why: String, paths: &'a [String], commit: Shown<&'a ObjectId> },
     WouldRecover,
     Advanced(RanLine<'a>),
     LeaseKept(RanLine<'a>),
@@ -172,6 +173,12 @@ impl<'a> From<&'a Verdict> for TickResult<'a> {
             Verdict::Undelivered { messages, by } => {
                 TickResult::Undelivered { messages: *messages, why: by.to_string() }
             }
+            Verdict::Unlanded { onto, why, commit } => TickResult::Unlanded {
+                onto: short(onto),
+                why: why.to_string(),
+                paths: why.paths(),
+                commit: Shown(commit),
+            },
             Verdict::WouldRecover => TickResult::WouldRecover,
             Verdict::Ran(ran) => ran.into(),
             Verdict::Failed(error) => TickResult::Failed { error: with_causes(error) },

@@ -9,6 +9,7 @@ use super::shown::{Shown, full, short};
 use super::{AppError, mend};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
+use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::runner::settings::{CommandsFrom, Settings};
@@ -27,7 +28,7 @@ pub const STATUS_SCHEMA: &str = "aynig.status/1";
 const WHY_MAX: usize = 120;
 
 /// States that people use for an end; to the kernel they are like any other.
-pub const ENDS: [&str; 4] = ["done", "failed", "canceled", "noop"];
+pub const ENDS: [&str; 5] = ["done", "failed", "canceled", "noop", LANDED];
 
 /// How branches stand.
 pub struct Statuses {

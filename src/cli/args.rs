@@ -4,6 +4,7 @@
 //! Implements section 13 of the contract (verbs and flags).
 
 pub use super::args_flow::Flow;
+pub use super::args_land::Land;
 pub use super::args_talk::{Answer, Answering, Ask, Inbox, Pause, Resume, Send, YesOrNo};
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb, UsageBy};
 pub use super::deferred::Deferred;
@@ -108,6 +109,9 @@ pub enum Verb {
     /// Let go of what was paused
     #[command(long_about = manual::RESUME, after_long_help = manual::RESUME_MORE)]
     Resume(Deferred<Resume>),
+    /// Land branches on another, checked
+    #[command(long_about = manual::LAND, after_long_help = manual::LAND_MORE)]
+    Land(Deferred<Land>),
     /// Open the page: what runs, what waits, in a browser
     #[command(long_about = manual::SERVE, after_long_help = manual::SERVE_MORE)]
     Serve(Deferred<Serve>),

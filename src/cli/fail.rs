@@ -12,6 +12,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::change::ChangeError;
+use crate::runner::report::Refusal;
 use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
 use crate::store::{RefName, StoreError};
@@ -270,7 +271,14 @@ impl Failure {
                 Some("move the branch's own away, commit that, then try again".to_owned())
             }
             ChangeError::Blocked(_, by) => Some(format!("{}, then try again", hints::of_obstacle(by))),
+            ChangeError::NoRules(..) => Some("git aynig land -h".to_owned()),
+            ChangeError::MayNotLand(Refusal::Target { onto, key }) => {
+                let (key, onto) = (shell_word(key.as_bytes()), shell_word(onto.short()));
+                Some(format!("git config --global --add {key} {onto}"))
+            }
             ChangeError::Message(_)
+            | ChangeError::Itself(_)
+            | ChangeError::MayNotLand(_)
             | ChangeError::Dialect(..)
             | ChangeError::Slot(_)
             | ChangeError::Runner(_) => None,

@@ -5,6 +5,7 @@
 mod answer;
 pub mod args;
 mod args_flow;
+mod args_land;
 mod args_talk;
 mod ask;
 mod chain;
@@ -28,6 +29,7 @@ mod inbox;
 mod init;
 mod inner;
 mod install;
+mod land;
 mod logs;
 mod manual;
 mod mend;
@@ -173,6 +175,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Reject(args) => answer::reject(&global, &args),
         Verb::Pause(args) => pause::run(&global, &args),
         Verb::Resume(args) => pause::resumed(&global, &args),
+        Verb::Land(args) => land::run(&global, &args),
         Verb::Serve(args) => serve::run(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),

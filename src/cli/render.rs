@@ -148,6 +148,13 @@ pub fn text(report: &Report, named: bool) -> Text {
             let waits = messages_of(*messages);
             Some(format!("{branch}: {waits} not delivered: something is in the way: {by}"))
         }
+        Verdict::Unlanded { onto, why, .. } => {
+            notes.extend(
+                why.paths().iter().map(|path| format!("{branch}: conflict in '{}'", escape(path.as_bytes()))),
+            );
+            notes.push(format!("hint: {}", at.call("retry")));
+            Some(format!("{branch}: land stalled: '{}': {why}", shown(onto)))
+        }
         Verdict::WouldRecover => Some(format!("{branch}: would recover an expired lease")),
         Verdict::Ran(ran) => {
             notes.extend(ran::notes(&at, ran));
@@ -179,6 +186,10 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
         Refusal::Branch(key) => {
             let key = shell_word(key.as_bytes());
             Some(format!("hint: git config --global --add {key} {}", at.word))
+        }
+        Refusal::Target { onto, key } => {
+            let (key, onto) = (shell_word(key.as_bytes()), shell_word(onto.short()));
+            Some(format!("hint: git config --global --add {key} {onto}"))
         }
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
         Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here)),
@@ -259,6 +270,8 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let from = home.shown();
             format!("the branch has .aynig/{path}, but commands come from {from}, which has not\n{hint}")
         }
+        Note::Landed(onto, commit) => format!("landed on '{}' as {}", shown(onto), commit.short(8)),
+        Note::HasLanded(onto) => format!("'{}' has all of it", shown(onto)),
         Note::AskedAgainBy(state) => format!("{} asks for it again", at.set(state.as_str())),
         Note::CommandsRestored => {
             "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()

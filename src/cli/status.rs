@@ -146,11 +146,11 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
         },
         Standing::InvalidState(_, why) => format!("unusable state: {why}"),
         Standing::Waits if state(status) == STALLED && event.is_some_and(by_a_run) => {
-            let what = field(event, ORIGIN_STATE).map(|s| format!("{s} ")).unwrap_or_default();
-            let run = run_of(status).map(|r| format!("in run {}", short(r))).unwrap_or_default();
+            let what = field(event, ORIGIN_STATE).unwrap_or_default();
+            let run = run_of(status).map(|r| format!(" in run {}", short(r))).unwrap_or_default();
             let why = stalled_why(status).map(|why| format!(": {}", escape(why.as_bytes())));
             let retry = Addressed::new(&status.branch, remote).call("retry");
-            format!("{what}{run}{}; waits for {retry}", why.unwrap_or_default())
+            format!("{what}{run}{}; waits for {retry}", why.unwrap_or_default()).trim_start().to_owned()
         }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
         Standing::Waits if !status.alike.is_empty() => {

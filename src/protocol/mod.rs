@@ -21,6 +21,7 @@ pub mod holding;
 pub mod id;
 pub mod inbox;
 pub mod invariants;
+pub mod landing;
 pub mod launch;
 pub mod message;
 pub mod name;

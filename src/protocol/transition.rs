@@ -15,6 +15,7 @@ use super::event::{
 use super::heard::{heard_again, heard_trailers};
 use super::id::ObjectId;
 use super::inbox::{MessageId, QUESTION};
+use super::landing::{self, Candidate, LAND};
 use super::message::{Message, Trailer};
 use super::name::{CANCELED, STALLED, StateName, WORKING};
 use super::waits::{AFTER, NOT_BEFORE};
@@ -137,11 +138,14 @@ pub fn canceled(lease: &Event, recovery_id: &str, details: &str, paused_by: Opti
 /// What it waited for came, and what it asked was answered.
 pub fn retried(state: &StateName, trigger: &Event, hop: Option<u32>) -> Message {
     let dialect = trigger.dialect;
+    // What is to land is made anew: its target may have moved since.
+    let land = StateName::new(LAND).ok().filter(|_| Candidate::of(trigger).is_some());
+    let state = land.as_ref().unwrap_or(state);
     let mut trailers = vec![dialect.trailer(STATE, state)];
     trailers.extend(hop.map(|hop| dialect.trailer(HOP, hop)));
     let trigger = &trigger.message;
     trailers.extend(heard_again(trigger, dialect));
-    let is_over = |key: &str| [QUESTION, NOT_BEFORE, AFTER].contains(&key);
+    let is_over = |key: &str| [QUESTION, NOT_BEFORE, AFTER, landing::AS].contains(&key);
     let others = trigger.trailers.iter();
     let others = others.filter(|t| !super::message::is_managed_key(&t.key) && !is_over(&t.key));
     trailers.extend(others.filter(|t| t.is_writable()).cloned());

@@ -68,7 +68,7 @@ impl ActiveRun<'_> {
             }
             Completion::Outcome(next) => {
                 ended.end_guardian()?;
-                let done = self.write_outcome(&ended.exit, next, head);
+                let done = self.land_or_write(&ended.exit, next, head);
                 if self.is_worth_a_round(&done) { None } else { done? }
             }
             Completion::Stalled(why) => {
@@ -185,7 +185,7 @@ impl ActiveRun<'_> {
     }
 
     /// The declared state's commit. `None`: the swap was lost, judge again.
-    fn write_outcome(
+    pub(super) fn write_outcome(
         &mut self,
         exit: &Exit,
         next: Declaration,
@@ -392,7 +392,7 @@ impl ActiveRun<'_> {
     }
 
     /// Writes `stalled`, its work kept first. `None`: the swap was lost, judge again.
-    fn stall(
+    pub(super) fn stall(
         &mut self,
         exit: Option<&Exit>,
         why: Stall,

@@ -13,6 +13,7 @@ use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::flow::{FLOWS, slug_of};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{INBOX, MessageId, PAUSED, inbox_prefix, parse_id_ref};
+use crate::protocol::landing::Request;
 use crate::protocol::message::Message;
 use crate::protocol::pause::Pause;
 use crate::protocol::swap::{Patience, try_again};
@@ -81,6 +82,8 @@ pub(crate) struct Around {
     pauses: OnceCell<Pauses>,
     /// The inboxes of all branches were heard of.
     inboxes: OnceCell<()>,
+    /// What is being checked before it lands, and where that is to be.
+    landings: OnceCell<Vec<(Vec<u8>, RefName)>>,
     /// It looks at one branch.
     one: bool,
 }
@@ -89,6 +92,14 @@ impl Around {
     /// A look at one branch.
     pub(crate) fn one() -> Self {
         Self { one: true, ..Self::default() }
+    }
+
+    /// What is being checked before it lands.
+    pub(super) fn landings(&self, runner: &Runner<'_>) -> Result<&[(Vec<u8>, RefName)], StoreError> {
+        if self.landings.get().is_none() {
+            let _ = self.landings.set(runner.landings()?);
+        }
+        Ok(self.landings.get().map_or(&[], Vec::as_slice))
     }
 
     /// Hears what waits for a branch of a remote: who looks at many asks once for all.
@@ -197,7 +208,7 @@ impl Runner<'_> {
         Ok(Known {
             paused,
             inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },
-            after: if has_command { self.unmet(event) } else { None },
+            after: if has_command { self.queued(event, around)? } else { None },
             budget: if has_command { self.overspent(tip)? } else { None },
             max_hops: branch.is_node().then(|| self.settings.flow_hops.saturating_add(FLOW_MORE)),
         })
@@ -254,10 +265,11 @@ impl Runner<'_> {
     /// Of these heads those that wait for nothing any more: what they waited for came, or a message did. Whatever else
     /// keeps them is found when they are evaluated.
     pub(super) fn awaited(&self, heads: Vec<(RefName, Tip)>) -> Vec<(RefName, ObjectId)> {
-        let mut ready = Vec::new();
+        let (mut ready, around) = (Vec::new(), Around::default());
         for (branch, tip) in heads {
             let Some(event) = &tip.event else { continue };
-            let waits = !After::of(event).is_empty() && self.unmet(event).is_none();
+            let queues = !After::of(event).is_empty() || Request::of(event).is_some();
+            let waits = queues && self.queued(event, &around).is_ok_and(|unmet| unmet.is_none());
             // An inbox that can't be read is told by who evaluates its branch; the other heads are looked at all the same.
             let hears = takes_any(event) && self.inbox_of(&branch).is_ok_and(|found| !found.is_empty());
             if waits || hears {
@@ -270,7 +282,7 @@ impl Runner<'_> {
 
     /// What is missing of what this head waits for. A branch that can't be read, as one that is another's name, is in no
     /// state that is known.
-    fn unmet(&self, event: &Event) -> Option<Unmet> {
+    pub(super) fn unmet(&self, event: &Event) -> Option<Unmet> {
         unmet(After::of(event), |want| {
             let name = RefName::branch(&want.branch);
             let tip = if name.is_valid() { self.read_tip(&name).ok().flatten() } else { None };

@@ -8,6 +8,7 @@ use super::report::{Note, Refusal};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::id::ObjectId;
+use crate::protocol::landing::LAND;
 use crate::protocol::name::StateName;
 use crate::store::command_tree::{self, Lookup};
 use crate::store::{Commit, RefName, StoreError};
@@ -69,6 +70,14 @@ impl<'a> Lookups<'a> {
 
     /// Looks a command up where commands come from; in the branch itself where that is not configured.
     pub(super) fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
+        if state.as_str() == LAND {
+            match self.runner.answered_by(&commit.clone().into())? {
+                // What checks is no request itself.
+                Some(Some((target, check))) => return self.lookup(&target.commit, &check),
+                Some(None) => return Ok(Lookup::Missing),
+                None => {}
+            }
+        }
         let tree = match self.shared {
             Some(tree) => tree,
             None => self.tree_of(commit.tree)?,

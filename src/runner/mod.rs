@@ -25,6 +25,7 @@ pub(crate) mod housekeeping;
 mod inbox;
 mod known;
 mod land;
+mod landing;
 mod last_words;
 mod lease;
 pub(crate) mod logs;

@@ -11,6 +11,7 @@ use crate::protocol::body_line::body_said;
 use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
+use crate::protocol::landing;
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::protocol::transition::recovered;
@@ -30,7 +31,8 @@ pub struct LastLook {
 
 /// True for a head that says that it waits for other branches, or for messages.
 fn may_wait(event: &Event) -> bool {
-    event.message.last(AFTER).is_some() || event.message.last(ACCEPTS).is_some()
+    let said = [AFTER, ACCEPTS, landing::ONTO];
+    said.iter().any(|key| event.message.last(key).is_some())
 }
 
 impl Runner<'_> {

@@ -10,6 +10,7 @@ use crate::protocol::complete::Stall;
 use crate::protocol::decide::Idle;
 use crate::protocol::dialect::Dialect;
 use crate::protocol::id::ObjectId;
+use crate::protocol::landing::NotLanded;
 use crate::protocol::name::StateName;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::resemble::Missed;
@@ -115,6 +116,15 @@ pub enum Verdict {
         /// What is in the way.
         by: Obstacle,
     },
+    /// The branch asked to be landed, and was set `stalled`.
+    Unlanded {
+        /// On which branch.
+        onto: RefName,
+        /// Why it is not.
+        why: NotLanded,
+        /// The `stalled` commit.
+        commit: ObjectId,
+    },
     /// A lease that would have been recovered.
     WouldRecover,
     /// A command was run.
@@ -143,6 +153,13 @@ pub enum Refusal {
     Changed,
     /// `aynig.branches` leaves it out; the key that lets more in, in this repository alone.
     Branch(String),
+    /// Nothing may be landed there: `aynig.landOnto` does not say so.
+    Target {
+        /// Where.
+        onto: RefName,
+        /// The key that lets it, in this repository alone.
+        key: String,
+    },
     /// The ref that commands come from does not exist.
     NoCommandsRef(RefName),
     /// The head carries no good signature.
@@ -173,6 +190,9 @@ impl fmt::Display for Refusal {
             Refusal::NotTrusted => f.write_str("not trusted"),
             Refusal::Changed => f.write_str("refused: what may run here was changed meanwhile"),
             Refusal::Branch(_) => f.write_str("refused: 'aynig.branches' leaves it out"),
+            Refusal::Target { onto, .. } => {
+                write!(f, "refused: 'aynig.landOnto' does not name '{}'", escape(onto.short()))
+            }
             Refusal::NoCommandsRef(name) => {
                 let name = String::from_utf8_lossy(name.as_bytes());
                 write!(f, "refused: '{name}', where commands come from, does not exist")
@@ -291,6 +311,10 @@ pub enum Note {
         /// The state.
         state: StateName,
     },
+    /// The branch has landed there, as this commit.
+    Landed(RefName, ObjectId),
+    /// That branch had all of it already.
+    HasLanded(RefName),
     /// A message that is not delivered, and why.
     PassedOver(RefName, String),
     /// What was canceled is asked for again by an event of this state.

@@ -60,6 +60,11 @@ impl From<Lookup> for Resolved {
 impl Runner<'_> {
     /// Looks for the command that answers a head.
     pub fn resolve(&self, tip: &Tip) -> Result<Resolved, RunnerError> {
+        match self.answered_by(tip)? {
+            Some(Some((target, check))) => return self.lookup(&target, &check),
+            Some(None) => return Ok(Resolved::Missing),
+            None => {}
+        }
         match tip.event.as_ref().and_then(Event::state_name).filter(|state| !state.is_working()) {
             Some(state) => self.lookup(tip, state),
             None => Ok(Resolved::NotAsked),

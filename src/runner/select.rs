@@ -213,6 +213,7 @@ impl Runner<'_> {
             | Verdict::WouldDeliver { .. }
             | Verdict::Undelivered { .. }
             | Verdict::WouldRecover
+            | Verdict::Unlanded { .. }
             | Verdict::Failed(_) => false,
         };
         // A chain in the background does not look at others, which have chains of their own.
@@ -503,7 +504,7 @@ pub(crate) fn advanced(report: &Report) -> bool {
             | super::report::Outcome::LeaseLeft { .. }
             | super::report::Outcome::Fenced { .. } => false,
         },
-        Verdict::LostRace => true,
+        Verdict::LostRace | Verdict::Unlanded { .. } => true,
         Verdict::Idle(
             Idle::NoState
             | Idle::InvalidState { .. }

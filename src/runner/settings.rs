@@ -92,6 +92,8 @@ pub struct Settings {
     pub commands_here: bool,
     /// Patterns of branches that may be ticked; empty: all.
     pub branches: Vec<String>,
+    /// Patterns of branches that others may be landed on; empty: all, where who writes a branch is trusted with code.
+    pub land_onto: Vec<String>,
     /// Dispatch only signed heads, and sign what is written.
     pub require_signature: bool,
     /// What every command is started with.

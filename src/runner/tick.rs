@@ -16,6 +16,7 @@ use crate::protocol::complete::complete;
 use crate::protocol::decide::{Decision, Idle, Observed, decide};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::SOURCE;
+use crate::protocol::landing::Request;
 use crate::protocol::name::StateName;
 use crate::protocol::resemble::missed_state;
 use crate::store::command_tree::Command;
@@ -125,6 +126,12 @@ impl Runner<'_> {
         }
         if dry {
             return end(Verdict::WouldRun { state, command: command.path });
+        }
+        if let Some(request) = tip.event.as_ref().and_then(Request::of) {
+            return match self.answer_request(branch, &tip, &request, report)? {
+                Some(verdict) => end(verdict),
+                None => Ok(Step::JudgeAgain),
+            };
         }
         let prepared = match self.prepare(branch, &tip, command, report)? {
             Step::Done(prepared) => *prepared,
@@ -274,7 +281,8 @@ fn run_to_end(mut run: ActiveRun<'_>) -> Result<Ran, RunnerError> {
     };
     loop {
         let head = run.head_at_end(&mut ended)?;
-        let completion = complete(run.claim.run.dialect, &ended.exit, ended.declared.clone(), head);
+        let declared = run.meant(&ended.exit, &ended.declared)?;
+        let completion = complete(run.claim.run.dialect, &ended.exit, declared, head);
         if let Some(ran) = run.swap(completion, head, &mut ended)? {
             return Ok(ran);
         }

@@ -7,6 +7,7 @@
 mod flow;
 mod govern;
 mod hooks;
+mod landing;
 mod looking;
 mod serving;
 mod talking;
@@ -15,6 +16,7 @@ mod watching;
 pub use flow::*;
 pub use govern::*;
 pub use hooks::*;
+pub use landing::*;
 pub use looking::*;
 pub use serving::*;
 pub use talking::*;
@@ -56,6 +58,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
 5m or '1h 30m'; a bare number is seconds.
   commandsFrom*      none (default), branch, or a ref: which commit commands are read from
   branches*          patterns of branches that may be ticked; several; default all
+  landOnto*          patterns of branches that others may be landed on; several; default all, or none where commandsFrom is a ref
   requireSignature*  dispatch only heads that 'git verify-commit' accepts and that name their branch in 'dwp-branch', and write such (false)
   exec*              what every command is started with, such as a sandbox
   budgetPerDay*      most US dollars that all runs may cost on one day, in UTC
@@ -109,7 +112,7 @@ See also:
   git-aynig-init(1), git-aynig-tick(1), git-aynig-run(1), git-aynig-set-state(1), git-aynig-set-working(1), \
 git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-diff(1), git-aynig-wait(1), git-aynig-usage(1), git-aynig-cancel(1), git-aynig-retry(1), \
 git-aynig-send(1), git-aynig-inbox(1), git-aynig-ask(1), git-aynig-answer(1), git-aynig-approve(1), \
-git-aynig-reject(1), git-aynig-pause(1), git-aynig-resume(1), \
+git-aynig-reject(1), git-aynig-pause(1), git-aynig-resume(1), git-aynig-land(1), \
 git-aynig-trust(1), git-aynig-hooks(1), git-aynig-install(1), git-aynig-gc(1), git-aynig-doctor(1), \
 git-aynig-demo(1), git-aynig-govern(1), gitaynig-govern(7), gitaynig-macos(7), gitaynig-server(7), git-interpret-trailers(1)";
 

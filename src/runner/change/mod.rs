@@ -5,11 +5,12 @@
 
 mod edit;
 mod inside;
+pub(crate) mod land;
 mod retry;
 
 use super::land::{Moved, blocked_notes};
 use super::lease::is_written;
-use super::report::Note;
+use super::report::{Note, Refusal};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::Dialect;
@@ -91,6 +92,15 @@ pub enum ChangeError {
     /// What would be asked for again, or landed, is not signed for this branch.
     #[error("{1} is not signed for '{0}'")]
     NotVouched(RefName, ObjectId),
+    /// A branch is to land on itself.
+    #[error("'{0}' cannot land on itself")]
+    Itself(RefName),
+    /// The target does not say what checks there, or not in a way that can be read.
+    #[error("{}", no_rules(.0, .1))]
+    NoRules(RefName, String),
+    /// Nothing may be landed there.
+    #[error("{0}")]
+    MayNotLand(Refusal),
     /// The message can't be written.
     #[error("cannot write the commit message: {0}")]
     Message(String),
@@ -116,6 +126,13 @@ fn blocked(branch: &RefName, by: &Obstacle) -> String {
         Obstacle::Changes(_) => format!("local changes in the working tree of '{branch}' are in the way"),
         Obstacle::Lock(_) => format!("another git process is at work in the working tree of '{branch}'"),
         Obstacle::Failed(_) => format!("the working tree of '{branch}' could not follow"),
+    }
+}
+
+fn no_rules(onto: &RefName, why: &str) -> String {
+    match why {
+        "" => format!("'{onto}' has no '.aynig/land', which says what checks a branch before it lands"),
+        why => format!("cannot read '.aynig/land' of '{onto}': {why}"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::attempt::attempt_ref;
 use super::super::{Runner, Tip, recover};
 use super::{ChangeError, Inside, Written, moved_notes, unless_raced, written};
 use crate::protocol::dialect::Writer;
-use crate::protocol::event::RECOVERY_ID;
+use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::transition;
@@ -39,7 +39,9 @@ impl Runner<'_> {
         let message = transition::retried(state, &trigger, hop);
         let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
         unless_raced(branch, self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))?)?;
-        Ok(written(branch, commit, state))
+        // What was checked before it lands is asked for by the request.
+        let asked = Event::of(message).and_then(|event| event.state_name().cloned());
+        Ok(written(branch, commit, asked.as_ref().unwrap_or(state)))
     }
 
     /// What is written here is signed: it repeats nothing that was not.

@@ -23,6 +23,7 @@ const PROTECTED: &[&str] = &[
     "include",
     "keep",
     "keepacross",
+    "landonto",
     "notify",
     "passenv",
     "requiresignature",

@@ -6,4 +6,5 @@ pub mod command;
 pub(crate) mod confined;
 pub(crate) mod merge;
 pub(crate) mod pins;
+mod replay;
 mod shown;

@@ -6,6 +6,7 @@ mod diff;
 mod doctor;
 mod events;
 mod gc;
+mod land;
 mod logs;
 mod manual;
 mod misspelt;

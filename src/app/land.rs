@@ -1,0 +1,75 @@
+//! `land`: asks that branches be landed on another, and says which wait for whom.
+//!
+//! [`landing`], [`Change::land`] for each branch, then whoever ticks does the rest; a caller that does so itself asks
+//! [`Change::queued`] whether one of its branches waits for another's check, and [`Change::all_landed`] how it ended.
+//! Implements K60 (asking).
+
+use super::AppError;
+use super::change::Change;
+use crate::protocol::landing::{History, LANDED};
+use crate::runner::Silent;
+use crate::runner::change::Written;
+pub use crate::runner::change::land::Landing;
+use crate::runner::settings::CommandsFrom;
+use crate::store::RefName;
+use crate::supervisor::interrupt::Interrupt;
+use std::ffi::{OsStr, OsString};
+
+/// What was asked for; without a target the branch that commands come from, else `main`.
+pub fn landing(
+    change: &Change<'_>,
+    onto: Option<&OsStr>,
+    history: Option<History>,
+    after: &[OsString],
+) -> Result<Landing, AppError> {
+    change.session.require_trust(&change.settings)?;
+    let onto = match (onto, &change.settings.commands_from) {
+        (Some(name), _) => change.session.branch(name)?,
+        (None, CommandsFrom::Ref(name)) if name.as_bytes().starts_with(b"refs/heads/") => name.clone(),
+        (None, CommandsFrom::Ref(_) | CommandsFrom::Branch | CommandsFrom::Nowhere) => {
+            RefName::branch("main")
+        }
+    };
+    let after = after.iter().map(|name| change.session.branch(name)).collect::<Result<_, _>>()?;
+    Ok(Landing { onto, history, after })
+}
+
+impl Change<'_> {
+    /// The branches that are meant: those that are named, else the one that is checked out here.
+    pub fn named_or_current(&self, names: &[OsString]) -> Result<Vec<RefName>, AppError> {
+        match names {
+            [] => Ok(vec![self.session.branch_or_current(None, "land <branch>")?]),
+            names => names.iter().map(|name| self.session.branch(name)).collect(),
+        }
+    }
+
+    /// Asks that a branch be landed.
+    pub fn land(&self, branch: &RefName, landing: &Landing) -> Result<Written, AppError> {
+        self.write(|runner, inside| self.changed(runner.ask_to_land(branch, landing, inside)))
+    }
+
+    /// The first of these branches that waits for another's check, and that one.
+    pub fn queued(&self, branches: &[RefName]) -> Result<Option<(RefName, RefName)>, AppError> {
+        let interrupt = Interrupt::never()?;
+        let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
+        for branch in branches {
+            if let Some(first) = runner.lands_behind(branch)? {
+                return Ok(Some((branch.clone(), first)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// True where each of these branches has landed.
+    pub fn all_landed(&self, branches: &[RefName]) -> Result<bool, AppError> {
+        let interrupt = Interrupt::never()?;
+        let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
+        for branch in branches {
+            let event = runner.fresh_tip(branch)?.and_then(|tip| tip.event);
+            if event.as_ref().and_then(|e| e.state_name()).is_none_or(|state| state.as_str() != LANDED) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

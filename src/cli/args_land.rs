@@ -1,0 +1,38 @@
+//! Arguments of the verbs that bring several branches together: `land`, `fan`, `choose`, `compare`.
+//!
+//! As typed; nothing here means anything yet. Implements K60 (flags).
+
+use clap::Args;
+use std::ffi::OsString;
+
+/// `land`.
+#[derive(Debug, Args)]
+pub struct Land {
+    /// Branches [default: the current one]
+    #[arg(value_name = "BRANCH")]
+    pub branches: Vec<OsString>,
+    /// Where they are to land [default: the branch that commands come from, else main]
+    #[arg(long, value_name = "BRANCH")]
+    pub onto: Option<OsString>,
+    /// By a merge commit, whatever .aynig/land says
+    #[arg(long, conflicts_with = "linear")]
+    pub merge: bool,
+    /// As a linear history: the branch's own commits, on top of the target
+    #[arg(long, visible_alias = "rebase")]
+    pub linear: bool,
+    /// Not before this branch has landed; several
+    #[arg(long, value_name = "BRANCH")]
+    pub after: Vec<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// Only ask: whoever ticks the branches lands them
+    #[arg(long)]
+    pub no_tick: bool,
+    /// Show what the check prints as it comes
+    #[arg(long, conflicts_with = "no_tick")]
+    pub tee: bool,
+    /// JSON objects a line: those of git-aynig-tick(1); with --no-tick one aynig.change/1 a branch
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,193 @@
+//! What the target is to hold: a merge commit, or the branch's own commits on top of it.
+//!
+//! A linear history goes down the branch along whichever parent brings the work: of a merge that changed nothing the side
+//! that it equals, of one that only joined what it stood on the side that was joined, else the first, and the merge is one
+//! commit with all that it brought. Commits that only talk to runners (state events without a change) are left out, and
+//! no copy carries a state: the target asks for nothing. What the target has already is not brought twice.
+//! Implements K60 (histories).
+
+use super::super::{Runner, RunnerError, Tip};
+use super::Target;
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::landing::{Candidate, History, is_of_a_landing};
+use crate::protocol::message::Message;
+use crate::protocol::text::escape;
+use crate::store::git_merge::Joined;
+use crate::store::{Commit, NewCommit, RefName};
+use std::collections::{HashMap, HashSet};
+
+/// Most events of a landing that are passed over to find the work below them.
+const EVENTS_MAX: usize = 10_000;
+
+/// What came of making it.
+pub(super) enum Built {
+    /// This is what the target is to hold.
+    Commit(ObjectId),
+    /// It has all of it.
+    Nothing,
+    /// These paths don't go together.
+    Conflict(Vec<String>),
+}
+
+/// A commit of the branch, and the one whose change it adds to.
+struct Step {
+    commit: Commit,
+    parent: Commit,
+}
+
+impl Runner<'_> {
+    /// The newest commit of a branch that is more than talk about its landing.
+    pub(super) fn work_of(&self, tip: &Tip) -> Result<ObjectId, RunnerError> {
+        let mut at = tip.clone();
+        for _ in 0..EVENTS_MAX {
+            let Some(event) = at.event.as_ref().filter(|event| is_of_a_landing(event)) else { break };
+            let Some(first) = at.commit.parents.first() else { break };
+            let below = self.store.read_commit(*first)?;
+            let proposed = Candidate::of(event).map(|candidate| candidate.commit);
+            let proposes = proposed.is_some() && at.commit.parents.get(1).copied() == proposed;
+            if !proposes && below.tree != at.commit.tree {
+                break;
+            }
+            at = below.into();
+        }
+        Ok(at.id())
+    }
+
+    /// Makes what the target is to hold.
+    pub(super) fn build(
+        &self,
+        branch: &RefName,
+        target: &Target,
+        work: ObjectId,
+        history: History,
+    ) -> Result<Built, RunnerError> {
+        let base = target.tip.id();
+        if self.repo.git.is_ancestor(work, base)? {
+            return Ok(Built::Nothing);
+        }
+        match history {
+            History::Merge => self.merge_onto(branch, target, work),
+            History::Linear => self.replay_onto(&target.tip.commit, work),
+        }
+    }
+
+    fn merge_onto(&self, branch: &RefName, target: &Target, work: ObjectId) -> Result<Built, RunnerError> {
+        let base = target.tip.id();
+        let tree = match self.repo.git.join_commits(base, work)? {
+            Joined::Tree(tree) => tree,
+            Joined::Conflicts(paths) => return Ok(Built::Conflict(paths)),
+        };
+        let into = match target.name.short() {
+            b"main" | b"master" => String::new(),
+            other => format!(" into {}", escape(other)),
+        };
+        let message =
+            Message::new(format!("Merge branch '{}'{into}", escape(branch.short())), "", Vec::new());
+        Ok(Built::Commit(self.write(&target.name, tree, vec![base, work], &message)?))
+    }
+
+    fn replay_onto(&self, base: &Commit, work: ObjectId) -> Result<Built, RunnerError> {
+        let one_by_one = self.replay(base, self.steps(base.id, work, false)?)?;
+        // What a merge of the target has mended goes together with it as one commit.
+        match one_by_one {
+            Built::Conflict(paths) => match self.replay(base, self.steps(base.id, work, true)?)? {
+                Built::Conflict(_) => Ok(Built::Conflict(paths)),
+                mended @ (Built::Commit(_) | Built::Nothing) => Ok(mended),
+            },
+            done @ (Built::Commit(_) | Built::Nothing) => Ok(done),
+        }
+    }
+
+    fn replay(&self, base: &Commit, steps: Option<Vec<Step>>) -> Result<Built, RunnerError> {
+        let Some(steps) = steps else { return Ok(Built::Conflict(Vec::new())) };
+        let (mut onto, mut tree) = (base.id, base.tree);
+        for Step { commit, parent } in steps.into_iter().rev() {
+            let event = Event::in_message(&commit.message);
+            let changes = commit.tree != parent.tree;
+            if !changes && (event.is_some() || commit.parents.len() > 1) {
+                continue;
+            }
+            if event.is_none() && commit.parents == [onto] {
+                (onto, tree) = (commit.id, commit.tree);
+                continue;
+            }
+            let picked = match changes.then(|| self.pick(tree, parent.id, commit.id)).transpose()? {
+                Some(Joined::Tree(picked)) => picked,
+                Some(Joined::Conflicts(paths)) => return Ok(Built::Conflict(paths)),
+                None => tree,
+            };
+            if changes && picked == tree {
+                continue;
+            }
+            let message = event.map(|event| self.render(&without_state(event.message))).transpose()?;
+            onto = self.repo.git.copy_commit(commit.id, (picked, onto), message, &self.signature())?;
+            tree = picked;
+        }
+        Ok(if onto == base.id { Built::Nothing } else { Built::Commit(onto) })
+    }
+
+    /// A commit's change on top of this tree: merged with a commit that has the tree and stands where the change does, so
+    /// that both have one base, whichever Git merges them.
+    fn pick(&self, tree: ObjectId, parent: ObjectId, commit: ObjectId) -> Result<Joined, RunnerError> {
+        let message = self.render(&Message::new("aynig: interim commit", "", Vec::new()))?;
+        let interim = NewCommit { tree, parents: vec![parent], signature: self.signature(), message };
+        Ok(self.repo.git.join_commits(self.scratch.write_commit(&interim)?, commit)?)
+    }
+
+    /// The branch's commits that the target has not, newest first; `None` where they have no common history. `mended`:
+    /// down to the first merge of the target.
+    fn steps(&self, base: ObjectId, work: ObjectId, mended: bool) -> Result<Option<Vec<Step>>, RunnerError> {
+        let beyond = self.repo.git.commits_beyond(base, work)?;
+        let (mut at, mut steps) = (work, Vec::new());
+        while let Some(parents) = beyond.get(&at) {
+            let commit = self.store.read_commit(at)?;
+            let read = parents.iter().map(|parent| self.store.read_commit(*parent));
+            let read: Vec<Commit> = read.collect::<Result<_, _>>()?;
+            let Some(parent) = brings(&commit, read, &beyond, mended) else { return Ok(None) };
+            at = parent.id;
+            steps.push(Step { commit, parent });
+        }
+        Ok(Some(steps))
+    }
+}
+
+/// The parent along which a commit's work came.
+fn brings(
+    commit: &Commit,
+    parents: Vec<Commit>,
+    beyond: &HashMap<ObjectId, Vec<ObjectId>>,
+    mended: bool,
+) -> Option<Commit> {
+    let same = parents.iter().position(|parent| parent.tree == commit.tree);
+    let joined = || match &parents[..] {
+        // Of two sides the target has one, or the second stands on the first.
+        [first, second] if beyond.contains_key(&second.id) => {
+            let stands = !beyond.contains_key(&first.id) || reaches(second.id, first.id, beyond);
+            stands.then_some(1)
+        }
+        [_, _] if mended => Some(1),
+        _ => None,
+    };
+    let at = same.or_else(joined).unwrap_or(0);
+    parents.into_iter().nth(at)
+}
+
+fn reaches(from: ObjectId, to: ObjectId, beyond: &HashMap<ObjectId, Vec<ObjectId>>) -> bool {
+    let (mut met, mut left) = (HashSet::new(), vec![from]);
+    while let Some(at) = left.pop() {
+        if at == to {
+            return true;
+        }
+        left.extend(beyond.get(&at).into_iter().flatten().copied().filter(|id| met.insert(*id)));
+    }
+    false
+}
+
+/// A message that asks for nothing.
+fn without_state(mut message: Message) -> Message {
+    let ours = [Dialect::Dwp, Dialect::Aynig].map(Dialect::prefix);
+    message.trailers.retain(|trailer| !ours.iter().any(|prefix| trailer.key.starts_with(prefix)));
+    message
+}

@@ -1,0 +1,237 @@
+//! Landing a branch on another: from a request to what is checked; `history` makes that, `finish` lands it.
+//!
+//! A request is answered when its turn comes, from what both branches hold then: the candidate is one commit on the
+//! branch that has what the target would hold, and is dispatched as any state is. While one of them is being checked the
+//! next request for that target waits, as for `dwp-after`; where two were checked at a time all the same, one swap of the
+//! target wins and the other branch asks again. What can't be made is said on the branch, as `stalled`. Implements K60.
+
+mod finish;
+mod history;
+
+use super::known::Around;
+use super::land::{Moved, blocked_notes};
+use super::report::{Note, Refusal, Report, Verdict};
+use super::settings::CommandsFrom;
+use super::{Runner, RunnerError, Tip};
+use crate::protocol::decide::{Decision, Unmet, decide};
+use crate::protocol::event::Event;
+use crate::protocol::id::ObjectId;
+use crate::protocol::landing::{self, Candidate, LANDED, NotLanded, Request, Rules};
+use crate::protocol::message::Message;
+use crate::protocol::name::StateName;
+use crate::protocol::text::retry_call;
+use crate::protocol::waits::Want;
+use crate::store::command_tree;
+use crate::store::{RefName, StoreError, config, pattern};
+use history::Built;
+
+/// Most bytes of a target's rules.
+const RULES_MAX: usize = 64 << 10;
+
+/// A target as it is now, with its rules.
+pub(crate) struct Target {
+    pub name: RefName,
+    pub tip: Tip,
+    /// `None`: it has none; or what is wrong with them.
+    pub rules: Option<Result<Rules, String>>,
+}
+
+impl Target {
+    /// The rules, where they can be gone by.
+    pub(crate) fn usable(&self) -> Option<&Rules> {
+        self.rules.as_ref().and_then(|rules| rules.as_ref().ok())
+    }
+}
+
+/// A state's name that is ours.
+fn own(name: &str) -> Result<StateName, RunnerError> {
+    StateName::new(name).map_err(|why| RunnerError::Message { cause: why.to_string() })
+}
+
+fn unique() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+impl Runner<'_> {
+    /// Why nothing may be landed on a branch by this runner: its owner did not say so, and who writes the request is not
+    /// trusted with code.
+    pub(crate) fn may_land_on(&self, onto: &RefName) -> Option<Refusal> {
+        let patterns = &self.settings.land_onto;
+        let may = match (patterns.is_empty(), &self.settings.commands_from) {
+            (false, _) => pattern::any(patterns, onto),
+            (true, CommandsFrom::Branch) => true,
+            (true, CommandsFrom::Ref(_) | CommandsFrom::Nowhere) => false,
+        };
+        let key = || config::key_of(self.repo.site.dir(), "landOnto");
+        (!may).then(|| Refusal::Target { onto: onto.clone(), key: key() })
+    }
+
+    /// A target as it was last heard of; `None` where it does not exist.
+    pub(crate) fn target(&self, name: &RefName) -> Result<Option<Target>, StoreError> {
+        let Some(tip) = self.read_tip(name)?.filter(|_| name.is_valid()) else { return Ok(None) };
+        let folder = command_tree::find(&*self.store, tip.commit.tree)?;
+        let entries = folder.map(|folder| self.store.read_tree(folder)).transpose()?.unwrap_or_default();
+        let is_file = |mode: u32| mode & 0o170000 == 0o100000;
+        let file = entries.into_iter().find(|e| e.name == landing::RULES.as_bytes() && is_file(e.mode));
+        let text = file.map(|file| self.store.read_blob(file.id)).transpose()?;
+        let rules = text.map(|text| match text.len() > RULES_MAX {
+            true => Err("it is too long".to_owned()),
+            false => Rules::parse(&text),
+        });
+        Ok(Some(Target { name: name.clone(), tip, rules }))
+    }
+
+    /// Where a request is answered: its target, whose commands are near enough to those of what is not made yet, and the
+    /// state that checks there. The outer `None`: the head is no request; the inner: no rules answer it.
+    pub(super) fn answered_by(&self, tip: &Tip) -> Result<Option<Option<(Tip, StateName)>>, StoreError> {
+        let Some(request) = tip.event.as_ref().and_then(Request::of) else { return Ok(None) };
+        let target = self.target(&RefName::branch(&request.onto))?;
+        let found = target.and_then(|target| Some((target.usable()?.check.clone(), target.tip)));
+        Ok(Some(found.map(|(check, tip)| (tip, check))))
+    }
+
+    /// What other branches a head waits for: those that it names; and, where it asks to be landed, one that is being
+    /// checked for the same target.
+    pub(super) fn queued(&self, event: &Event, around: &Around) -> Result<Option<Unmet>, RunnerError> {
+        let unmet = self.unmet(event);
+        let Some(request) = Request::of(event).filter(|_| unmet.is_none()) else { return Ok(unmet) };
+        let first = around.landings(self)?.iter().find(|(onto, _)| *onto == request.onto);
+        let Some((_, branch)) = first else { return Ok(None) };
+        let want = Want { branch: branch.short().to_vec(), state: own(LANDED)? };
+        Ok(Some(Unmet { missing: vec![want], unreadable: Vec::new() }))
+    }
+
+    /// The branch whose check has to end before that of this one begins.
+    pub fn lands_behind(&self, branch: &RefName) -> Result<Option<RefName>, RunnerError> {
+        let Some(tip) = self.fresh_tip(branch)? else { return Ok(None) };
+        let Some(event) = tip.event.as_ref().filter(|event| self.unmet(event).is_none()) else {
+            return Ok(None);
+        };
+        let Some(request) = Request::of(event) else { return Ok(None) };
+        self.store.refresh()?;
+        Ok(self.landings()?.into_iter().find(|(onto, _)| *onto == request.onto).map(|(_, first)| first))
+    }
+
+    /// The candidates that runs hold at this moment: their targets, and their branches.
+    pub(super) fn landings(&self) -> Result<Vec<(Vec<u8>, RefName)>, StoreError> {
+        let mut found = Vec::new();
+        self.store.visit_heads("refs/heads/", &mut |branch, read| {
+            let Some(tip) = read.ok().map(Tip::from) else { return };
+            let Some(event) = tip.event.as_ref().filter(|event| event.is_working()) else { return };
+            let Some(onto) = Candidate::of(event).map(|candidate| candidate.onto) else { return };
+            let judged = decide(tip.head(), None, self.clock.now(), self.policy(false));
+            if matches!(judged, Decision::Leased { .. }) {
+                found.push((onto, branch));
+            }
+        })?;
+        found.sort();
+        Ok(found)
+    }
+
+    /// Makes of a request what is to be checked. `None`: the branch is to be judged again.
+    pub(super) fn answer_request(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        request: &Request,
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        let name = RefName::branch(&request.onto);
+        if let Some(refusal) = self.may_land_on(&name) {
+            return Ok(Some(Verdict::Refused(refusal)));
+        }
+        if !self.mandate.holds() {
+            return Ok(Some(Verdict::Refused(Refusal::Changed)));
+        }
+        // What is made is made from what the target holds now.
+        self.fresh_tip(&name)?;
+        let Some(target) = self.target(&name)?.filter(|_| name != *branch) else {
+            return self.not_landed(branch, tip, &name, NotLanded::NoTarget);
+        };
+        if target.tip.event.as_ref().is_some_and(Event::is_working) {
+            return self.not_landed(branch, tip, &name, NotLanded::Leased);
+        }
+        let Some(rules) = target.usable() else { return Ok(None) };
+        let history = request.history.unwrap_or(rules.history);
+        let commit = match self.build(branch, &target, self.work_of(tip)?, history)? {
+            Built::Commit(commit) => commit,
+            Built::Conflict(paths) => {
+                return self.not_landed(branch, tip, &name, NotLanded::Conflict(paths));
+            }
+            Built::Nothing => return self.has_landed(branch, tip, request, report),
+        };
+        let candidate = Candidate { onto: request.onto.clone(), commit, base: target.tip.id() };
+        self.propose(branch, tip, &candidate, (&name, &rules.check), report)
+    }
+
+    /// Writes what is to be checked.
+    fn propose(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        candidate: &Candidate,
+        (target, check): (&RefName, &StateName),
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        let Some(event) = &tip.event else { return Ok(None) };
+        let message = candidate.message(branch.short(), check, event, &unique());
+        let tree = self.store.read_commit(candidate.commit)?.tree;
+        let parents = vec![tip.id(), candidate.commit];
+        let commit = match self.write(branch, tree, parents, &message) {
+            Err(RunnerError::Signing { cause }) => {
+                return Ok(Some(Verdict::Refused(Refusal::CannotSign(cause))));
+            }
+            written => written?,
+        };
+        let log = format!("aynig: {check} before it lands");
+        match self.move_branch(branch, tip.id(), commit, &log, self.soon())? {
+            Moved::Won(finished) | Moved::Lost(finished) => {
+                report.notes.extend(blocked_notes(finished));
+                Ok(None)
+            }
+            Moved::Blocked(by) => self.not_landed(branch, tip, target, NotLanded::Checkout(by)),
+        }
+    }
+
+    /// Says on the branch why it does not land.
+    fn not_landed(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        onto: &RefName,
+        why: NotLanded,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        let mend = retry_call(branch.short(), self.settings.remote.as_deref());
+        let message = tip.event.as_ref().map(|event| why.message(event, tip.id(), (&unique(), &mend)));
+        let Some(commit) = self.say(branch, tip, message)? else { return Ok(None) };
+        Ok(Some(Verdict::Unlanded { onto: onto.clone(), why, commit }))
+    }
+
+    /// Says on the branch that its target has all of it.
+    fn has_landed(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        request: &Request,
+        report: &mut Report,
+    ) -> Result<Option<Verdict>, RunnerError> {
+        let landed = own(LANDED)?;
+        let said = |event| landing::nothing_to_land(event, &landed, &request.onto, &unique());
+        if self.say(branch, tip, tip.event.as_ref().map(said))?.is_some() {
+            report.notes.push(Note::HasLanded(RefName::branch(&request.onto)));
+        }
+        Ok(None)
+    }
+
+    /// Puts an event on the branch; `None` where another process was quicker.
+    fn say(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        message: Option<Message>,
+    ) -> Result<Option<ObjectId>, RunnerError> {
+        let Some(message) = message else { return Ok(None) };
+        let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
+        Ok(self.advance(branch, tip.id(), commit, "aynig: land")?.then_some(commit))
+    }
+}

@@ -1,0 +1,63 @@
+//! Commits once more on top of another: what a linear history is made of, without a working tree.
+//!
+//! Each is a merge of its own change, as `git cherry-pick` does it; author, date and message stay byte for byte, the
+//! committer is who does it now. Implements K60 (linear).
+
+use super::calls::RepoGit;
+use crate::protocol::id::ObjectId;
+use crate::store::commit::person;
+use crate::store::{Signature, StoreError};
+use std::collections::HashMap;
+
+impl RepoGit {
+    /// The commits that `head` has and `base` has not, each with its parents.
+    pub(crate) fn commits_beyond(
+        &self,
+        base: ObjectId,
+        head: ObjectId,
+    ) -> Result<HashMap<ObjectId, Vec<ObjectId>>, StoreError> {
+        let range = [head.to_string(), format!("^{base}")];
+        let listed = self.here().verb("rev-list").args(["--parents"]).args(range).ok()?;
+        let broken = || StoreError::Git { verb: "rev-list".into(), message: "it printed no ids".into() };
+        let mut commits = HashMap::new();
+        for line in listed.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+            let mut ids = line.split(|b| *b == b' ').map(|id| ObjectId::from_hex(id).map_err(|_| broken()));
+            let commit = ids.next().ok_or_else(broken)??;
+            commits.insert(commit, ids.collect::<Result<_, _>>()?);
+        }
+        Ok(commits)
+    }
+
+    /// Writes a commit once more, with this tree and parent; `message` in place of its own where that is given.
+    pub(crate) fn copy_commit(
+        &self,
+        commit: ObjectId,
+        (tree, parent): (ObjectId, ObjectId),
+        message: Option<Vec<u8>>,
+        by: &Signature,
+    ) -> Result<ObjectId, StoreError> {
+        let raw = self.here().verb("cat-file").args(["commit", &commit.to_string()]).ok()?;
+        let end = raw.windows(2).position(|two| two == b"\n\n").unwrap_or(raw.len());
+        let header = |key: &[u8]| {
+            let mut lines = raw[..end].split(|b| *b == b'\n').filter(|line| line.starts_with(key));
+            lines.next().map(<[u8]>::to_vec)
+        };
+        let mut copy = format!("tree {tree}\nparent {parent}\n").into_bytes();
+        let committer = format!("committer {}", person(by)).into_bytes();
+        copy.extend(header(b"author ").unwrap_or_else(|| format!("author {}", person(by)).into_bytes()));
+        copy.push(b'\n');
+        copy.extend(committer);
+        copy.push(b'\n');
+        // A message of ours is UTF-8.
+        copy.extend(
+            header(b"encoding ")
+                .filter(|_| message.is_none())
+                .into_iter()
+                .flat_map(|line| [&line[..], b"\n"].concat()),
+        );
+        copy.push(b'\n');
+        copy.extend(message.unwrap_or_else(|| raw.get(end + 2..).unwrap_or_default().to_vec()));
+        let command = self.here().durable(self.durable).verb("hash-object");
+        command.args(["-t", "commit", "-w", "--stdin"]).stdin(copy).id()
+    }
+}

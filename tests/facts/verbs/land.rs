@@ -1,0 +1,473 @@
+//! `land`: what lands is what was checked, once, and nothing is lost on the way.
+
+use crate::support::life::{Life, Running, eventually};
+use std::process::Command;
+
+/// Fails where there is a file `bad`.
+const CHECK: &str = "test ! -e bad";
+/// Says that it began, and waits.
+const HELD: &str = "echo began >>\"$T/began\"; read x <\"$T/go\"; test ! -e bad";
+
+fn life(check: &str, rules: &str) -> Life {
+    let life = Life::new(&[("check", check)]);
+    life.write(".aynig/land", rules);
+    commit(&life, "rules");
+    life
+}
+
+fn commit(life: &Life, message: &str) {
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", message]);
+}
+
+/// A branch off `main` with one commit of one file, made beside the working tree.
+fn work(life: &Life, branch: &str, file: &str, content: &str) -> String {
+    let name = format!("refs/heads/{branch}");
+    let tip = life.try_rev(&name).unwrap_or_else(|| life.rev("main"));
+    let blob = life.shared().join("blob");
+    std::fs::write(&blob, content).unwrap();
+    let blob = life.git(&["hash-object", "-w", blob.to_str().unwrap()]);
+    let index = life.shared().join("index");
+    let git = |args: &[&str]| {
+        let output = life.repo.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    };
+    git(&["read-tree", &tip]);
+    git(&["update-index", "--add", "--cacheinfo", &format!("100644,{},{file}", blob.trim_end())]);
+    let tree = git(&["write-tree"]);
+    let author = ["-c", "user.name=Grace", "-c", "user.email=grace@example.com"];
+    let subject = format!("{branch}: {file}");
+    let made = [&author[..], &["commit-tree", "-p", &tip, "-m", &subject, &tree]].concat();
+    let made = life.git(&made).trim_end().to_owned();
+    life.git(&["update-ref", &name, &made]);
+    made
+}
+
+fn subjects(life: &Life, range: &str) -> Vec<String> {
+    life.git(&["log", "--format=%s", range]).lines().map(str::to_owned).collect()
+}
+
+/// What `main` ever held was checked, and each of these subjects is in its history once.
+#[track_caller]
+fn assert_landed_once(life: &Life, wanted: &[String]) {
+    for commit in life.git(&["log", "--first-parent", "--format=%H", "main"]).lines() {
+        assert!(!life.files(commit).contains(&"bad".to_owned()), "{commit} failed its check");
+    }
+    let all = subjects(life, "main");
+    for subject in wanted {
+        assert_eq!(all.iter().filter(|s| *s == subject).count(), 1, "{subject}: {all:#?}");
+    }
+    assert_eq!(life.git(&["status", "--porcelain"]), "", "the working tree follows");
+    life.repo.assert_sound();
+}
+
+/// K60.
+#[test]
+fn a_merge_lands_as_it_was_checked_and_the_checkout_follows() {
+    let life = life(CHECK, "check: check\n");
+    let topic = work(&life, "topic", "new", "x\n");
+    let before = life.rev("main");
+    life.run(&["land", "topic"]).expect(0);
+    assert_eq!(life.git(&["log", "-1", "--format=%P", "main"]).trim_end(), format!("{before} {topic}"));
+    assert_eq!(life.body("main").trim_end(), "Merge branch 'topic'");
+    assert_eq!((life.read("new").as_str(), life.state("topic").as_str()), ("x\n", "landed"));
+    assert_eq!(life.rev("main^{tree}"), life.rev("topic^{tree}"));
+    assert_landed_once(&life, &["topic: new".into()]);
+    // Twice is once, and more work lands again.
+    let main = life.rev("main");
+    life.run(&["land", "topic"]).expect(0);
+    assert_eq!(life.rev("main"), main);
+    work(&life, "topic", "more", "y\n");
+    life.run(&["land", "topic", "--onto", "main"]).expect(0);
+    assert_landed_once(&life, &["topic: new".into(), "topic: more".into()]);
+}
+
+/// K60: no merge, nothing that only talks to runners, no state that would be dispatched on the target.
+#[test]
+fn a_linear_history_has_the_branchs_own_commits_and_no_state() {
+    let build = "git config user.email l@example.com; git config user.name L; echo 1 >one; git add one; \
+                 git commit -qm 'in the slot'; echo 2 >two; echo 'SET_STATE {\"state\":\"check\",\"subject\":\"built\"}'";
+    let life = Life::new(&[("check", "echo 'SET_STATE {\"state\":\"done\"}'"), ("build", build)]);
+    life.write(".aynig/land", "check: check\nhistory: linear\n");
+    commit(&life, "rules");
+    work(&life, "topic", "first", "1\n");
+    life.event("topic", "build", "");
+    life.run(&["run", "topic"]).expect(0);
+    work(&life, "topic", "last", "1\n");
+    let start = life.rev("main");
+    life.write("meanwhile", "main\n");
+    commit(&life, "meanwhile");
+    life.run(&["land", "topic"]).expect(0);
+    let wanted = ["topic: last", "built", "in the slot", "topic: first", "meanwhile"];
+    assert_eq!(subjects(&life, &format!("{start}..main")), wanted);
+    assert_eq!(life.git(&["log", "--merges", "--format=%H", &format!("{start}..main")]), "");
+    assert_eq!(life.states("main"), Vec::<String>::new());
+    let author = life.git(&["log", "-1", "--format=%an <%ae> %at", "main"]);
+    let own = life.git(&["log", "--format=%an <%ae> %at", "--grep=^topic: last", "topic"]);
+    assert_eq!(author.trim_end(), own.lines().last().unwrap());
+    assert_landed_once(&life, &["topic: first".into(), "built".into()]);
+    // Asked once more there is nothing, and a merge can be had all the same.
+    let main = life.rev("main");
+    life.run(&["land", "topic"]).expect(0);
+    assert_eq!(life.rev("main"), main);
+    work(&life, "topic", "merged", "1\n");
+    life.run(&["land", "topic", "--merge"]).expect(0);
+    assert_eq!(life.git(&["log", "-1", "--format=%s", "main"]).trim_end(), "Merge branch 'topic'");
+    // A branch that stands on its target as it is keeps its ids.
+    let plain = work(&life, "plain", "plain", "1\n");
+    life.run(&["land", "plain"]).expect(0);
+    assert_eq!(life.rev("main"), plain);
+}
+
+/// K60.
+#[test]
+fn a_conflict_is_an_ordinary_stalled_state_with_its_paths() {
+    let life = life(CHECK, "check: check\n");
+    work(&life, "topic", "file", "theirs\n");
+    life.write("file", "ours\n");
+    commit(&life, "ours");
+    let main = life.rev("main");
+    for history in ["--linear", "--merge"] {
+        let said = life.run(&["land", "topic", history]).expect(1);
+        assert!(said.stderr.contains("conflict in 'file'"), "{said:?}");
+        assert_eq!((life.state("topic").as_str(), life.rev("main")), ("stalled", main.clone()));
+        assert!(life.body("topic").contains("\n    file\n"), "{}", life.body("topic"));
+    }
+    let status = life.run(&["status", "topic"]).expect(0).stdout;
+    assert!(status.contains("land: conflicts; waits for git aynig retry topic"), "{status}");
+    work(&life, "other", "file", "others\n");
+    // Mended on the branch, it is asked for again.
+    life.git(&["checkout", "-q", "topic"]);
+    life.repo.try_git(&["merge", "-q", "main"]);
+    life.write("file", "both\n");
+    commit(&life, "mended");
+    life.git(&["checkout", "-q", "main"]);
+    life.run(&["retry", "topic"]).expect(0);
+    life.run(&["run", "topic"]).expect(0);
+    assert_eq!((life.state("topic").as_str(), life.read("file").as_str()), ("landed", "both\n"));
+    assert_landed_once(&life, &["topic: file".into(), "mended".into()]);
+    // One by one its commits don't go together with it: what was mended is one commit.
+    life.run(&["land", "other", "--linear"]).expect(1);
+    life.git(&["checkout", "-q", "other"]);
+    life.repo.try_git(&["merge", "-q", "main"]);
+    life.write("file", "all three\n");
+    commit(&life, "mended too");
+    life.git(&["checkout", "-q", "main"]);
+    life.run(&["retry", "other"]).expect(0);
+    life.run(&["run", "other"]).expect(0);
+    assert_eq!((life.state("other").as_str(), life.read("file").as_str()), ("landed", "all three\n"));
+    assert_landed_once(&life, &["mended too".into()]);
+}
+
+/// K60.
+#[test]
+fn what_fails_its_check_never_reaches_the_target() {
+    let life = life(CHECK, "check: check\n");
+    work(&life, "topic", "bad", "x\n");
+    let main = life.rev("main");
+    life.run(&["land", "topic"]).expect(1);
+    assert_eq!((life.state("topic").as_str(), life.rev("main")), ("stalled", main.clone()));
+    assert_eq!(life.trailer("topic", "dwp-origin-state").as_deref(), Some("check"));
+    // Asked for again it is made anew, from what both hold by then.
+    life.run(&["retry", "topic"]).expect(0);
+    assert_eq!(life.state("topic"), "land");
+    life.run(&["run", "topic"]).expect(1);
+    assert_eq!(life.rev("main"), main);
+}
+
+/// K60: another state than 'landed' or 'done' lands nothing, and neither does what a check leaves behind.
+#[test]
+fn only_what_was_checked_lands() {
+    let life = life("echo 'SET_STATE {\"state\":\"fix\"}'", "check: check\n");
+    work(&life, "topic", "new", "x\n");
+    let main = life.rev("main");
+    life.run(&["land", "topic"]).expect(1);
+    assert_eq!((life.state("topic").as_str(), life.rev("main")), ("fix", main));
+    life.command(
+        "check",
+        "echo left >left; git add left; git commit -qm left; echo 'SET_STATE {\"state\":\"landed\"}'",
+    );
+    commit(&life, "another check");
+    life.run(&["land", "topic"]).expect(0);
+    assert!(!life.files("main").contains(&"left".to_owned()));
+    assert!(life.attempts().iter().any(|name| name.ends_with("-rejected")), "it is kept");
+    assert_landed_once(&life, &["topic: new".into()]);
+}
+
+/// K60: the target moved while the check ran.
+#[test]
+fn a_target_that_moved_is_merged_and_checked_again() {
+    for rules in ["check: check\n", "check: check\nhistory: linear\n"] {
+        let life = life(HELD, rules);
+        let mut go = life.gate("go");
+        work(&life, "topic", "new", "x\n");
+        let landing = life.start(&["land", "topic"]);
+        life.hear("began");
+        life.write("bold", "main\n");
+        commit(&life, "bold");
+        go.open();
+        eventually("the second check", || (life.said("began").lines().count() == 2).then_some(()));
+        assert_eq!(subjects(&life, "main")[0], "bold");
+        go.open();
+        landing.done().expect(0);
+        assert_eq!(life.files("main").len(), 4, "{:?}", life.files("main"));
+        assert_landed_once(&life, &["topic: new".into(), "bold".into()]);
+    }
+}
+
+/// K60: a target that was set back is not brought forward by an older check.
+#[test]
+fn a_target_that_was_set_back_keeps_that() {
+    let life = life(HELD, "check: check\n");
+    let mut go = life.gate("go");
+    let old = life.rev("main");
+    work(&life, "topic", "new", "x\n");
+    life.write("regretted", "x\n");
+    commit(&life, "regretted");
+    let landing = life.start(&["land", "topic"]);
+    life.hear("began");
+    life.git(&["reset", "-q", "--hard", &old]);
+    go.open();
+    eventually("the second check", || (life.said("began").lines().count() == 2).then_some(()));
+    go.open();
+    landing.done().expect(0);
+    assert!(!life.files("main").contains(&"regretted".to_owned()));
+    assert_landed_once(&life, &["topic: new".into()]);
+}
+
+/// K60, K28.
+#[test]
+fn local_work_in_the_targets_checkout_is_never_touched() {
+    let life = life(CHECK, "check: check\n");
+    work(&life, "topic", "file", "theirs\n");
+    let main = life.rev("main");
+    life.write("file", "mine\n");
+    life.run(&["land", "topic"]).expect(1);
+    assert_eq!((life.read("file").as_str(), life.rev("main")), ("mine\n", main));
+    assert_eq!(life.state("topic"), "stalled");
+    life.git(&["checkout", "-q", "file"]);
+    life.run(&["retry", "topic"]).expect(0);
+    life.run(&["run", "topic"]).expect(0);
+    assert_landed_once(&life, &["topic: file".into()]);
+    // In the branch's own checkout likewise.
+    work(&life, "other", "file", "others\n");
+    life.write("dir/other", "main's\n");
+    commit(&life, "main's");
+    life.git(&["checkout", "-q", "other"]);
+    life.write("dir/other", "mine\n");
+    life.run(&["land", "other"]).expect(1);
+    assert_eq!((life.read("dir/other").as_str(), life.state("other").as_str()), ("mine\n", "stalled"));
+    life.git(&["checkout", "-q", "dir/other"]);
+    life.run(&["land"]).expect(0);
+    assert_eq!(life.state("other"), "landed");
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
+/// K60, K52: first come those that were named.
+#[test]
+fn a_branch_waits_for_those_that_it_is_to_land_after() {
+    let life = life(CHECK, "check: check\n");
+    work(&life, "one", "one", "1\n");
+    work(&life, "two", "two", "2\n");
+    life.run(&["land", "two", "--after", "one", "--no-tick"]).expect(0);
+    let said = life.run(&["run", "two"]).expect(0);
+    assert!(said.stdout.contains("waits for 'one' in 'landed'"), "{said:?}");
+    assert_eq!(life.state("two"), "land");
+    life.run(&["land", "one"]).expect(0);
+    life.run(&["run"]).expect(0);
+    assert_eq!(life.git(&["log", "-1", "--format=%s", "main"]).trim_end(), "Merge branch 'two'");
+    assert_landed_once(&life, &["one: one".into(), "two: two".into()]);
+}
+
+/// K60: one is checked at a time, and the other goes on by itself.
+#[test]
+fn of_one_target_one_branch_is_checked_at_a_time() {
+    let life = life(HELD, "check: check\n");
+    let mut go = life.gate("go");
+    work(&life, "one", "one", "1\n");
+    work(&life, "two", "two", "2\n");
+    let first = life.start(&["land", "one"]);
+    life.hear("began");
+    let second = Running::saying(life.aynig(&["land", "two"]), &life.shared().join("second"));
+    eventually("it waits", || life.said("second").contains("two: 'one' is checked first").then_some(()));
+    assert_eq!(life.said("began").lines().count(), 1);
+    go.open();
+    first.done().expect(0);
+    go.open();
+    second.done().expect(0);
+    assert_eq!(life.said("began").lines().count(), 2);
+    assert_landed_once(&life, &["one: one".into(), "two: two".into()]);
+}
+
+/// K60: a command asks for its own branch.
+#[test]
+fn a_workflow_lands_itself() {
+    let land = "echo x >made; echo 'SET_STATE {\"state\":\"land\",\"trailers\":[\"dwp-land-onto: main\"]}'";
+    let life = Life::new(&[("build", land), ("check", CHECK)]);
+    life.write(".aynig/land", "check: check\n");
+    commit(&life, "rules");
+    life.event("topic", "build", "dwp-ticket: 7\n");
+    life.run(&["run"]).expect(0);
+    assert_eq!((life.state("topic").as_str(), life.read("made").as_str()), ("landed", "x\n"));
+    assert_landed_once(&life, &[]);
+}
+
+/// K60, K33: who writes a branch need not be trusted with its target.
+#[test]
+fn where_commands_come_from_a_ref_the_target_has_to_be_named() {
+    let life = life(CHECK, "check: check\n");
+    work(&life, "topic", "new", "x\n");
+    life.git(&["config", "--global", "--replace-all", "aynig.commandsFrom", "main"]);
+    let said = life.run(&["land", "topic"]).expect(2);
+    assert!(said.stderr.contains("'aynig.landOnto' does not name 'main'"), "{said:?}");
+    assert!(said.stderr.contains(".landOnto' main"), "{said:?}");
+    // Whoever may push to the branch writes that himself: it moves nothing.
+    let main = life.rev("main");
+    life.event("topic", "land", "dwp-land-onto: main\n");
+    life.tick(&["topic"]).expect(2);
+    let forged = work(&life, "topic", "forged", "x\n");
+    life.event("topic", "check", &format!("dwp-land-onto: main\ndwp-land-as: {forged} {main}\n"));
+    life.run(&["tick", "topic"]);
+    assert_eq!(life.rev("main"), main);
+    // The repository's own configuration says nothing about it.
+    life.git(&["config", "aynig.landOnto", "main"]);
+    life.run(&["land", "topic"]).expect(2);
+    life.git(&["config", "--unset", "aynig.landOnto"]);
+    life.config("aynig.landOnto", "release/*");
+    life.run(&["land", "topic"]).expect(2);
+    life.git(&["config", "--global", "--add", "aynig.landOnto", "ma*"]);
+    life.run(&["land", "topic"]).expect(0);
+    assert_landed_once(&life, &["topic: new".into()]);
+}
+
+/// K60: what was checked is what lands, whatever a commit says.
+#[test]
+fn a_forged_candidate_lands_nothing_that_was_not_checked() {
+    let life = life(CHECK, "check: check\n");
+    let main = life.rev("main");
+    let evil = work(&life, "evil", "bad", "x\n");
+    work(&life, "topic", "new", "x\n");
+    life.event("topic", "check", &format!("dwp-land-onto: main\ndwp-land-as: {evil} {main}\n"));
+    life.tick(&["topic"]).expect(0);
+    assert_eq!((life.state("topic").as_str(), life.rev("main")), ("land", main));
+    life.run(&["run", "topic"]).expect(0);
+    assert_landed_once(&life, &["topic: new".into()]);
+}
+
+/// K60.
+#[test]
+fn what_cannot_be_landed_is_refused_before_anything_is_written() {
+    let life = Life::new(&[("check", CHECK)]);
+    let topic = work(&life, "topic", "new", "x\n");
+    let refused = |args: &[&str], code: i32, why: &str| {
+        let said = life.run(&[&["land"], args].concat()).expect(code);
+        assert!(said.stderr.contains(why), "{said:?}");
+        assert_eq!(life.rev("topic"), topic);
+    };
+    refused(&["topic"], 2, "'main' has no '.aynig/land'");
+    life.write(".aynig/land", "history: merge\n");
+    commit(&life, "half of it");
+    refused(&["topic"], 2, "cannot read '.aynig/land' of 'main': it has no line 'check: <state>'");
+    life.write(".aynig/land", "check: check\n");
+    commit(&life, "all of it");
+    refused(&["topic", "--onto", "topic"], 129, "cannot land on itself");
+    refused(&["topic", "--onto", "gone"], 128, "does not exist");
+    refused(&["gone"], 128, "does not exist");
+    refused(&["topic", "--merge", "--linear"], 129, "cannot be used with");
+    life.git(&["config", "--global", "--unset", "aynig.commandsFrom"]);
+    refused(&["topic"], 2, "not trusted");
+    life.config("aynig.commandsFrom", "branch");
+    life.run(&["set-state", "check", "-b", "topic"]).expect(0);
+    life.run(&["set-working", "-b", "topic"]).expect(0);
+    life.run(&["land", "topic"]).expect(3);
+    // Asked twice it is written once.
+    life.run(&["cancel", "topic"]).expect(0);
+    life.run(&["land", "topic", "--no-tick"]).expect(0);
+    let asked = life.rev("topic");
+    life.run(&["land", "topic", "--no-tick"]).expect(0);
+    assert_eq!(life.rev("topic"), asked);
+}
+
+/// K60: many branches, some of which fail or conflict, and four runners. `AYNIG_MANY=1`: 100 of them.
+#[test]
+fn many_branches_land_once_each_by_four_runners() {
+    let count = if std::env::var_os("AYNIG_MANY").is_some() { 100 } else { 16 };
+    let life = life(CHECK, "check: check\n");
+    let mut wanted = Vec::new();
+    for n in 0..count {
+        let branch = format!("b{n:03}");
+        match n % 8 {
+            5 => drop(work(&life, &branch, "bad", "x\n")),
+            _ => {
+                work(&life, &branch, &format!("f{n}"), "x\n");
+                wanted.push(format!("{branch}: f{n}"));
+            }
+        }
+        let history = if n % 2 == 0 { "--merge" } else { "--linear" };
+        life.run(&["land", &branch, history, "--no-tick"]).expect(0);
+    }
+    let runner = |_: usize| life.start(&["run", "--jobs", "2"]);
+    let mut runners: Vec<Running> = (0..4).map(runner).collect();
+    // One that finds all others waiting has nothing to do, and is called again, as a timer would.
+    let is_open =
+        || (0..count).any(|n| matches!(&*life.state(&format!("b{n:03}")), "land" | "check" | "working"));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(600);
+    while is_open() {
+        assert!(std::time::Instant::now() < until, "they don't land");
+        for at in &mut runners {
+            if at.is_over() {
+                *at = runner(0);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let mut stalled = 0;
+    for n in 0..count {
+        let state = life.state(&format!("b{n:03}"));
+        assert_eq!(state, if n % 8 == 5 { "stalled" } else { "landed" }, "b{n:03}");
+        stalled += usize::from(state == "stalled");
+    }
+    println!("{} of {count} landed, {stalled} failed their check", wanted.len());
+    drop(runners);
+    assert_landed_once(&life, &wanted);
+}
+
+/// K60: killed at any rename or link of a file (which is how refs, locks and indexes move), and asked for again: it lands once.
+/// A sample; `AYNIG_MANY=1`: each of them. With strace.
+#[test]
+fn killed_anywhere_and_asked_again_it_lands_once() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return crate::support::skipped("strace is not here");
+    }
+    let step = if std::env::var_os("AYNIG_MANY").is_some() { 1 } else { 7 };
+    let mut points = 0;
+    for (call, first) in [("rename", 1), ("link,linkat", 3), ("renameat,renameat2", 2)] {
+        for n in (first..).step_by(step) {
+            let life = life(CHECK, "check: check\n");
+            life.config("aynig.leaseDuration", "1s");
+            life.config("aynig.fsync", "false");
+            work(&life, "topic", "new", "x\n");
+            let landing = life.aynig(&["land", "topic"]);
+            let mut killed = life.repo.command("strace");
+            let inject = format!("inject={call}:signal=SIGKILL:when={n}");
+            killed.args(["-f", "-qq", "-o", "/dev/null", "-e", &inject]).arg(landing.get_program());
+            killed.args(landing.get_args());
+            killed.envs(landing.get_envs().filter_map(|(key, value)| Some((key, value?))));
+            if killed.output().unwrap().status.success() {
+                assert_landed_once(&life, &["topic: new".into()]);
+                break;
+            }
+            points += 1;
+            eventually("it lands", || {
+                life.run(&["run"]);
+                let rests = matches!(&*life.state("topic"), "" | "stalled");
+                let again = rests.then(|| life.run(&["land", "topic"]).code == Some(0));
+                (again == Some(true) || life.state("topic") == "landed").then_some(())
+            });
+            assert_landed_once(&life, &["topic: new".into()]);
+        }
+    }
+    println!("killed at {points} points");
+    assert!(points > 2, "{points}");
+}
