@@ -460,15 +460,202 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from turn" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s C -d 'Run as if started in this folder' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -l git-dir -d 'The repository\'s Git directory' -r -F
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s q -l quiet -d 'Say less: no progress, no notes'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "events" -d 'Show what happened in a flow'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "artifacts" -d 'List the files that came of a flow\'s turns'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "route" -d 'Do what follows from a turn: the command of the state \'route\''
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from events artifacts route turn" -f -a "turn" -d 'Have a node\'s turn: the command of the state \'turn\''
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "init" -d 'Write .aynig/command/turn and .aynig/command/route'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "new" -d 'Make a flow'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "list" -d 'List flows'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "show" -d 'Show a flow: its nodes, what they do, what waits'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "node" -d 'Add, change or remove a node'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "edge" -d 'Add, change or remove an edge'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "send" -d 'Say something to a node'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "interrupt" -d 'End a node\'s turn; with a text, that is its next one'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "reset" -d 'Begin a new session with a node\'s next turn, and drop what waits for it'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "pause" -d 'Hold a flow, and interrupt the turns that run'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "resume" -d 'Let a flow go on, and nodes that went in a circle'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "stop" -d 'Stop a flow, or one of its nodes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "start" -d 'Let a node that was stopped go on'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "mode" -d 'Say what turns may change, and whether an orchestrator goes on by itself'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "set" -d 'Write a flow\'s status by hand'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "rm" -d 'Remove a flow or a node, with its branches and all that waits for it'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "approvals" -d 'List the calls that wait for a person'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "approve" -d 'Let a call be made'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "deny" -d 'Have a call not made'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "modify" -d 'Have a call made with other arguments'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "template" -d 'Show or write the texts of roles'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "events" -d 'Show what happened in a flow'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "artifacts" -d 'List the files that came of a flow\'s turns'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "route" -d 'Do what follows from a turn: the command of the state \'route\''
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and not __fish_seen_subcommand_from init new list show node edge send interrupt reset pause resume stop start mode set rm approvals approve deny modify template events artifacts route turn" -f -a "turn" -d 'Have a node\'s turn: the command of the state \'turn\''
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -l trust -d 'Trust the commands of the branch that is checked out'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l mode -d 'auto or interactive: whether an orchestrator goes on by itself' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l base -d 'The commit that its nodes begin at [default: HEAD]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l plan -d 'Turns change nothing but what is below docs/'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l implement -d 'Turns change what their nodes may [default]'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -f -a "add" -d 'Add a node, and make its branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -f -a "set" -d 'Change a node'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from node" -f -a "remove" -d 'Remove a node, its branch and all that waits for it'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -f -a "add" -d 'Join two nodes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -f -a "set" -d 'Change an edge'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from edge" -f -a "remove" -d 'Remove an edge'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s m -l message -d 'The text: each is a paragraph' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s F -l file -d 'Read the text from a file, \'-\' for standard input' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l id -d 'Its id, a UUID of version 7 or 8: one that was sent already is not sent again [default: a new one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s m -l message -d 'The text: each is a paragraph' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s F -l file -d 'Read the text from a file, \'-\' for standard input' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l id -d 'Its id, a UUID of version 7 or 8: one that was sent already is not sent again [default: a new one]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from stop" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l plan -d 'Turns change nothing but what is below docs/'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l implement -d 'Turns change what their nodes may'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l status -d 'queued, running, paused, stopped, completed or failed' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s m -l message -d 'How it ended, in a few words' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approvals" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s m -l message -d 'A word for the agent' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s m -l message -d 'A word for the agent' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -f -a "list" -d 'List them'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -f -a "show" -d 'Show one'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -f -a "set" -d 'Write one of the repository\'s own'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from template" -f -a "rm" -d 'Remove one of the repository\'s own'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -l data-dir -d 'Where its log is kept [default: aynig.dataDir, else aynig/data in the Git directory]' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from events" -s C -d 'Run as if started in this folder' -r -F

@@ -780,7 +780,560 @@ _arguments "${_arguments_options[@]}" : \
         (( CURRENT += 1 ))
         curcontext="${curcontext%:*:*}:git-aynig-flow-command-$line[1]:"
         case $line[1] in
-            (events)
+            (init)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--trust[Trust the commands of the branch that is checked out]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(new)
+_arguments "${_arguments_options[@]}" : \
+'--mode=[auto or interactive\: whether an orchestrator goes on by itself]:MODE:_default' \
+'--base=[The commit that its nodes begin at \[default\: HEAD\]]:COMMIT:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'(--implement)--plan[Turns change nothing but what is below docs/]' \
+'--implement[Turns change what their nodes may \[default\]]' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::name -- What it is called \[default\: flow-<8 of its id>\]:_default' \
+&& ret=0
+;;
+(list)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(show)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+&& ret=0
+;;
+(node)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+":: :_git-aynig__subcmd__flow__subcmd__node_commands" \
+"*::: :->node" \
+&& ret=0
+
+    case $state in
+    (node)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:git-aynig-flow-node-command-$line[1]:"
+        case $line[1] in
+            (add)
+_arguments "${_arguments_options[@]}" : \
+'--label=[What it is called]:LABEL:_default' \
+'--role=[Its role\: a template'\''s name, or a word of yours]:ROLE:_default' \
+'--provider=[claude, codex, gemini or custom]:PROVIDER:_default' \
+'--alias=[A short name, unique in the flow in any case; empty takes it away]:ALIAS:_default' \
+'(--prompt-file)--prompt=[The text that stands in for the role'\''s template]:TEXT:_default' \
+'--prompt-file=[The same from a file, '\''-'\'' for standard input]:FILE:_files' \
+'*--set=[What it may do, as edgeManagement=none|self|all, writeCode=, writeDocs=, runCommands=, delegateOnly=true|false, cliPermissionsMode=skip|gated, agentManagementRequiresApproval=, resume=true|false]:KEY=VALUE:_default' \
+'--id=[Its id, a UUID\: the same twice is one node \[default\: a new one\]]:ID:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+&& ret=0
+;;
+(set)
+_arguments "${_arguments_options[@]}" : \
+'--label=[What it is called]:LABEL:_default' \
+'--role=[Its role]:ROLE:_default' \
+'--provider=[claude, codex, gemini or custom\: the next turn begins a new session]:PROVIDER:_default' \
+'--alias=[A short name, unique in the flow in any case; empty takes it away]:ALIAS:_default' \
+'(--prompt-file)--prompt=[The text that stands in for the role'\''s template]:TEXT:_default' \
+'--prompt-file=[The same from a file, '\''-'\'' for standard input]:FILE:_files' \
+'*--set=[What it may do, as edgeManagement=none|self|all, writeCode=, writeDocs=, runCommands=, delegateOnly=true|false, cliPermissionsMode=skip|gated, agentManagementRequiresApproval=, resume=true|false]:KEY=VALUE:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'(--prompt --prompt-file)--no-prompt[The role'\''s template counts again]' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':node -- The node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(remove)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':node -- The node, by its alias, label or id:_default' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
+(edge)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+":: :_git-aynig__subcmd__flow__subcmd__edge_commands" \
+"*::: :->edge" \
+&& ret=0
+
+    case $state in
+    (edge)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:git-aynig-flow-edge-command-$line[1]:"
+        case $line[1] in
+            (add)
+_arguments "${_arguments_options[@]}" : \
+'--type=[handoff or report \[default\: by the roles of its ends\]]:TYPE:_default' \
+'--label=[What it says \[default\: task or report\]]:LABEL:_default' \
+'--id=[Its id, a UUID\: an edge of that id is replaced \[default\: a new one\]]:ID:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--one-way[Work goes from the first to the second alone]' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':from -- The node where it begins:_default' \
+':to -- The node where it ends:_default' \
+&& ret=0
+;;
+(set)
+_arguments "${_arguments_options[@]}" : \
+'--type=[handoff or report]:TYPE:_default' \
+'--label=[What it says]:LABEL:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'(--both-ways)--one-way[Work goes one way alone]' \
+'--both-ways[Work goes both ways]' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':edge -- The edge'\''s id:_default' \
+&& ret=0
+;;
+(remove)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':edge -- The edge'\''s id:_default' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
+(send)
+_arguments "${_arguments_options[@]}" : \
+'*-m+[The text\: each is a paragraph]:MSG:_default' \
+'*--message=[The text\: each is a paragraph]:MSG:_default' \
+'(-m --message)-F+[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'(-m --message)--file=[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'--id=[Its id, a UUID of version 7 or 8\: one that was sent already is not sent again \[default\: a new one\]]:ID:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':node -- The node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(interrupt)
+_arguments "${_arguments_options[@]}" : \
+'*-m+[The text\: each is a paragraph]:MSG:_default' \
+'*--message=[The text\: each is a paragraph]:MSG:_default' \
+'(-m --message)-F+[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'(-m --message)--file=[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'--id=[Its id, a UUID of version 7 or 8\: one that was sent already is not sent again \[default\: a new one\]]:ID:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':node -- The node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(reset)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':node -- The node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(pause)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+&& ret=0
+;;
+(resume)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+&& ret=0
+;;
+(stop)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+'::node -- Only this node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(start)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+':node -- The node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(mode)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'(--implement)--plan[Turns change nothing but what is below docs/]' \
+'--implement[Turns change what their nodes may]' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+'::mode -- auto or interactive\: whether an orchestrator goes on by itself:_default' \
+&& ret=0
+;;
+(set)
+_arguments "${_arguments_options[@]}" : \
+'--status=[queued, running, paused, stopped, completed or failed]:STATUS:_default' \
+'-m+[How it ended, in a few words]:MSG:_default' \
+'--message=[How it ended, in a few words]:MSG:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+&& ret=0
+;;
+(rm)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':flow -- The flow, by its name or id:_default' \
+'::node -- Only this node, by its alias, label or id:_default' \
+&& ret=0
+;;
+(approvals)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::flow -- Only those of this flow:_default' \
+&& ret=0
+;;
+(approve)
+_arguments "${_arguments_options[@]}" : \
+'*-m+[A word for the agent]:MSG:_default' \
+'*--message=[A word for the agent]:MSG:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':approval -- The approval'\''s id:_default' \
+&& ret=0
+;;
+(deny)
+_arguments "${_arguments_options[@]}" : \
+'*-m+[A word for the agent]:MSG:_default' \
+'*--message=[A word for the agent]:MSG:_default' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':approval -- The approval'\''s id:_default' \
+&& ret=0
+;;
+(modify)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':approval -- The approval'\''s id:_default' \
+':args -- The arguments that are wanted, a JSON object:_default' \
+&& ret=0
+;;
+(template)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+":: :_git-aynig__subcmd__flow__subcmd__template_commands" \
+"*::: :->template" \
+&& ret=0
+
+    case $state in
+    (template)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:git-aynig-flow-template-command-$line[1]:"
+        case $line[1] in
+            (list)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+(show)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':name -- Its name:_default' \
+&& ret=0
+;;
+(set)
+_arguments "${_arguments_options[@]}" : \
+'*-m+[The text\: each is a paragraph]:TEXT:_default' \
+'*--message=[The text\: each is a paragraph]:TEXT:_default' \
+'(-m --message)-F+[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'(-m --message)--file=[Read the text from a file, '\''-'\'' for standard input]:FILE:_files' \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':name -- Its name\: letters, digits, '\''_'\'' and '\''-'\'':_default' \
+&& ret=0
+;;
+(rm)
+_arguments "${_arguments_options[@]}" : \
+'--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--json[One JSON object]' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help]' \
+'--help[Print help]' \
+':name -- Its name:_default' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
+(events)
 _arguments "${_arguments_options[@]}" : \
 '--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '--data-dir=[Where its log is kept \[default\: aynig.dataDir, else aynig/data in the Git directory\]]:DIR:_files' \
@@ -1033,6 +1586,27 @@ _git-aynig__subcmd__events_commands() {
 (( $+functions[_git-aynig__subcmd__flow_commands] )) ||
 _git-aynig__subcmd__flow_commands() {
     local commands; commands=(
+'init:Write .aynig/command/turn and .aynig/command/route' \
+'new:Make a flow' \
+'list:List flows' \
+'show:Show a flow\: its nodes, what they do, what waits' \
+'node:Add, change or remove a node' \
+'edge:Add, change or remove an edge' \
+'send:Say something to a node' \
+'interrupt:End a node'\''s turn; with a text, that is its next one' \
+'reset:Begin a new session with a node'\''s next turn, and drop what waits for it' \
+'pause:Hold a flow, and interrupt the turns that run' \
+'resume:Let a flow go on, and nodes that went in a circle' \
+'stop:Stop a flow, or one of its nodes' \
+'start:Let a node that was stopped go on' \
+'mode:Say what turns may change, and whether an orchestrator goes on by itself' \
+'set:Write a flow'\''s status by hand' \
+'rm:Remove a flow or a node, with its branches and all that waits for it' \
+'approvals:List the calls that wait for a person' \
+'approve:Let a call be made' \
+'deny:Have a call not made' \
+'modify:Have a call made with other arguments' \
+'template:Show or write the texts of roles' \
 'events:Show what happened in a flow' \
 'artifacts:List the files that came of a flow'\''s turns' \
 'route:Do what follows from a turn\: the command of the state '\''route'\''' \
@@ -1040,20 +1614,188 @@ _git-aynig__subcmd__flow_commands() {
     )
     _describe -t commands 'git-aynig flow commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__flow__subcmd__approvals_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__approvals_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow approvals commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__approve_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__approve_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow approve commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__flow__subcmd__artifacts_commands] )) ||
 _git-aynig__subcmd__flow__subcmd__artifacts_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig flow artifacts commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__deny_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__deny_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow deny commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__edge_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__edge_commands() {
+    local commands; commands=(
+'add:Join two nodes' \
+'set:Change an edge' \
+'remove:Remove an edge' \
+    )
+    _describe -t commands 'git-aynig flow edge commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__edge__subcmd__add_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__edge__subcmd__add_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow edge add commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__edge__subcmd__remove_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__edge__subcmd__remove_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow edge remove commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__edge__subcmd__set_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__edge__subcmd__set_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow edge set commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__flow__subcmd__events_commands] )) ||
 _git-aynig__subcmd__flow__subcmd__events_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig flow events commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__flow__subcmd__init_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__init_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow init commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__interrupt_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__interrupt_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow interrupt commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__list_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__list_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow list commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__mode_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__mode_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow mode commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__modify_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__modify_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow modify commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__new_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__new_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow new commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__node_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__node_commands() {
+    local commands; commands=(
+'add:Add a node, and make its branch' \
+'set:Change a node' \
+'remove:Remove a node, its branch and all that waits for it' \
+    )
+    _describe -t commands 'git-aynig flow node commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__node__subcmd__add_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__node__subcmd__add_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow node add commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__node__subcmd__remove_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__node__subcmd__remove_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow node remove commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__node__subcmd__set_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__node__subcmd__set_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow node set commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__pause_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__pause_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow pause commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__reset_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__reset_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow reset commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__resume_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__resume_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow resume commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__rm_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__rm_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow rm commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__flow__subcmd__route_commands] )) ||
 _git-aynig__subcmd__flow__subcmd__route_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig flow route commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__send_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__send_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow send commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__set_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__set_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow set commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__show_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__show_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow show commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__start_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__start_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow start commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__stop_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__stop_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow stop commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__template_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__template_commands() {
+    local commands; commands=(
+'list:List them' \
+'show:Show one' \
+'set:Write one of the repository'\''s own' \
+'rm:Remove one of the repository'\''s own' \
+    )
+    _describe -t commands 'git-aynig flow template commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__template__subcmd__list_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__template__subcmd__list_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow template list commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__template__subcmd__rm_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__template__subcmd__rm_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow template rm commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__template__subcmd__set_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__template__subcmd__set_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow template set commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__flow__subcmd__template__subcmd__show_commands] )) ||
+_git-aynig__subcmd__flow__subcmd__template__subcmd__show_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig flow template show commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__flow__subcmd__turn_commands] )) ||
 _git-aynig__subcmd__flow__subcmd__turn_commands() {

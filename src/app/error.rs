@@ -59,6 +59,9 @@ pub enum AppError {
     /// Nothing was done about a flow.
     #[error(transparent)]
     Flow(#[from] FlowError),
+    /// The trusted commands have none for a node's turns.
+    #[error("cannot make a flow: the trusted commands have no '{}'", .0.join("' and no '"))]
+    NoTurns(Vec<&'static str>),
     /// The call was wrong.
     #[error(transparent)]
     Misuse(#[from] Misuse),
@@ -203,6 +206,9 @@ pub enum Misuse {
         /// Why.
         why: String,
     },
+    /// What is said of a flow can't be read, and why.
+    #[error("{0}")]
+    Flow(String),
     /// What should be a commit is none.
     #[error("'{}' is no commit here", escape(.0.as_bytes()))]
     Commit(OsString),

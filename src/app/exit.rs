@@ -176,10 +176,15 @@ impl From<&FlowError> for Exit {
         match error {
             FlowError::NoFlow(_)
             | FlowError::Several { .. }
-            | FlowError::Unreadable { .. }
             | FlowError::Refused(_)
-            | FlowError::NoNode(_) => Exit::Refused,
+            | FlowError::NoNode(_)
+            | FlowError::NotRunning(_)
+            | FlowError::CheckedOut { .. }
+            | FlowError::NoTemplateName(_)
+            | FlowError::NoTemplate(_)
+            | FlowError::NotOwnTemplate(_) => Exit::Refused,
             FlowError::Raced(_) => Exit::Held,
+            FlowError::Unreadable { .. } => Exit::Failed,
             FlowError::Talk(error) => error.into(),
         }
     }
@@ -197,6 +202,7 @@ impl From<&AppError> for Exit {
             | AppError::Turn(TurnError::Flow(error)) => error.into(),
             AppError::Turn(TurnError::Talk(error)) => error.into(),
             AppError::Turn(TurnError::Supervisor(_) | TurnError::NoTurn) => Exit::Failed,
+            AppError::NoTurns(_) => Exit::Refused,
             AppError::Route(RouteError::NoTurn(_) | RouteError::Declaration(_)) => Exit::Failed,
             AppError::Project(error) => match error {
                 ProjectError::Runner(error) => error.into(),
@@ -227,6 +233,7 @@ impl From<&AppError> for Exit {
                 | Misuse::Working
                 | Misuse::Kind { .. }
                 | Misuse::Id { .. }
+                | Misuse::Flow(_)
                 | Misuse::Commit(_)
                 | Misuse::Trailer(_)
                 | Misuse::Message(_)

@@ -7,6 +7,7 @@ use super::hints::{self, Addressed};
 use super::{diff, exit, logs, trust};
 use crate::app::change::NotPushed;
 use crate::app::{AppError, Exit, Misuse};
+use crate::contract::flow::Refused;
 use crate::flow::FlowError;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, shell_word};
@@ -144,10 +145,9 @@ fn mended(error: &AppError) -> Vec<String> {
         }
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
         AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
+        AppError::Flow(error) => flowed(error),
+        AppError::NoTurns(_) => Some("git aynig flow init, then commit .aynig".to_owned()),
         AppError::Talk { error, remote } => talked(error, remote.as_deref()),
-        AppError::Flow(FlowError::NoFlow(_) | FlowError::Several { .. }) => {
-            Some("git aynig flow list".to_owned())
-        }
         AppError::Logs(error) => logs::mended(error),
         AppError::Past(error) => diff::mended(error),
         AppError::Trust(error) => trust::mended(error),
@@ -179,12 +179,12 @@ fn mended(error: &AppError) -> Vec<String> {
             | Misuse::Message(_)
             | Misuse::Kind { .. }
             | Misuse::Id { .. }
+            | Misuse::Flow(_)
             | Misuse::Commit(_)
             | Misuse::Branch(_)
             | Misuse::Ref(_),
         )
         | AppError::Runner(_)
-        | AppError::Flow(_)
         | AppError::Route(_)
         | AppError::Turn(_)
         | AppError::Project(_)
@@ -195,6 +195,41 @@ fn mended(error: &AppError) -> Vec<String> {
         | AppError::Unseen { .. } => None,
     };
     one.into_iter().collect()
+}
+
+/// The command that mends what kept a flow from being read or changed.
+fn flowed(error: &FlowError) -> Option<String> {
+    match error {
+        FlowError::NoFlow(_) | FlowError::Several { .. } => Some("git aynig flow list".to_owned()),
+        FlowError::Refused(
+            Refused::UnknownNode(_) | Refused::UnknownEdge(_) | Refused::AmbiguousNode { .. },
+        )
+        | FlowError::NoNode(_)
+        | FlowError::NotRunning(_) => Some("git aynig flow show <flow>".to_owned()),
+        FlowError::Unreadable { name, .. } => {
+            let name = shell_word(format!("refs/aynig/flows/{name}").as_bytes());
+            Some(format!("git log {name}"))
+        }
+        FlowError::CheckedOut { place, .. } => {
+            Some(format!("git -C {} switch --detach", hints::place(place)))
+        }
+        FlowError::NoTemplate(_) | FlowError::NotOwnTemplate(_) => {
+            Some("git aynig flow template list".to_owned())
+        }
+        FlowError::Refused(
+            Refused::AliasTaken { .. }
+            | Refused::NodeExists(_)
+            | Refused::EdgeToNowhere { .. }
+            | Refused::NameTaken(_)
+            | Refused::Empty { .. }
+            | Refused::TooLong { .. }
+            | Refused::BranchTaken(_)
+            | Refused::TooManyNodes(_),
+        )
+        | FlowError::Raced(_)
+        | FlowError::NoTemplateName(_)
+        | FlowError::Talk(_) => None,
+    }
 }
 
 /// The command that mends what kept something from being said.

@@ -62,7 +62,7 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     Ok(0)
 }
 
-fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, Failure> {
+pub(super) fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, Failure> {
     let path = Path::new(name);
     if let Some(folder) = path.parent() {
         root.create_dirs(folder, 0o777).map_err(|e| not_written(&e))?;
@@ -79,7 +79,7 @@ fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, 
 }
 
 /// The author of the branch may have put a link there, to what is no command of this repository.
-fn not_written(error: &BeneathError) -> Failure {
+pub(super) fn not_written(error: &BeneathError) -> Failure {
     let causes = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     Failure::fatal(format!("{error}{}", causes.unwrap_or_default()))
 }

@@ -8,8 +8,9 @@ use super::output;
 use super::ran;
 use crate::app::Exit;
 use crate::app::report::TickLine;
-use crate::protocol::decide::{Held, Idle, Overspent, Per};
+use crate::protocol::decide::{Held, Idle, Overspent, Paused, Per};
 use crate::protocol::name::STALLED;
+use crate::protocol::pause::Holder;
 use crate::protocol::resemble::Missed;
 use crate::protocol::text::with_causes;
 use crate::protocol::text::{escape, shell_word};
@@ -57,6 +58,9 @@ fn messages_of(n: usize) -> String {
 /// What mends what holds a head back, where a command does.
 fn held_hint(at: &Addressed, state: &str, by: &Held) -> Option<String> {
     match by {
+        Held::Paused(Paused { holder: Holder::Flow(flow), .. }) => {
+            Some(format!("hint: git aynig flow show {}", shell_word(flow.as_bytes())))
+        }
         Held::Paused(_) => Some("hint: git aynig resume".to_owned()),
         Held::NotBefore(Err(_)) => Some(format!("hint: {}", at.set(state))),
         Held::After(unmet) if !unmet.unreadable.is_empty() => Some(format!("hint: {}", at.set(state))),

@@ -5,12 +5,14 @@
 //! anywhere else, so a flow survives what Git survives. Implements N1 and N3 over the rooms below.
 
 pub mod approval;
+pub mod goes_on;
 pub mod letter;
 pub mod nodes;
 pub mod outcome;
 pub mod project;
 pub mod route;
 pub mod store;
+pub mod templates;
 pub mod turn;
 pub mod turns;
 
@@ -50,6 +52,26 @@ pub enum FlowError {
     /// A branch is no flow's node.
     #[error("'{0}' is no node of a flow")]
     NoNode(RefName),
+    /// There is nothing to interrupt.
+    #[error("'{0}' has no turn under way")]
+    NotRunning(RefName),
+    /// Branches are checked out, so that they can't be taken away.
+    #[error("'{branch}' is checked out in '{}'", place.display())]
+    CheckedOut {
+        /// The branch.
+        branch: RefName,
+        /// Where.
+        place: std::path::PathBuf,
+    },
+    /// A template's name is none.
+    #[error("'{0}' is no name of a template: letters, digits, '_' and '-'")]
+    NoTemplateName(String),
+    /// There is no such template.
+    #[error("there is no template '{0}'")]
+    NoTemplate(String),
+    /// It is this program's own.
+    #[error("template '{0}' is not the repository's own")]
+    NotOwnTemplate(String),
     /// The flow is changed by others all the time.
     #[error("cannot change flow '{0}': others were quicker, again and again")]
     Raced(String),

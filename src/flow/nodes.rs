@@ -15,7 +15,8 @@ use crate::protocol::flow::{FLOW, IDLE, NODE, ROUTE, TURN, accepts, goes_wrong, 
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::{Message, Trailer};
 use crate::runner::Tip;
-use crate::store::{Commit, RefChange, RefName};
+use crate::runner::talk::inbox::Waiting;
+use crate::store::{Commit, RefChange, RefName, Swap, swap};
 use std::cell::RefCell;
 
 /// What the head of a node's branch says of the node; `asks`: a person is asked something there.
@@ -74,6 +75,16 @@ impl Flows<'_, '_> {
                 })
         });
         failed.into_inner().map_or(Ok(branch), Err)
+    }
+
+    /// Takes away what waits for a branch, and says what that was. What was delivered meanwhile is not in it.
+    pub fn drop_inbox(&self, branch: &RefName) -> Result<Vec<Waiting>, FlowError> {
+        let (mut dropped, by) = (Vec::new(), self.runner.signature());
+        for waiting in self.runner.inbox(branch, None, &|_, _| false)? {
+            let gone = swap::delete_ref(&*self.runner.store, &waiting.name, waiting.commit, &by)?;
+            dropped.extend((gone == Swap::Won).then_some(waiting));
+        }
+        Ok(dropped)
     }
 
     /// Of a change of a flow what it makes of branches: those of new nodes, and those that were left by one that never

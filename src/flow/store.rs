@@ -202,6 +202,18 @@ impl<'f, 'r> Flows<'f, 'r> {
         Err(FlowError::Raced(id.to_string()))
     }
 
+    /// Takes a flow away as it is now.
+    pub fn delete(&self, id: RunId) -> Result<(), FlowError> {
+        for _ in 0..TRIES {
+            let name = ref_of(id);
+            let Some(commit) = self.runner.store.tip(&name)? else { return Ok(()) };
+            if self.swap(RefChange::delete(name, commit), &[])? {
+                return Ok(());
+            }
+        }
+        Err(FlowError::Raced(id.to_string()))
+    }
+
     /// Writes the commits of these mutations, one after the other.
     fn applied(&self, before: &Kept, mutations: &[Mutation], by: &Holder) -> Result<Kept, FlowError> {
         let mut now = before.clone();

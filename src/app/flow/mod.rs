@@ -1,16 +1,67 @@
-//! `flow`: what its verbs do, each in a file of its own; the commands of nodes among them.
+//! `flow`: what its verbs do, each in a file of its own.
 //!
-//! Each begins as a [`super::change::Change`] does, or looks with a reader. Implements N5, N13 (verbs).
+//! Each begins as a [`Change`] does, or looks with a reader; what they are given are values, and the server calls the
+//! same functions as the command line. Implements N2, N5, N13 (verbs).
 
+pub mod approvals;
+pub mod build;
 pub mod events;
+pub mod lines;
+pub mod look;
+pub mod remove;
 pub mod route;
+pub mod say;
+pub mod steer;
+pub mod templates;
 pub mod turn;
 
 use super::AppError;
+use super::change::Change;
 use super::session::Session;
+use crate::contract::id::NodeId;
 use crate::flow::route::Limits;
+use crate::flow::{FlowError, Flows, Kept};
+use crate::protocol::pause::Holder;
+use crate::runner::Silent;
 use crate::runner::settings::Settings;
+use crate::supervisor::interrupt::Interrupt;
 use std::path::PathBuf;
+
+/// A flow's node as a person names it.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeName<'a> {
+    /// The flow, by its name or id.
+    pub flow: &'a str,
+    /// The node, by its alias, label or id.
+    pub node: &'a str,
+}
+
+impl Change<'_> {
+    /// Does something about flows.
+    pub(in crate::app) fn flows<T>(
+        &self,
+        work: impl FnOnce(&Flows<'_, '_>, &Holder) -> Result<T, FlowError>,
+    ) -> Result<T, AppError> {
+        let interrupt = Interrupt::never()?;
+        let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
+        let by = runner.speaker(self.inside.as_ref());
+        work(&Flows::new(&runner), &by).map_err(|error| self.flowed(error))
+    }
+
+    fn flowed(&self, error: FlowError) -> AppError {
+        match error {
+            FlowError::Talk(error) => self.talked(error),
+            error => error.into(),
+        }
+    }
+}
+
+/// The flow and the node that are meant.
+pub(in crate::app) fn found(flows: &Flows<'_, '_>, name: NodeName<'_>) -> Result<(Kept, NodeId), FlowError> {
+    let kept = flows.named(name.flow)?;
+    let node = kept.flow.named(name.node)?;
+    Ok((kept, node))
+}
 
 /// The data folder: `--data-dir`, else `aynig.dataDir`, else `aynig/data` in the common Git directory.
 pub fn data_dir(session: &Session, named: Option<PathBuf>) -> PathBuf {

@@ -37,7 +37,7 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
     let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let ground = Ground {
         trigger: runner.own_trigger(inside).map_err(|error| change.talked(error))?,
-        template: template(&kept.flow.nodes[&node].config.role_template),
+        template: flows.role_text(&kept.flow.nodes[&node].config.role_template)?,
         verify: words("flowVerify", &session.config.all("flowVerify"))?,
         slot: place("WORKTREE_PATH").ok_or_else(outside)?,
         events: place("AYNIG_EVENTS"),
@@ -52,11 +52,6 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
         agent_env,
     };
     Ok(run(&ground)?)
-}
-
-/// The text of a role.
-fn template(role: &str) -> String {
-    format!("# Your role\n\n{role}")
 }
 
 impl Config {

@@ -30,7 +30,10 @@ pub const PAUSE_SCHEMA: &str = "aynig.pause/1";
 
 impl Change<'_> {
     /// Does something with a runner of this change's.
-    fn talk<T>(&self, talk: impl FnOnce(&Runner<'_>) -> Result<T, TalkError>) -> Result<T, AppError> {
+    pub(in crate::app) fn talk<T>(
+        &self,
+        talk: impl FnOnce(&Runner<'_>) -> Result<T, TalkError>,
+    ) -> Result<T, AppError> {
         let interrupt = Interrupt::never()?;
         self.talk_until(&interrupt, talk)
     }
@@ -45,8 +48,14 @@ impl Change<'_> {
         talk(&runner).map_err(|error| self.talked(error))
     }
 
-    pub(super) fn talked(&self, error: TalkError) -> AppError {
-        let remote = self.settings.remote.clone();
+    pub(in crate::app) fn talked(&self, error: TalkError) -> AppError {
+        AppError::talked(error, self.settings.remote.clone())
+    }
+}
+
+impl AppError {
+    /// What was not said on a remote's branches, or the local ones.
+    pub(in crate::app) fn talked(error: TalkError, remote: Option<String>) -> Self {
         match error {
             TalkError::Change(error) => AppError::Change { error, remote },
             error => AppError::Talk { error: Box::new(error), remote },

@@ -45,13 +45,46 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
         let paused = if runs.is_empty() { paused } else { runner.note_stopped(&paused, &runs)? };
         Ok((runs, paused))
     })?;
-    let mut ended = Ended { paused, left: Vec::new(), canceled: Vec::new(), signal: None };
-    let mut running: Vec<(Held, Option<Interrupting>)> = Vec::new();
+    let EndedRuns { left, canceled, signal } = end_runs(change, runs, Some(&paused), interrupt)?;
+    Ok(Ended { paused, left, canceled, signal })
+}
+
+/// What became of runs that were to end.
+#[derive(Debug, Default)]
+pub struct EndedRuns {
+    /// Those that ended by themselves, once they were asked.
+    pub left: Vec<RefName>,
+    /// Those that were canceled.
+    pub canceled: Vec<RefName>,
+    /// The signal that ended the wait: the runs that are left go on.
+    pub signal: Option<i32>,
+}
+
+/// Asks runs to end, by a message each, and cancels after the kill grace those that still hold their branch, for that
+/// pause. What was said is taken away then, where it was not heard.
+pub fn end_runs(
+    change: &Change<'_>,
+    runs: Vec<Held>,
+    paused: Option<&Paused>,
+    interrupt: &Interrupt,
+) -> Result<EndedRuns, AppError> {
+    let mut asked = Vec::new();
     for run in runs {
-        let said = change.talk(|runner| ask_to_end(runner, &ended.paused, &run));
+        let said = change.talk(|runner| ask_to_end(runner, paused, &run));
         let said = said.map_err(|error| change.session.warn(Warning::Failed(error))).ok();
-        running.push((run, said));
+        asked.push((run, said));
     }
+    end_asked(change, asked, paused.map(|paused| paused.id), interrupt)
+}
+
+/// The same with runs that were asked already, with what was said only for that.
+pub fn end_asked(
+    change: &Change<'_>,
+    mut running: Vec<(Held, Option<Interrupting>)>,
+    paused_by: Option<MessageId>,
+    interrupt: &Interrupt,
+) -> Result<EndedRuns, AppError> {
+    let mut ended = EndedRuns::default();
     let until = Instant::now() + change.settings.kill_grace;
     while !running.is_empty() && Instant::now() < until && interrupt.signal().is_none() {
         let mut still = Vec::new();
@@ -72,7 +105,7 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
     ended.signal = interrupt.signal();
     for (run, said) in running {
         if ended.signal.is_none() && change.talk(|runner| runner.holds_on(&run))? {
-            change.cancel(&run.branch, Some(ended.paused.id))?;
+            change.cancel(&run.branch, paused_by)?;
             ended.canceled.push(run.branch);
         }
         unsay(change, said);
@@ -81,7 +114,7 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
 }
 
 /// Says it in the inbox, and where the run's own machine is here among its events.
-fn ask_to_end(runner: &Runner<'_>, paused: &Paused, run: &Held) -> Result<Interrupting, TalkError> {
+fn ask_to_end(runner: &Runner<'_>, paused: Option<&Paused>, run: &Held) -> Result<Interrupting, TalkError> {
     let said = runner.interrupt_run(paused, run)?;
     let event = serde_json::json!({
         "type": "interrupt",

@@ -71,7 +71,7 @@ fn start(change: &Change<'_>, branch: &RefName) -> Result<(), AppError> {
 
 impl Change<'_> {
     /// The commit that a name means here.
-    pub(super) fn commit(&self, name: &OsStr) -> Result<crate::protocol::id::ObjectId, AppError> {
+    pub(in crate::app) fn commit(&self, name: &OsStr) -> Result<crate::protocol::id::ObjectId, AppError> {
         let none = || Misuse::Commit(name.to_owned());
         let text = name.to_str().filter(|text| !text.starts_with('-')).ok_or_else(none)?;
         let repo = &self.session.repo;

@@ -114,7 +114,7 @@ git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-diff(1), 
 git-aynig-send(1), git-aynig-inbox(1), git-aynig-ask(1), git-aynig-answer(1), git-aynig-approve(1), \
 git-aynig-reject(1), git-aynig-pause(1), git-aynig-resume(1), git-aynig-land(1), \
 git-aynig-trust(1), git-aynig-hooks(1), git-aynig-install(1), git-aynig-gc(1), git-aynig-doctor(1), \
-git-aynig-demo(1), git-aynig-govern(1), gitaynig-govern(7), gitaynig-macos(7), gitaynig-server(7), git-interpret-trailers(1)";
+git-aynig-demo(1), git-aynig-flow(1), gitaynig-flow(7), git-aynig-govern(1), gitaynig-govern(7), gitaynig-macos(7), gitaynig-server(7), git-interpret-trailers(1)";
 
 /// `init`.
 pub const INIT: &str = "\

@@ -136,6 +136,13 @@ impl Runner<'_> {
         Ok(found)
     }
 
+    /// The run that holds a branch now.
+    pub fn run_on(&self, branch: &RefName) -> Result<Option<Held>, TalkError> {
+        let tip = self.fresh_tip(branch)?;
+        let run = tip.as_ref().and_then(run_of);
+        Ok(run.map(|(trigger, run_id)| Held { branch: branch.clone(), trigger, run_id }))
+    }
+
     /// Says which runs are about to be ended for a pause.
     pub fn note_stopped(&self, paused: &Paused, runs: &[Held]) -> Result<Paused, TalkError> {
         let stopped = |run: &Held| Stopped { branch: run.branch.clone(), trigger: run.trigger };
@@ -151,11 +158,15 @@ impl Runner<'_> {
         }
     }
 
-    /// Asks a run to end for a pause, by a message that its command may follow.
-    pub fn interrupt_run(&self, paused: &Paused, run: &Held) -> Result<Interrupting, TalkError> {
+    /// Asks a run to end, by a message that its command may follow: for a pause with that one's words, otherwise without.
+    pub fn interrupt_run(&self, paused: Option<&Paused>, run: &Held) -> Result<Interrupting, TalkError> {
         let tip = self.fresh_tip(&run.branch)?;
-        let (name, id) = interrupt_of(paused.id, &run.branch, run.trigger)?;
-        let reason = &paused.pause.reason;
+        let (name, id) = interrupt_of(paused.map(|paused| paused.id), &run.branch, run.trigger)?;
+        let text = match paused.map(|paused| &*paused.pause.reason) {
+            None => "",
+            Some("") => "Paused.",
+            Some(reason) => reason,
+        };
         let letter = Letter {
             id,
             kind: interrupt()?,
@@ -166,7 +177,7 @@ impl Runner<'_> {
             question: None,
             choice: None,
             trailers: Vec::new(),
-            text: if reason.is_empty() { "Paused.".to_owned() } else { reason.clone() },
+            text: text.to_owned(),
         };
         let commit = self.write_letter(&run.branch, &letter)?;
         self.create(&name, commit, "aynig: interrupt")?;
@@ -211,7 +222,7 @@ impl Runner<'_> {
     /// any run.
     pub fn ask_again(&self, run: &Stopped, pause: MessageId) -> Result<Option<ObjectId>, TalkError> {
         // Left by a 'pause --stop' that was killed, it would end the run that is asked for now.
-        let (said, _) = interrupt_of(pause, &run.branch, run.trigger)?;
+        let (said, _) = interrupt_of(Some(pause), &run.branch, run.trigger)?;
         if let Some(left) = self.store.tip(&said)? {
             swap::delete_ref(&*self.store, &said, left, &self.signature())?;
         }
@@ -257,13 +268,14 @@ pub struct Interrupting {
     pub letter: Letter,
 }
 
-/// Under which ref, and with which id, a run is asked to end for a pause: whoever takes the pause back can name it.
+/// Under which ref, and with which id, a run is asked to end: whoever takes the pause back can name it.
 fn interrupt_of(
-    pause: MessageId,
+    pause: Option<MessageId>,
     branch: &RefName,
     trigger: ObjectId,
 ) -> Result<(RefName, MessageId), TalkError> {
-    let id = derived_id(pause.millis(), &[b"interrupt", pause.as_bytes(), trigger.as_bytes()]);
+    let (millis, of) = pause.as_ref().map_or((0, &[][..]), |pause| (pause.millis(), pause.as_bytes()));
+    let id = derived_id(millis, &[b"interrupt", of, trigger.as_bytes()]);
     Ok((RefName::new(inbox_ref(branch.short(), &interrupt()?, id)), id))
 }
 

@@ -1,0 +1,99 @@
+//! `flow approvals`, `approve`, `deny`, `modify`: calls that wait for a person.
+//!
+//! An approval is a question of the kernel that a node's turn asks, and its answer is the question's. Implements N8 (what a
+//! person does).
+
+use super::NodeName;
+use crate::app::change::Change;
+use crate::app::talk::answer::{Choice, answer};
+use crate::app::{AppError, Misuse};
+use crate::contract::id::NodeId;
+use crate::flow::Kept;
+use crate::flow::approval::{APPROVE, DENY, MODIFY, TOOL};
+use crate::protocol::inbox::MessageId;
+use crate::protocol::message::Message;
+use crate::runner::talk::ask::Asked;
+use crate::runner::talk::send::Sent;
+use serde_json::{Map, Value};
+use std::ffi::OsStr;
+
+/// A question that a node asks.
+#[derive(Debug)]
+pub struct Approval {
+    /// The flow.
+    pub kept: Kept,
+    /// The node.
+    pub node: NodeId,
+    /// The question.
+    pub asked: Asked,
+    /// The call that it is about, as it stands there; `None` where it is about none.
+    pub tool: Option<Value>,
+}
+
+/// What waits for a person, of one flow or of all, the oldest first.
+pub fn list(change: &Change<'_>, flow: Option<&str>) -> Result<Vec<Approval>, AppError> {
+    change.flows(|flows, _| {
+        let only = flow.map(|name| flows.named(name)).transpose()?.map(|kept| kept.id);
+        let kept: Vec<Kept> = flows.all()?.into_iter().filter_map(|listed| listed.read.ok()).collect();
+        let mut found = Vec::new();
+        for (asked, _) in flows.runner.open_questions(None)? {
+            let branch = asked.branch();
+            let of = |kept: &&Kept| only.is_none_or(|id| id == kept.id);
+            let node = kept.iter().filter(of).find_map(|kept| {
+                let own = kept.flow.nodes.iter().find(|(_, file)| {
+                    crate::flow::nodes::owns(&kept.flow, file) && file.branch.as_bytes() == branch.short()
+                });
+                own.map(|(id, _)| (kept.clone(), *id))
+            });
+            let Some((kept, node)) = node else { continue };
+            let commit = flows.runner.store.read_commit(asked.commit)?;
+            let said = Message::parse(&commit.message);
+            let tool = said.last(TOOL).and_then(|raw| serde_json::from_slice(raw).ok());
+            found.push(Approval { kept, node, asked, tool });
+        }
+        Ok(found)
+    })
+}
+
+/// What a person says to a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision<'a> {
+    /// It is made.
+    Approve(&'a str),
+    /// It is not.
+    Deny(&'a str),
+    /// It is made with these arguments.
+    Modify(Map<String, Value>),
+}
+
+/// The arguments that are wanted, as they were typed.
+pub fn wanted(args: &str) -> Result<Map<String, Value>, AppError> {
+    serde_json::from_str(args)
+        .map_err(|why| Misuse::Flow(format!("the arguments are no JSON object: {why}")).into())
+}
+
+/// Resolves an approval.
+pub fn resolve(
+    change: &Change<'_>,
+    id: MessageId,
+    decision: &Decision<'_>,
+) -> Result<(Asked, Sent), AppError> {
+    let id = id.to_string();
+    let text;
+    let (choice, said) = match decision {
+        Decision::Approve(said) => (APPROVE, *said),
+        Decision::Deny(said) => (DENY, *said),
+        Decision::Modify(args) => {
+            text = Value::Object(args.clone()).to_string();
+            (MODIFY, &*text)
+        }
+    };
+    answer(change, OsStr::new(&id), Choice::Named(choice), said, None)
+}
+
+/// The node that asks, as a person names it.
+pub fn name_of(approval: &Approval) -> NodeName<'_> {
+    let config = approval.kept.flow.nodes.get(&approval.node).map(|file| &file.config);
+    let node = config.map_or("", |config| config.alias.as_deref().unwrap_or(&config.label));
+    NodeName { flow: &approval.kept.flow.run.name, node }
+}
