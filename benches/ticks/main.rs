@@ -11,6 +11,7 @@ mod machines;
 mod many;
 mod original;
 mod profile;
+mod talk;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -390,6 +391,7 @@ fn all(place: &Place) -> Vec<Row> {
         landing::pushes(place, &mut rows);
     }
     landing::hooks_of_pushes(place, &mut rows);
+    talk::all(place, &mut rows);
     looks::status(place, &mut rows);
     looks::events(place, &mut rows);
     rows

@@ -42,6 +42,7 @@ fn kill_and_errors() {
 }
 
 mod clocks;
+mod crowd;
 mod endurance;
 mod interventions;
 mod processes;

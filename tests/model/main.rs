@@ -16,6 +16,7 @@ mod pushes;
 mod queue;
 mod runs;
 mod steps;
+mod talk;
 mod texts;
 mod world;
 

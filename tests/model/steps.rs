@@ -164,7 +164,7 @@ impl World {
         }
         let head = s.head;
         match self.decision(s, r) {
-            // Nobody sends messages here.
+            // Messages are played in a model of their own, `talk`.
             Decision::Nothing(_) | Decision::Deliver { .. } => None,
             Decision::Leased { observed, .. } => {
                 observed.filter(|_| runner.seen != head)?;
