@@ -99,7 +99,9 @@ impl RefLock {
         let lock = PathBuf::from(lock);
         let mut twin = Some(twin);
         let started = Instant::now();
-        let (mut pause, mut patience) = (Duration::from_millis(1), refs.lock_wait());
+        let mut pause = Duration::from_millis(1);
+        // Another tool's lock, or one whose owner is just giving it back: that is told by how long it stays so.
+        let mut others = None;
         loop {
             make_parents(refs, name, &lock)?;
             let error = match &twin {
@@ -110,13 +112,22 @@ impl RefLock {
                 Ok(()) => return Ok(Self { lock, twin, held: true }),
                 Err(error) => error,
             };
+            let mut given_up = started.elapsed() >= refs.lock_wait();
             match error.kind() {
                 ErrorKind::AlreadyExists => match owner_of(refs.common_dir(), &lock)? {
-                    Owner::Gone => continue,
+                    Owner::Gone => {
+                        others = None;
+                        continue;
+                    }
                     // It is about to move the ref: on a busy machine that takes as long as it takes, and who
                     // gave up now would not hear that the race is lost.
-                    Owner::Ours => patience = refs.lock_wait() * OURS_TIMES,
-                    Owner::Other => patience = refs.lock_wait(),
+                    Owner::Ours => {
+                        given_up = started.elapsed() >= refs.lock_wait() * OURS_TIMES;
+                        others = None;
+                    }
+                    Owner::Other => {
+                        given_up = others.get_or_insert_with(Instant::now).elapsed() >= refs.lock_wait();
+                    }
                 },
                 // A folder on the way was removed as empty by a process that deleted a ref.
                 ErrorKind::NotFound => {}
@@ -128,7 +139,7 @@ impl RefLock {
                 }
                 _ => return Err(io_error("create", &lock)(error)),
             }
-            if started.elapsed() >= patience {
+            if given_up {
                 return Err(StoreError::LockHeld { name: name.clone(), age: age_of(&lock), path: lock });
             }
             std::thread::sleep(jittered(pause));
@@ -269,7 +280,8 @@ pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreErr
         remove(&twin)?;
         return Ok(Owner::Gone);
     }
-    Ok(Owner::Other)
+    // Where many wait, the lock is another's by the time that all are looked through.
+    Ok(if self::identity(lock) == Some(identity) { Owner::Other } else { Owner::Gone })
 }
 
 /// Removes every twin whose owner is dead, with its lock. Returns the locks that were removed.

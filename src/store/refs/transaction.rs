@@ -77,8 +77,12 @@ impl FilesRefs {
             last.sync_with_what_waits(self)?;
         }
         let mut locks = Vec::with_capacity(changes.len());
-        for (change, twin) in changes.iter().zip(twins) {
+        for (n, (change, twin)) in changes.iter().zip(twins).enumerate() {
             locks.push(RefLock::link(self, &change.name, twin, content(change).as_bytes())?);
+            if n == 0 && changes.len() > 1 {
+                // Whoever waited for it may have lost meanwhile, and would keep others from the rest.
+                self.judge(changes)?;
+            }
         }
         let found = self.judge(changes)?;
         let created = changes.iter().zip(&found).filter(|(c, f)| f.value.is_none() && c.new.is_some());
