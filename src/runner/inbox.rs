@@ -262,13 +262,18 @@ impl Runner<'_> {
         Ok(brought)
     }
 
-    /// Takes messages off that are not to be delivered (again): they are under `heard` from now on.
-    pub(super) fn take_off(&self, over: &[Found]) -> Result<(), RunnerError> {
+    /// Takes messages off that are not to be delivered (again): they are under `heard` from now on. False where another
+    /// process was quicker with one of them: what is left is to be looked for again.
+    pub(super) fn take_off(&self, over: &[Found]) -> Result<bool, RunnerError> {
         if over.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let changes = self.hearing(over)?;
-        Ok(self.store.try_swaps(&changes, &self.signature(), "aynig: heard")?)
+        match self.store.try_swaps(&changes, &self.signature(), "aynig: heard") {
+            Ok(()) => Ok(true),
+            Err(StoreError::Moved { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Of messages that a command marked as heard those that bring no work, or work that this commit has: as a parent
@@ -315,9 +320,14 @@ impl Runner<'_> {
             return Ok(());
         };
         let heard = heard_of(&event.message, Dialect::Dwp);
-        let mut over = self.inbox_of(branch)?;
-        over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
-        over.sort_by_key(|found| !heard.iter().any(|heard| heard.commit == found.commit));
-        self.take_off(&over)
+        loop {
+            let mut over = self.inbox_of(branch)?;
+            over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
+            over.sort_by_key(|found| !heard.iter().any(|heard| heard.commit == found.commit));
+            // Each time that another was quicker there is less of it.
+            if self.take_off(&over)? {
+                return Ok(());
+            }
+        }
     }
 }

@@ -82,7 +82,9 @@ impl Runner<'_> {
             }
             match (self.decide(branch, &tip, &command, &known)?, command) {
                 (_, Resolved::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
-                (_, _) if !dry && !known.inbox.over.is_empty() => self.take_off(&known.inbox.over)?,
+                (_, _) if !dry && !known.inbox.over.is_empty() => {
+                    self.take_off(&known.inbox.over)?;
+                }
                 (Decision::Nothing(idle), command) => {
                     report.notes.extend(known.passed_over());
                     return self.idle(&tip, idle, command, report);
