@@ -28,6 +28,12 @@ _git__aynig() {
             git__aynig,cancel)
                 cmd="git__aynig__subcmd__cancel"
                 ;;
+            git__aynig,choose)
+                cmd="git__aynig__subcmd__choose"
+                ;;
+            git__aynig,compare)
+                cmd="git__aynig__subcmd__compare"
+                ;;
             git__aynig,demo)
                 cmd="git__aynig__subcmd__demo"
                 ;;
@@ -39,6 +45,9 @@ _git__aynig() {
                 ;;
             git__aynig,events)
                 cmd="git__aynig__subcmd__events"
+                ;;
+            git__aynig,fan)
+                cmd="git__aynig__subcmd__fan"
                 ;;
             git__aynig,flow)
                 cmd="git__aynig__subcmd__flow"
@@ -266,7 +275,7 @@ _git__aynig() {
 
     case "${cmd}" in
         git__aynig)
-            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land serve cancel retry trust hooks govern flow install uninstall gc doctor demo help version"
+            opts="-C -q -v -h -V --git-dir --quiet --verbose --help --version init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo help version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -419,6 +428,58 @@ _git__aynig() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        git__aynig__subcmd__choose)
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__compare)
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         git__aynig__subcmd__demo)
             opts="-C -q -v -h --git-dir --quiet --verbose --keep --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -525,6 +586,44 @@ _git__aynig() {
                     return 0
                     ;;
                 -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        git__aynig__subcmd__fan)
+            opts="-C -q -v -n -h --git-dir --quiet --verbose --count --each --remote --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --each)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2156,7 +2255,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__help)
-            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land serve cancel retry trust hooks govern flow install uninstall gc doctor demo"
+            opts="-C -q -v -h --git-dir --quiet --verbose --help init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -50,6 +50,9 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "reject" -d 'Ans
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "pause" -d 'Hold branches: nothing is started on them'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "resume" -d 'Let go of what was paused'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "land" -d 'Land branches on another, checked'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "fan" -d 'Have several branches answer one trigger'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "choose" -d 'Choose one of the attempts that were begun'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "compare" -d 'Show attempts side by side'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "serve" -d 'Open the page: what runs, what waits, in a browser'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
@@ -285,6 +288,29 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l linear -l r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l tee -d 'Show what the check prints as it comes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l json -d 'JSON objects a line: those of git-aynig-tick(1); with --no-tick one aynig.change/1 a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s n -l count -d 'How many attempts [default: as many as --each has values, else 3]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l each -d 'A variable that each attempt has a value of its own of, or all the same one; several' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l json -d 'One JSON object a branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l json -d 'One JSON object a branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -l json -d 'One JSON object a branch'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l port -d 'The port; 0 takes any that is free' -r
@@ -729,7 +755,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

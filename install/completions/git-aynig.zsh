@@ -433,6 +433,54 @@ _arguments "${_arguments_options[@]}" : \
 '*::branches -- Branches \[default\: the current one\]:_git-aynig_branches' \
 && ret=0
 ;;
+(fan)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'-n+[How many attempts \[default\: as many as --each has values, else 3\]]:N:_default' \
+'--count=[How many attempts \[default\: as many as --each has values, else 3\]]:N:_default' \
+'*--each=[A variable that each attempt has a value of its own of, or all the same one; several]:KEY=VALUE,VALUE..:_default' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object a branch]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::branch -- The branch \[default\: the current one\]:_git-aynig_branches' \
+&& ret=0
+;;
+(choose)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object a branch]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':branch -- The attempt that is chosen:_git-aynig_branches' \
+&& ret=0
+;;
+(compare)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--json[One JSON object a branch]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::branches -- A branch that was fanned, one of its attempts, or several branches \[default\: the current one\]:_git-aynig_branches' \
+&& ret=0
+;;
 (serve)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -1483,7 +1531,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -1526,6 +1574,9 @@ _git-aynig_commands() {
 'pause:Hold branches\: nothing is started on them' \
 'resume:Let go of what was paused' \
 'land:Land branches on another, checked' \
+'fan:Have several branches answer one trigger' \
+'choose:Choose one of the attempts that were begun' \
+'compare:Show attempts side by side' \
 'serve:Open the page\: what runs, what waits, in a browser' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
@@ -1563,6 +1614,16 @@ _git-aynig__subcmd__cancel_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig cancel commands' commands "$@"
 }
+(( $+functions[_git-aynig__subcmd__choose_commands] )) ||
+_git-aynig__subcmd__choose_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig choose commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__compare_commands] )) ||
+_git-aynig__subcmd__compare_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig compare commands' commands "$@"
+}
 (( $+functions[_git-aynig__subcmd__demo_commands] )) ||
 _git-aynig__subcmd__demo_commands() {
     local commands; commands=()
@@ -1582,6 +1643,11 @@ _git-aynig__subcmd__doctor_commands() {
 _git-aynig__subcmd__events_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig events commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__fan_commands] )) ||
+_git-aynig__subcmd__fan_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig fan commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__flow_commands] )) ||
 _git-aynig__subcmd__flow_commands() {

@@ -129,14 +129,18 @@ impl From<&ChangeError> for Exit {
         match error {
             ChangeError::Leased(..) | ChangeError::LeaseLost(..) | ChangeError::Raced(..) => Exit::Held,
             ChangeError::Blocked(..) | ChangeError::Apart(..) => Exit::Unfinished,
-            ChangeError::NotVouched(..) | ChangeError::NoRules(..) | ChangeError::MayNotLand(_) => {
-                Exit::Refused
-            }
+            ChangeError::NotVouched(..)
+            | ChangeError::NoRules(..)
+            | ChangeError::MayNotLand(_)
+            | ChangeError::Fanned(..)
+            | ChangeError::Unfinished(..) => Exit::Refused,
             ChangeError::Runner(error) => error.into(),
             ChangeError::ByHand(_) | ChangeError::Itself(_) => Exit::Usage,
             ChangeError::NoBranch(_)
             | ChangeError::Unborn(_)
             | ChangeError::NotLeased(_)
+            | ChangeError::Exists(_)
+            | ChangeError::NotFanned(_)
             | ChangeError::NotStalled(_)
             | ChangeError::NoTrigger(..)
             | ChangeError::Message(_)

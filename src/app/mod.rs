@@ -17,6 +17,7 @@ pub mod doctor;
 mod error;
 pub mod events;
 mod exit;
+pub mod fan;
 pub mod flow;
 pub mod gc;
 pub(crate) mod govern;

@@ -4,7 +4,7 @@
 //! Implements section 13 of the contract (verbs and flags).
 
 pub use super::args_flow::Flow;
-pub use super::args_land::Land;
+pub use super::args_land::{Choose, Compare, Fan, Land};
 pub use super::args_talk::{Answer, Answering, Ask, Inbox, Pause, Resume, Send, YesOrNo};
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb, UsageBy};
 pub use super::deferred::Deferred;
@@ -112,6 +112,15 @@ pub enum Verb {
     /// Land branches on another, checked
     #[command(long_about = manual::LAND, after_long_help = manual::LAND_MORE)]
     Land(Deferred<Land>),
+    /// Have several branches answer one trigger
+    #[command(long_about = manual::FAN, after_long_help = manual::FAN_MORE)]
+    Fan(Deferred<Fan>),
+    /// Choose one of the attempts that were begun
+    #[command(long_about = manual::CHOOSE, after_long_help = manual::CHOOSE_MORE)]
+    Choose(Deferred<Choose>),
+    /// Show attempts side by side
+    #[command(long_about = manual::COMPARE, after_long_help = manual::COMPARE_MORE)]
+    Compare(Deferred<Compare>),
     /// Open the page: what runs, what waits, in a browser
     #[command(long_about = manual::SERVE, after_long_help = manual::SERVE_MORE)]
     Serve(Deferred<Serve>),

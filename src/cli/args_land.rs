@@ -36,3 +36,55 @@ pub struct Land {
     #[arg(long)]
     pub json: bool,
 }
+
+/// `fan`.
+#[derive(Debug, Args)]
+pub struct Fan {
+    /// The branch [default: the current one]
+    pub branch: Option<OsString>,
+    /// How many attempts [default: as many as --each has values, else 3]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub count: Option<usize>,
+    /// A variable that each attempt has a value of its own of, or all the same one; several
+    #[arg(long, value_name = "KEY=VALUE,VALUE..")]
+    pub each: Vec<String>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// Start no chain, whatever hooks are installed
+    #[arg(long)]
+    pub no_tick: bool,
+    /// One JSON object a branch
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `choose`.
+#[derive(Debug, Args)]
+pub struct Choose {
+    /// The attempt that is chosen
+    pub branch: OsString,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// Start no chain, whatever hooks are installed
+    #[arg(long)]
+    pub no_tick: bool,
+    /// One JSON object a branch
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// A branch that was fanned, one of its attempts, or several branches [default: the current one]
+    #[arg(value_name = "BRANCH")]
+    pub branches: Vec<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
+    /// One JSON object a branch
+    #[arg(long)]
+    pub json: bool,
+}

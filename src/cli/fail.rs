@@ -306,6 +306,12 @@ impl Failure {
                 Some("move the branch's own away, commit that, then try again".to_owned())
             }
             ChangeError::Blocked(_, by) => Some(format!("{}, then try again", hints::of_obstacle(by))),
+            ChangeError::NotFanned(branch) => Some(at(branch).call("fan")),
+            ChangeError::Unfinished(branch, _) => Some(at(branch).call("status")),
+            ChangeError::Fanned(branch, attempts) => {
+                Some(at(attempts.first().unwrap_or(branch)).call("choose"))
+            }
+            ChangeError::Exists(branch) => Some(at(branch).call("status")),
             ChangeError::NoRules(..) => Some("git aynig land -h".to_owned()),
             ChangeError::MayNotLand(Refusal::Target { onto, key }) => {
                 let (key, onto) = (shell_word(key.as_bytes()), shell_word(onto.short()));

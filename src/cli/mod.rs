@@ -19,6 +19,7 @@ mod doctor;
 mod events;
 mod exit;
 mod fail;
+mod fan;
 mod flow;
 mod gc;
 mod govern;
@@ -176,6 +177,9 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Pause(args) => pause::run(&global, &args),
         Verb::Resume(args) => pause::resumed(&global, &args),
         Verb::Land(args) => land::run(&global, &args),
+        Verb::Fan(args) => fan::run(&global, &args),
+        Verb::Choose(args) => fan::choose(&global, &args),
+        Verb::Compare(args) => fan::compared(&global, &args),
         Verb::Serve(args) => serve::run(&global, &args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),

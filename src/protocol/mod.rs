@@ -15,6 +15,7 @@ pub mod depends;
 pub mod dialect;
 pub mod environment;
 pub mod event;
+pub mod fan;
 pub mod flow;
 pub mod heard;
 pub mod holding;

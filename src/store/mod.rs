@@ -30,7 +30,9 @@ pub(crate) use checkout::{sparse, workspace, worktrees};
 pub(crate) use commands::{copy as command_copy, start as command_start, tree as command_tree};
 pub(crate) use config::protected;
 pub use git::command as git_command;
-pub(crate) use git::{calls as git_calls, children, merge as git_merge, pins as git_pins};
+pub(crate) use git::{
+    calls as git_calls, children, compare as git_compare, merge as git_merge, pins as git_pins,
+};
 pub(crate) use refs::{glance, watch};
 pub use refs::{locks, swap};
 

@@ -48,3 +48,84 @@ Examples:
 
 See also:
   git-aynig(1), git-aynig-run(1), git-aynig-retry(1), git-aynig-status(1), git-aynig-trust(1)";
+
+/// `fan`.
+pub const FAN: &str = "\
+Has several branches answer one trigger: <branch>-1, <branch>-2 and so on begin with the event that the branch's head is, \
+each with variables of its own, and the branch itself waits in the state 'fanned' until one of them is chosen with \
+git-aynig-choose(1). git-aynig-compare(1) shows them side by side.
+
+'--each model=opus,sonnet' tells the first attempt DWP_MODEL=opus and the second DWP_MODEL=sonnet, by the trailer 'dwp-model'; \
+DWP_FAN_NUMBER is an attempt's number, DWP_FAN the branch. All of them are made at once or none; called again after it was cut \
+short it makes what is missing.";
+
+/// `fan`, sections.
+pub const FAN_MORE: &str = "\
+Exit status:
+  0    they are there
+  3    a run holds the branch, or a race was lost
+  75   try again later
+  128  fatal: the branch does not exist or asks for nothing, or a branch of an attempt's name does exist
+  129  a key, or the number of values, is not usable
+
+JSON:
+Objects with schema (aynig.change/1), as of git-aynig-set-state(1): each attempt, then the branch.
+
+Examples:
+  git aynig fan topic -n 3
+  git aynig fan topic --each model=opus,sonnet,haiku --each budget=2
+
+See also:
+  git-aynig(1), git-aynig-choose(1), git-aynig-compare(1)";
+
+/// `choose`.
+pub const CHOOSE: &str = "\
+Chooses one of the attempts that git-aynig-fan(1) began: its branch's work becomes the fanned branch's next commit, a \
+merge, with the state and the words of the attempt's head, so that the workflow goes on from there; the attempt's own branch is \
+'done'. The others are canceled, \
+whatever they were doing, and kept: their branches and their work stay.";
+
+/// `choose`, sections.
+pub const CHOOSE_MORE: &str = "\
+Exit status:
+  0    chosen
+  1    local changes are in the way
+  2    the attempt has not run, stalled, or was canceled; the fanned branch itself was named
+  3    a run holds the attempt, or a race was lost
+  75   try again later
+  128  fatal: the branch does not exist, or is nobody's attempt
+
+JSON:
+Objects with schema (aynig.change/1), as of git-aynig-set-state(1): each attempt that was canceled, then the branch.
+
+Examples:
+  git aynig choose topic-2
+
+See also:
+  git-aynig(1), git-aynig-fan(1), git-aynig-compare(1)";
+
+/// `compare`.
+pub const COMPARE: &str = "\
+Shows the attempts of a fanned branch side by side, or any branches: the state of each, its runs and how long they took, what it \
+changed since the trigger (of other branches: since what they have in common), and what its runs said that they used. Of an attempt \
+that stalled it is the work that was kept.";
+
+/// `compare`, sections.
+pub const COMPARE_MORE: &str = "\
+Exit status:
+  0    shown
+  75   try again later
+  128  fatal: a branch does not exist, or one alone is neither fanned nor an attempt
+  129  the branches have nothing in common
+
+JSON:
+Objects with schema (aynig.compare/1), branch, commit (its work), base, state, runs, seconds, files, insertions, deletions, \
+input_tokens, output_tokens, cost_usd (null where no run said one).
+
+Examples:
+  git aynig compare topic
+  git aynig compare topic-1 topic-2 --json
+  git diff topic-1 topic-2
+
+See also:
+  git-aynig(1), git-aynig-fan(1), git-aynig-choose(1), git-aynig-usage(1), git-aynig-diff(1)";

@@ -4,6 +4,7 @@
 //! what becomes of a stalled one. Implements K9 (by hand), K20, and the verbs of section 13.
 
 mod edit;
+pub(crate) mod fan;
 mod inside;
 pub(crate) mod land;
 mod retry;
@@ -101,6 +102,18 @@ pub enum ChangeError {
     /// Nothing may be landed there.
     #[error("{0}")]
     MayNotLand(Refusal),
+    /// A branch of the name that is to be made is there.
+    #[error("branch '{0}' exists")]
+    Exists(RefName),
+    /// No branch was fanned into this one.
+    #[error("'{0}' is neither fanned nor an attempt of a branch that is")]
+    NotFanned(RefName),
+    /// It was fanned: one of these is to be chosen.
+    #[error("'{0}' is fanned: one of its attempts is chosen")]
+    Fanned(RefName, Vec<RefName>),
+    /// The attempt can't be chosen, and why.
+    #[error("'{0}' cannot be chosen: {1}")]
+    Unfinished(RefName, String),
     /// The message can't be written.
     #[error("cannot write the commit message: {0}")]
     Message(String),

@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod children;
 pub mod command;
+pub mod compare;
 pub(crate) mod confined;
 pub(crate) mod merge;
 pub(crate) mod pins;

@@ -5,6 +5,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod events;
+mod fan;
 mod gc;
 mod land;
 mod logs;

@@ -1,0 +1,207 @@
+//! `fan` and `choose`: several branches answer one trigger, and one of them goes on for all.
+//!
+//! The attempts are made with the event that names them, in one transaction; where a kill came between two of its moves
+//! the branch names what is missing, and `fan` once more makes that. The attempts' first commits are its parents: none is
+//! lost meanwhile. Of those that are not chosen each is canceled first, so that a choice that was cut short is made again
+//! as it was. Nothing of them is removed. Implements K61.
+
+use super::super::{Runner, RunnerError, Tip};
+use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, unless_raced, written};
+use crate::protocol::dialect::Dialect;
+use crate::protocol::event::Event;
+use crate::protocol::fan::{self, ATTEMPTS_MAX, Attempt, FANNED, attempts_of};
+use crate::protocol::id::ObjectId;
+use crate::protocol::message::Trailer;
+use crate::protocol::name::{CANCELED, STALLED, StateName};
+use crate::store::{Expected, RefChange, RefName, StoreError};
+
+/// The state of an attempt that was chosen: the branch itself goes on.
+const DONE: &str = "done";
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Fanned {
+    /// The branch that names them.
+    pub written: Written,
+    /// The attempts that were made now.
+    pub made: Vec<Written>,
+}
+
+/// What was chosen.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The branch that goes on.
+    pub written: Written,
+    /// The attempts that were canceled.
+    pub canceled: Vec<Written>,
+}
+
+/// A fanned branch, and what it names.
+pub(crate) struct Group {
+    pub branch: RefName,
+    pub tip: Tip,
+    pub attempts: Vec<Attempt>,
+}
+
+fn unique() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+fn named(name: &str) -> Result<StateName, ChangeError> {
+    StateName::new(name).map_err(|why| ChangeError::Message(why.to_string()))
+}
+
+impl Runner<'_> {
+    /// Has a branch's trigger answered by several, one for each of these lists of trailers, which it is told besides the
+    /// trigger: `fan`.
+    ///
+    /// # Errors
+    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::NoTrigger`], [`ChangeError::Exists`],
+    /// [`ChangeError::Raced`].
+    pub fn fan(
+        &self,
+        branch: &RefName,
+        own: &[Vec<Trailer>],
+        inside: Option<&Inside>,
+    ) -> Result<Fanned, ChangeError> {
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        refuse_leased(branch, &tip)?;
+        let state = named(FANNED)?;
+        let none = |why: &str| ChangeError::NoTrigger(branch.clone(), why.to_owned());
+        let trigger = tip.event.as_ref().ok_or_else(|| none("its head is no state event"))?;
+        let known = attempts_of(trigger);
+        if !known.is_empty() {
+            // Whoever was cut short makes what is missing.
+            let made = self.make_missing(&known)?;
+            return Ok(Fanned { written: written(branch, tip.id(), &state), made });
+        }
+        if trigger.dialect != Dialect::Dwp {
+            return Err(ChangeError::Dialect(branch.clone(), trigger.dialect));
+        }
+        let asked = trigger.state_name().filter(|state| state.as_str() != STALLED);
+        let asked = asked.ok_or_else(|| none("its state asks for nothing"))?;
+        let mut event = trigger.clone();
+        event.hop_floor = event.hop_floor.max(inside.map_or(0, |inside| inside.hop.saturating_add(1)));
+        let mut attempts = Vec::new();
+        for (at, more) in own.iter().enumerate().take(ATTEMPTS_MAX) {
+            let name = RefName::branch([branch.short(), format!("-{}", at + 1).as_bytes()].concat());
+            let message = fan::attempt(&event, (asked, branch.short()), (at + 1, own.len()), more, &unique());
+            let commit = self.write_declared(&name, &message, tip.commit.tree, vec![tip.id()])?;
+            attempts.push((name, commit));
+        }
+        let listed: Vec<Attempt> = attempts.iter().map(|(name, id)| (name.short().to_vec(), *id)).collect();
+        let message = fan::fanned(&event, &state, &listed, &unique());
+        let parents = std::iter::once(tip.id()).chain(attempts.iter().map(|(_, id)| *id)).collect();
+        let commit = self.write_declared(branch, &message, tip.commit.tree, parents)?;
+        let created: Vec<RefChange> =
+            attempts.iter().map(|(name, id)| RefChange::create(name.clone(), *id)).collect();
+        let log = format!("aynig: fan {}", attempts.len());
+        let moved = self.move_branch_with(branch, (tip.id(), commit), &created, &log, self.soon());
+        let notes = match moved {
+            Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *branch => {
+                return Err(ChangeError::Exists(name));
+            }
+            moved => moved_notes(branch, moved?)?.ok_or_else(|| ChangeError::Raced(branch.clone()))?,
+        };
+        let made = attempts.iter().map(|(name, id)| Written { created: true, ..written(name, *id, asked) });
+        Ok(Fanned { written: Written { notes, ..written(branch, commit, &state) }, made: made.collect() })
+    }
+
+    fn make_missing(&self, known: &[Attempt]) -> Result<Vec<Written>, ChangeError> {
+        let mut made = Vec::new();
+        for (name, commit) in known {
+            let name = RefName::branch(name);
+            if self.store.tip(&name)?.is_some() {
+                continue;
+            }
+            let event = Event::in_message(&self.store.read_commit(*commit)?.message);
+            let Some(state) = event.as_ref().and_then(Event::state_name) else { continue };
+            self.create_at(&name, *commit, "aynig: fan")?;
+            made.push(Written { created: true, ..written(&name, *commit, state) });
+        }
+        Ok(made)
+    }
+
+    /// The fanned branch that names this one, or that this one is; `None` where there is none.
+    pub(crate) fn group_of(&self, branch: &RefName) -> Result<Option<Group>, ChangeError> {
+        self.store.refresh()?;
+        let mut found: Option<Group> = None;
+        self.store.visit_heads("refs/heads/", &mut |name, read| {
+            let Some(tip) = read.ok().map(Tip::from) else { return };
+            let attempts = tip.event.as_ref().map(attempts_of).unwrap_or_default();
+            let names = name == *branch || attempts.iter().any(|(attempt, _)| attempt == branch.short());
+            // An attempt that was fanned itself is asked about for itself.
+            if names && !attempts.is_empty() && found.as_ref().is_none_or(|known| known.branch != *branch) {
+                found = Some(Group { branch: name, tip, attempts });
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Has the branch go on with what this attempt made, and cancels the others: `choose`.
+    ///
+    /// # Errors
+    /// [`ChangeError::NoBranch`], [`ChangeError::NotFanned`], [`ChangeError::Fanned`] where the branch itself was named,
+    /// [`ChangeError::Leased`] and [`ChangeError::Unfinished`] of the chosen one, [`ChangeError::Blocked`],
+    /// [`ChangeError::Raced`].
+    pub fn choose(&self, branch: &RefName) -> Result<Chosen, ChangeError> {
+        let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
+        let group = self.group_of(branch)?.ok_or_else(|| ChangeError::NotFanned(branch.clone()))?;
+        if group.branch == *branch {
+            let names = group.attempts.iter().map(|(name, _)| RefName::branch(name)).collect();
+            return Err(ChangeError::Fanned(branch.clone(), names));
+        }
+        refuse_leased(branch, &tip)?;
+        let unfinished = |why: &str| ChangeError::Unfinished(branch.clone(), why.to_owned());
+        let event = tip.event.as_ref().ok_or_else(|| unfinished("its head is no state event"))?;
+        let state = event.state_name().ok_or_else(|| unfinished("its state is not usable"))?;
+        if [STALLED, CANCELED].contains(&state.as_str()) {
+            return Err(unfinished(state.as_str()));
+        }
+        let began = group.attempts.iter().any(|(_, first)| *first == tip.id());
+        if began {
+            return Err(unfinished("it has not run yet"));
+        }
+        let mut canceled = Vec::new();
+        for (name, _) in group.attempts.iter().filter(|(name, _)| name != branch.short()) {
+            canceled.extend(self.pass_over(&RefName::branch(name), branch)?);
+        }
+        let message = fan::chosen(event, branch.short(), &unique());
+        let (from, parents) = (group.tip.id(), vec![group.tip.id(), tip.id()]);
+        let commit = self.write_declared(&group.branch, &message, tip.commit.tree, parents)?;
+        // What its state asks for is asked of one branch.
+        let end = fan::ended(Some(event), DONE, branch.short(), &unique());
+        let end = self.write_declared(branch, &end, tip.commit.tree, vec![tip.id()])?;
+        let end = RefChange { name: branch.clone(), expected: Expected::At(tip.id()), new: Some(end) };
+        let moved =
+            self.move_branch_with(&group.branch, (from, commit), &[end], "aynig: choose", self.soon());
+        let notes = match moved {
+            Err(RunnerError::Store(StoreError::Moved { name, .. })) if name == *branch => None,
+            moved => moved_notes(&group.branch, moved?)?,
+        };
+        let notes = notes.ok_or_else(|| ChangeError::Raced(group.branch.clone()))?;
+        Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
+    }
+
+    /// Cancels an attempt that was not chosen; `None` where it is canceled, or gone.
+    fn pass_over(&self, attempt: &RefName, chosen: &RefName) -> Result<Option<Written>, ChangeError> {
+        let Some(tip) = self.fresh_tip(attempt)? else { return Ok(None) };
+        let event = tip.event.as_ref();
+        if event.is_some_and(Event::is_working) {
+            match self.cancel(attempt, None) {
+                Ok(done) => return Ok(Some(done)),
+                // Its run has ended meanwhile.
+                Err(ChangeError::NotLeased(_)) => return self.pass_over(attempt, chosen),
+                Err(error) => return Err(error),
+            }
+        }
+        let state = named(CANCELED)?;
+        if event.and_then(Event::state_name) == Some(&state) {
+            return Ok(None);
+        }
+        let message = fan::ended(event, CANCELED, chosen.short(), &unique());
+        let commit: ObjectId = self.write_declared(attempt, &message, tip.commit.tree, vec![tip.id()])?;
+        unless_raced(attempt, self.advance(attempt, tip.id(), commit, "aynig: not chosen")?)?;
+        Ok(Some(written(attempt, commit, &state)))
+    }
+}

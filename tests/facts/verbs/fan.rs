@@ -1,0 +1,165 @@
+//! `fan`, `compare`, `choose`: several branches answer one trigger, and one goes on for all.
+
+use crate::support::life::Life;
+use serde_json::Value;
+
+const BUILD: &str = "echo \"$DWP_MODEL $DWP_FAN_NUMBER $DWP_FAN\" >made; test \"$DWP_MODEL\" != c || exit 1; \
+    echo 'SET_STATE {\"state\":\"review\",\"body\":\"Look at it.\",\"usage\":{\"input_tokens\":5,\"output_tokens\":2,\"cost_usd\":0.5}}'";
+
+fn life() -> Life {
+    let life = Life::new(&[("build", BUILD)]);
+    life.event("topic", "build", "dwp-ticket: 7\n");
+    life
+}
+
+fn lines(text: &str, schema: &str) -> Vec<Value> {
+    let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(all.iter().all(|line| line["schema"] == schema), "{text}");
+    all
+}
+
+/// K61.
+#[test]
+fn several_branches_answer_one_trigger_each_with_its_own_variables() {
+    let life = life();
+    let trigger = life.rev("topic");
+    life.run(&["fan", "topic", "--each", "model=a,b,c", "--each", "dwp-x=1"]).expect(0);
+    assert_eq!(life.state("topic"), "fanned");
+    life.run(&["run"]).expect(1);
+    for (n, model, state) in [(1, "a", "review"), (2, "b", "review"), (3, "c", "stalled")] {
+        let branch = format!("topic-{n}");
+        assert_eq!(life.state(&branch), state);
+        let first = life.rev(&format!("topic^{}", n + 1));
+        let said = life.trailers(&first);
+        let said =
+            ["dwp-model", "dwp-fan", "dwp-fan-number", "dwp-ticket", "dwp-x"].map(|key| said[key].as_str());
+        assert_eq!(said, [model, "topic", &n.to_string(), "7", "1"]);
+        assert_eq!(life.git(&["log", "-1", "--format=%P", &first]).trim_end(), trigger);
+    }
+    assert_eq!(life.show("topic-2", "made"), "b 2 topic");
+    // The branch itself ran nothing, and is not fanned twice.
+    let fanned = life.rev("topic");
+    life.run(&["fan", "topic", "-n", "5"]).expect(0);
+    assert_eq!((life.rev("topic"), life.try_rev("topic-4")), (fanned, None));
+    life.repo.assert_sound();
+}
+
+/// K61.
+#[test]
+fn attempts_are_compared_side_by_side() {
+    let life = life();
+    life.run(&["fan", "topic", "--each", "model=a,b,c"]).expect(0);
+    life.run(&["run"]).expect(1);
+    let shown = life.run(&["compare", "topic"]).expect(0);
+    assert!(shown.stdout.lines().next().unwrap().starts_with("branch   state    runs"), "{shown:?}");
+    for args in [&["compare", "topic", "--json"][..], &["compare", "topic-3", "--json"]] {
+        let all = lines(&life.run(args).expect(0).stdout, "aynig.compare/1");
+        let told = |key: &str| all.iter().map(|one| one[key].clone()).collect::<Vec<Value>>();
+        assert_eq!(told("branch"), ["topic-1", "topic-2", "topic-3"]);
+        assert_eq!(told("state"), ["review", "review", "stalled"]);
+        assert_eq!((told("files"), told("insertions")), (vec![Value::from(1); 3], vec![Value::from(1); 3]));
+        assert_eq!(told("runs"), vec![Value::from(1); 3]);
+        assert_eq!(told("cost_usd"), [Value::from(0.5), Value::from(0.5), Value::Null]);
+        assert_eq!(told("input_tokens"), [5, 5, 0].map(Value::from));
+    }
+    // Any branches, too.
+    let all = lines(&life.run(&["compare", "main", "topic-1", "--json"]).expect(0).stdout, "aynig.compare/1");
+    assert_eq!((all[0]["files"].as_u64(), all[1]["files"].as_u64()), (Some(0), Some(1)));
+    life.run(&["compare", "main"]).expect(128);
+    life.run(&["compare", "main", "gone"]).expect(128);
+}
+
+/// K61.
+#[test]
+fn the_branch_goes_on_with_what_was_chosen_and_the_others_are_canceled_and_kept() {
+    let life = life();
+    life.git(&["checkout", "-q", "topic"]);
+    life.run(&["fan", "-n", "3", "--each", "model=a,b,c"]).expect(0);
+    for refused in ["topic", "topic-1"] {
+        let before = life.git(&["for-each-ref", "refs/heads/"]);
+        life.run(&["choose", refused]).expect(2);
+        assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), before);
+    }
+    life.run(&["run", "topic-2", "topic-3"]).expect(1);
+    life.run(&["choose", "topic-3"]).expect(2);
+    let others = ["topic-1", "topic-3"].map(|name| life.rev(name));
+    life.run(&["set-working", "-b", "topic-1"]).expect(0);
+    life.run(&["choose", "topic-1"]).expect(3);
+    let work = life.rev("topic-2");
+    let fanned = life.rev("topic");
+    let chosen = lines(&life.run(&["choose", "topic-2", "--json"]).expect(0).stdout, "aynig.change/1");
+    assert_eq!(
+        chosen.iter().map(|one| one["branch"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["topic-1", "topic-3", "topic"]
+    );
+    assert_eq!(life.git(&["log", "-1", "--format=%P", "topic"]).trim_end(), format!("{fanned} {work}"));
+    assert_eq!((life.state("topic").as_str(), life.read("made").as_str()), ("review", "b 2 topic\n"));
+    assert_eq!(life.trailer("topic", "dwp-chosen").as_deref(), Some("topic-2"));
+    assert!(life.body("topic").contains("Look at it."));
+    assert_eq!(
+        ["topic-1", "topic-2", "topic-3"].map(|name| life.state(name)),
+        ["canceled", "done", "canceled"]
+    );
+    for (name, old) in ["topic-1", "topic-3"].into_iter().zip(others) {
+        life.git(&["merge-base", "--is-ancestor", &old, name]);
+    }
+    assert_eq!(life.attempts().len(), 1, "what a stalled one had done is kept");
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    life.run(&["choose", "topic-2"]).expect(128);
+    life.repo.assert_sound();
+}
+
+/// K61: a command that runs is ended.
+#[test]
+fn an_attempt_that_runs_is_canceled_by_the_choice() {
+    let life = Life::new(&[(
+        "build",
+        "test \"$DWP_FAN_NUMBER\" = 1 && { echo on >\"$T/on\"; read x <\"$T/go\"; }; echo 'SET_STATE {\"state\":\"done\"}'",
+    )]);
+    let _gate = life.gate("go");
+    life.event("topic", "build", "");
+    life.run(&["fan", "topic", "-n", "2"]).expect(0);
+    let held = life.start_tick(&["topic-1"]);
+    life.hear("on");
+    life.run(&["run", "topic-2"]).expect(0);
+    life.run(&["choose", "topic-2"]).expect(0);
+    assert_eq!((life.state("topic-1").as_str(), life.state("topic").as_str()), ("canceled", "done"));
+    held.done().expect(3);
+}
+
+/// K61: where a kill came between two moves the branch names what is missing.
+#[test]
+fn what_is_missing_of_a_fan_is_made_once_more() {
+    let life = life();
+    life.run(&["fan", "topic", "-n", "3"]).expect(0);
+    let all = life.git(&["for-each-ref", "refs/heads/"]);
+    life.git(&["update-ref", "-d", "refs/heads/topic-2"]);
+    life.git(&["update-ref", "-d", "refs/heads/topic-3"]);
+    let made = lines(&life.run(&["fan", "topic", "--json"]).expect(0).stdout, "aynig.change/1");
+    assert_eq!(
+        made.iter().map(|one| one["created"].as_bool().unwrap()).collect::<Vec<_>>(),
+        [true, true, false]
+    );
+    assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), all);
+}
+
+/// K61.
+#[test]
+fn what_cannot_be_fanned_is_refused_and_leaves_nothing() {
+    let life = life();
+    life.git(&["branch", "topic-2", "main"]);
+    let before = life.git(&["for-each-ref", "refs/heads/"]);
+    let refused = |args: &[&str], code: i32, why: &str| {
+        let said = life.run(&[&["fan"], args].concat()).expect(code);
+        assert!(said.stderr.contains(why), "{said:?}");
+        assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), before);
+    };
+    refused(&["topic"], 128, "branch 'topic-2' exists");
+    refused(&["main"], 128, "its head is no state event");
+    refused(&["gone"], 128, "does not exist");
+    refused(&["topic", "-n", "0"], 129, "0 attempts");
+    refused(&["topic", "-n", "2", "--each", "a=1,2,3"], 129, "3 values for 2 attempts");
+    refused(&["topic", "--each", "state=x,y"], 129, "dwp-state");
+    refused(&["topic", "--each", "novalue"], 129, "novalue");
+    life.run(&["choose", "main"]).expect(128);
+}
