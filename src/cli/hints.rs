@@ -192,6 +192,9 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             let path = Path::new(OsStr::from_bytes(name.as_bytes()));
             of_system(&std::io::Error::from_raw_os_error(*number), Some(path))
         }
+        StoreError::UnreadableRef { name, cause: Unread::Symbolic(_) } => {
+            vec![format!("git symbolic-ref -d {}", full_word(name))]
+        }
         StoreError::UnreadableRef { cause: Unread::Tables(_), .. } => of_broken(None),
         // No command of Git's reads, moves or deletes a ref that it can't read.
         StoreError::UnreadableRef { name, cause: Unread::Content(_) } => {

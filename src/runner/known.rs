@@ -12,14 +12,14 @@ use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_un
 use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::flow::{FLOWS, slug_of};
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{INBOX, MessageId, PAUSED, inbox_prefix, parse_id_ref};
+use crate::protocol::inbox::{INBOX, MessageId, PAUSED, derived_id, inbox_prefix, parse_id_ref};
 use crate::protocol::landing::Request;
 use crate::protocol::message::Message;
 use crate::protocol::pause::Pause;
 use crate::protocol::swap::{Patience, try_again};
 use crate::protocol::transition::retried;
 use crate::protocol::waits::After;
-use crate::store::{Commit, RefName, StoreError, pattern};
+use crate::store::{Commit, RefName, StoreError, Unread, pattern};
 use std::cell::OnceCell;
 use std::time::Duration;
 
@@ -73,8 +73,27 @@ impl Pauses {
     }
 }
 
-/// A pause: its id, what its ref holds, the commit of that, and what it says; what can't be read is none.
-pub(super) type ReadPause = (MessageId, Option<ObjectId>, Option<Commit>, Pause);
+/// A pause as its ref was read.
+pub(super) struct ReadPause {
+    /// Its ref.
+    pub name: RefName,
+    /// Its id; of a name that is none one that stands for that.
+    pub id: MessageId,
+    /// What the ref holds, where that can be read.
+    pub at: Option<ObjectId>,
+    /// The commit of that.
+    pub commit: Option<Commit>,
+    /// Whom it holds: what can't be read every branch.
+    pub pause: Pause,
+}
+
+impl ReadPause {
+    fn new(name: RefName, at: Option<ObjectId>, commit: Option<Commit>, pause: Pause) -> Self {
+        let id = parse_id_ref(PAUSED, name.as_bytes());
+        let id = id.unwrap_or_else(|| derived_id(0, &[b"pause", name.as_bytes()]));
+        Self { name, id, at, commit, pause }
+    }
+}
 
 /// What one look around has read already.
 #[derive(Debug, Default)]
@@ -146,37 +165,43 @@ impl Runner<'_> {
 
     /// The pauses that stand.
     pub(crate) fn standing_pauses(&self) -> Result<Pauses, StoreError> {
-        let paused = |(id, _, _, pause): ReadPause| {
+        let paused = |ReadPause { id, pause, .. }| {
             (Paused { id, holder: pause.holder.clone(), reason: pause.reason.clone() }, pause)
         };
         Ok(Pauses(self.read_pauses()?.into_iter().map(paused).collect()))
     }
 
-    /// The pauses that stand, oldest first, with what their refs hold: what can't be read holds every branch, and lets
-    /// every other verb go on.
+    /// The pauses that stand, oldest first, with what their refs hold: what can't be read, or stands under a name that is
+    /// no id, holds every branch, and lets every other verb go on.
     pub(super) fn read_pauses(&self) -> Result<Vec<ReadPause>, StoreError> {
         let scan = self.store.scan_all(&String::from_utf8_lossy(PAUSED))?;
-        let id_of = |name: &RefName| parse_id_ref(PAUSED, name.as_bytes());
         let mut all = Vec::new();
         for (name, at) in scan.refs {
-            let Some(id) = id_of(&name) else { continue };
             let read = self.store.read_commit(at);
-            let pause = match &read {
-                Ok(commit) => Pause::read(&Message::parse(&commit.message)),
-                Err(why) => {
-                    let mend = format!("'git update-ref -d {name}' or 'git aynig resume --all'");
-                    Pause::unreadable(&name.to_string(), &why.to_string(), &mend)
-                }
+            let unreadable = |why: &str| {
+                let or = if name.is_own() { " or 'git aynig resume --all'" } else { "" };
+                let mend = format!("'git update-ref -d {name}'{or}");
+                Pause::unreadable(&name.to_string(), why, &mend)
             };
-            all.push((id, Some(at), read.ok(), pause));
+            let pause = match &read {
+                _ if parse_id_ref(PAUSED, name.as_bytes()).is_none() => unreadable("its name is no id"),
+                Ok(commit) => Pause::read(&Message::parse(&commit.message)),
+                Err(why) => unreadable(&why.to_string()),
+            };
+            all.push(ReadPause::new(name, Some(at), read.ok(), pause));
         }
         for (name, why) in scan.unreadable {
-            let Some(id) = id_of(&name) else { continue };
-            // Git does not delete a ref that it can't read, either.
-            let mend = format!("to remove the file {name} in the repository's .git");
-            all.push((id, None, None, Pause::unreadable(&name.to_string(), &why.to_string(), &mend)));
+            let mend = match &why {
+                Unread::Symbolic(_) => format!("'git symbolic-ref -d {name}'"),
+                // Git does not delete a ref that it can't read, either.
+                Unread::Content(_) | Unread::Tables(_) | Unread::System(_) => {
+                    format!("to remove the file {name} in the repository's .git")
+                }
+            };
+            let pause = Pause::unreadable(&name.to_string(), &why.to_string(), &mend);
+            all.push(ReadPause::new(name, None, None, pause));
         }
-        all.sort_by_key(|(id, ..)| *id);
+        all.sort_by_key(|read| read.id);
         Ok(all)
     }
 

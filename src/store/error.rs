@@ -11,6 +11,9 @@ pub enum Unread {
     /// What its place holds is none.
     #[error("{0}")]
     Content(String),
+    /// It names another ref, and none of ours does.
+    #[error("it is a symbolic ref to '{0}'")]
+    Symbolic(RefName),
     /// What Git said of the tables that all refs are in.
     #[error("{0}")]
     Tables(String),

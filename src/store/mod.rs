@@ -98,11 +98,15 @@ impl RefName {
     pub fn is_node(&self) -> bool {
         self.0.strip_prefix(b"refs/heads/").is_some_and(|short| slug_of(short).is_some())
     }
+    /// True for every name where ours are, whoever made it.
+    pub fn is_below_ours(&self) -> bool {
+        self.0.starts_with(b"refs/aynig/")
+    }
     /// True for the names that are the runner's own: flat ones, such as `refs/aynig/run/<id>`, and messages in an
     /// inbox, `refs/aynig/inbox/<branch>/<kind>/<id>`, whose branch may have several segments. Only these,
     /// and branches of nodes, are ever deleted.
     pub fn is_own(&self) -> bool {
-        if !self.is_valid() || !self.0.starts_with(b"refs/aynig/") {
+        if !self.is_valid() || !self.is_below_ours() {
             return false;
         }
         match self.0.strip_prefix(INBOX) {
@@ -363,7 +367,7 @@ pub trait Store: Send {
     }
 
     /// All refs under a prefix that ends with a slash, such as `refs/heads/`; symbolic refs are left
-    /// out, and what can't be read is set aside.
+    /// out, and what can't be read is set aside, a symbolic ref among our own too.
     fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError>;
 
     /// The readable refs of [`Store::scan_all`].

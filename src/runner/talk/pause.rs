@@ -5,6 +5,7 @@
 //! pause, and no other is asked for again: more hands may push a pause than a branch. Implements K50.
 
 use super::super::change::{ChangeError, Inside};
+use super::super::known::ReadPause;
 use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
 use crate::protocol::event::Event;
@@ -23,7 +24,9 @@ const STOPPED_MAX: usize = 100_000;
 /// A pause that stands.
 #[derive(Debug, Clone)]
 pub struct Paused {
-    /// Its id.
+    /// Its ref.
+    name: RefName,
+    /// Its id; of a ref whose name is none one that stands for it.
     pub id: MessageId,
     /// Its commit.
     pub commit: ObjectId,
@@ -56,10 +59,6 @@ pub struct Held {
 }
 
 impl Paused {
-    fn name(&self) -> RefName {
-        RefName::new(paused_ref(self.id))
-    }
-
     fn message(&self) -> Result<Message, TalkError> {
         let mut message = self.pause.message().map_err(|why| TalkError::Message(why.to_string()))?;
         let line = |run: &Stopped| [run.trigger.to_string().as_bytes(), b" ", run.branch.as_bytes()].concat();
@@ -79,7 +78,7 @@ impl Runner<'_> {
         let mut all = Vec::new();
         // Those of a remote that came with the heads may be older.
         self.store.hear_shared(&[PAUSED])?;
-        for (id, at, commit, pause) in self.read_pauses()? {
+        for ReadPause { name, id, at, commit, pause } in self.read_pauses()? {
             let since = commit.as_ref().and_then(|commit| commit.committed);
             let message = commit.map(|commit| Message::parse(&commit.message));
             let all_of =
@@ -87,7 +86,7 @@ impl Runner<'_> {
             let stopped = message.as_ref().map_or_else(Vec::new, all_of);
             // A ref that can't be read is at nothing: to take that back is refused before what it holds is asked for.
             let commit = at.map_or_else(|| self.repo.empty_tree(), Ok)?;
-            all.push(Paused { id, commit, pause, since, stopped });
+            all.push(Paused { name, id, commit, pause, since, stopped });
         }
         Ok(all)
     }
@@ -112,16 +111,17 @@ impl Runner<'_> {
         let holder = self.speaker(inside);
         let pause = Pause { patterns: patterns.to_vec(), holder, reason: reason.to_owned() };
         let (id, since) = (self.new_id(), Some(self.clock.now()));
-        let mut paused = Paused { id, commit: self.repo.empty_tree()?, pause, since, stopped: Vec::new() };
+        let (name, commit) = (RefName::new(paused_ref(id)), self.repo.empty_tree()?);
+        let mut paused = Paused { name, id, commit, pause, since, stopped: Vec::new() };
         paused.commit = self.write_pause(&paused, Vec::new())?;
-        match self.create(&paused.name(), paused.commit, "aynig: pause")? {
+        match self.create(&paused.name, paused.commit, "aynig: pause")? {
             true => Ok(paused),
-            false => Err(ChangeError::Raced(paused.name()).into()),
+            false => Err(ChangeError::Raced(paused.name.clone()).into()),
         }
     }
 
     fn write_pause(&self, paused: &Paused, parents: Vec<ObjectId>) -> Result<ObjectId, TalkError> {
-        self.write_said(&paused.name(), self.repo.empty_tree()?, parents, paused.message()?)
+        self.write_said(&paused.name, self.repo.empty_tree()?, parents, paused.message()?)
     }
 
     /// The runs that are under way on the branches that a pause holds.
@@ -148,7 +148,7 @@ impl Runner<'_> {
         let stopped = |run: &Held| Stopped { branch: run.branch.clone(), trigger: run.trigger };
         let mut noted = Paused { stopped: runs.iter().map(stopped).collect(), ..paused.clone() };
         noted.commit = self.write_pause(&noted, vec![paused.commit])?;
-        let (name, by) = (paused.name(), self.signature());
+        let (name, by) = (paused.name.clone(), self.signature());
         let expected = Expected::At(paused.commit);
         let moved = swap::compare_and_swap(&*self.store, &name, expected, noted.commit, &by, "aynig: stop")?;
         match super::is_written(&name, moved)? {
@@ -198,10 +198,10 @@ impl Runner<'_> {
 
     /// Takes a pause back. False where it is gone already.
     pub fn take_back(&self, paused: &Paused) -> Result<bool, TalkError> {
-        if self.store.tip(&paused.name())?.is_none() {
+        if self.store.tip(&paused.name)?.is_none() {
             return Ok(false);
         }
-        swap::delete_ref(&*self.store, &paused.name(), paused.commit, &self.signature())?;
+        swap::delete_ref(&*self.store, &paused.name, paused.commit, &self.signature())?;
         Ok(true)
     }
 
@@ -211,9 +211,9 @@ impl Runner<'_> {
             return Ok(&[]);
         }
         let message = Message::parse(&self.store.read_commit(paused.commit)?.message);
-        match self.is_vouched(&paused.name(), paused.commit, &message)? {
+        match self.is_vouched(&paused.name, paused.commit, &message)? {
             true => Ok(&paused.stopped),
-            false => Err(ChangeError::NotVouched(paused.name(), paused.commit).into()),
+            false => Err(ChangeError::NotVouched(paused.name.clone(), paused.commit).into()),
         }
     }
 

@@ -291,17 +291,22 @@ impl Store for GitStore {
 
     fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
         let listing = self.list(OsStr::new(prefix))?;
-        let refs =
-            listing.lines.into_iter().filter(|(_, _, s)| s.is_none()).map(|(n, id, _)| (n, id)).collect();
+        let (mut refs, mut symbolic) = (Vec::new(), Vec::new());
+        for (name, id, target) in listing.lines {
+            match target {
+                None => refs.push((name, id)),
+                Some(target) if name.is_below_ours() => symbolic.push((name, Unread::Symbolic(target))),
+                Some(_) => {}
+            }
+        }
         // Git names the broken ones only in its warnings.
-        let unreadable = listing
+        let broken = listing
             .said
             .split("ignoring broken ref ")
             .skip(1)
             .filter_map(|rest| rest.split(' ').next())
-            .map(|name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())))
-            .collect();
-        Ok(Scan { refs, unreadable })
+            .map(|name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())));
+        Ok(Scan { refs, unreadable: broken.chain(symbolic).collect() })
     }
 
     fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {

@@ -195,6 +195,9 @@ pub(crate) fn scan(common_dir: &Path, prefix: &[u8], hex_len: usize) -> Result<S
         match value {
             RefValue::Object(id) => scan.refs.push((name, id)),
             RefValue::Unreadable(cause) => scan.unreadable.push((name, cause)),
+            RefValue::Symbolic(target) if name.is_below_ours() => {
+                scan.unreadable.push((name, Unread::Symbolic(target)))
+            }
             RefValue::Symbolic(_) | RefValue::Missing => {}
         }
     }

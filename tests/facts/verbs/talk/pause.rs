@@ -241,3 +241,28 @@ fn a_pause_that_is_not_signed_holds_and_brings_nothing_back() {
     assert!(said.stdout.contains("work: asked for again"), "{said:?}");
     assert_eq!(life.state("work"), "slow");
 }
+
+/// K50: what is no pause by its name, and a ref that names another, hold every branch too, and are named.
+#[test]
+fn an_odd_name_and_a_symbolic_ref_hold_and_are_named() {
+    let life = Life::new(&[("quick", DONE)]);
+    life.event("work", "quick", "");
+    let (odd, deep) = ("refs/aynig/paused/everything", "refs/aynig/paused/all/of/it");
+    let link = "refs/aynig/paused/01890a5d-ac96-774b-bcce-b302099a8057";
+    life.git(&["update-ref", odd, "main"]);
+    life.git(&["update-ref", deep, "main"]);
+    life.git(&["symbolic-ref", link, "refs/heads/main"]);
+    for name in [deep, odd, link] {
+        life.tick(&["work"]);
+        assert_eq!(life.state("work"), "quick", "{name}");
+        let said = life.run(&["resume", "--all", "--no-tick"]).expect(0);
+        let status = life.run(&["status", "work"]).expect(0).stdout;
+        assert!(format!("{said:?}{status}").contains(name), "{said:?}{status}");
+        let mend = if name == link { "git symbolic-ref -d" } else { "git update-ref -d" };
+        assert!(format!("{said:?}{status}").contains(&format!("{mend} {name}")), "{said:?}{status}");
+        assert_eq!(life.try_rev(odd), None);
+        let _ = life.repo.try_git(&[mend.split(' ').nth(1).unwrap(), "-d", name]);
+    }
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.state("work"), "done");
+}
