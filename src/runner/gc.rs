@@ -365,7 +365,7 @@ impl<'a> Collector<'a> {
     /// What a process that was killed left half done, and notes that no process asks for any more.
     fn leftovers(&mut self) -> Result<(), RunnerError> {
         let aynig = self.runner.repo.aynig_dir();
-        let folders = ["", "slots", "commands", "checkouts", "seen"].map(|name| aynig.join(name));
+        let folders = ["", "slots", "commands", "checkouts", "seen", "notices"].map(|name| aynig.join(name));
         let slots = self.runner.settings.worktree_dir.clone();
         for (folder, shared) in folders.map(|folder| (folder, false)).into_iter().chain([(slots, true)]) {
             for path in entries(&folder) {
