@@ -5,7 +5,7 @@
 
 use super::config::{self, Flags};
 use super::session::Session;
-use super::shown::{Shown, short};
+use super::shown::{Shown, each_trailer, short};
 use super::{AppError, Exit, Misuse, mend};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::id::ObjectId;
@@ -280,18 +280,6 @@ pub struct EventLine<'a> {
 
 fn each_id<S: Serializer>(ids: &&[ObjectId], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(ids.iter().map(Shown))
-}
-
-fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Pair<'a> {
-        key: &'a str,
-        value: Cow<'a, str>,
-    }
-    fn pair(trailer: &Trailer) -> Pair<'_> {
-        Pair { key: &trailer.key, value: String::from_utf8_lossy(&trailer.value) }
-    }
-    serializer.collect_seq(trailers.iter().map(pair))
 }
 
 impl<'a> EventLine<'a> {

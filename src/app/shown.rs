@@ -1,5 +1,6 @@
 //! Values in JSON as users are shown them.
 
+use crate::protocol::message::Trailer;
 use crate::store::RefName;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -13,6 +14,19 @@ impl<T: Display> Serialize for Shown<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
+}
+
+/// Trailers in their order, each with its key and value.
+pub(super) fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Pair<'a> {
+        key: &'a str,
+        value: Cow<'a, str>,
+    }
+    fn pair(trailer: &Trailer) -> Pair<'_> {
+        Pair { key: &trailer.key, value: String::from_utf8_lossy(&trailer.value) }
+    }
+    serializer.collect_seq(trailers.iter().map(pair))
 }
 
 /// A branch without `refs/heads/`.

@@ -14,7 +14,8 @@ use crate::protocol::event::Event;
 use crate::protocol::heard::heard_of;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{
-    InboxRef, Letter, MESSAGES_MAX, MessageId, TEXT_MAX, asked_ref, heard_ref, inbox_prefix, parse_inbox_ref,
+    INBOX, InboxRef, Letter, MESSAGES_MAX, MessageId, TEXT_MAX, asked_ref, heard_ref, inbox_prefix,
+    parse_inbox_ref,
 };
 use crate::protocol::message::Message;
 use crate::store::{Expected, RefChange, RefName, StoreError};
@@ -86,24 +87,43 @@ impl Inbox {
     }
 }
 
+/// Under which names it is looked for what waits for a branch: one that is no text is looked for among all.
+fn scanned(branch: &RefName) -> String {
+    String::from_utf8(inbox_prefix(branch.short()))
+        .unwrap_or_else(|_| String::from_utf8_lossy(INBOX).into_owned())
+}
+
+/// Of these refs the messages to a branch, by their ids.
+fn waiting_for(branch: &RefName, refs: Vec<(RefName, ObjectId)>) -> Vec<Found> {
+    let found = refs.into_iter().filter_map(|(name, commit)| {
+        let at = parse_inbox_ref(name.as_bytes()).filter(|at| at.branch == branch.short())?;
+        Some(Found { at, name, commit })
+    });
+    let mut found: Vec<Found> = found.collect();
+    found.sort_by(|a, b| (a.at.id, &a.name).cmp(&(b.at.id, &b.name)));
+    found
+}
+
 impl Runner<'_> {
     /// The messages that wait for a branch, by their ids; on a remote, as far as was heard of them
     /// ([`Around::hear_inbox`](super::known::Around)).
     pub(super) fn inbox_of(&self, branch: &RefName) -> Result<Vec<Found>, StoreError> {
-        let prefix = inbox_prefix(branch.short());
-        // A name that is no text is looked for among all.
-        let prefix = String::from_utf8(prefix).unwrap_or_else(|_| "refs/aynig/inbox/".into());
-        let found = self.store.known_scan(&prefix)?.into_iter().filter_map(|(name, commit)| {
-            let at = parse_inbox_ref(name.as_bytes()).filter(|at| at.branch == branch.short())?;
-            Some(Found { at, name, commit })
-        });
-        let mut found: Vec<Found> = found.collect();
-        found.sort_by(|a, b| (a.at.id, &a.name).cmp(&(b.at.id, &b.name)));
-        Ok(found)
+        Ok(waiting_for(branch, self.store.known_scan(&scanned(branch))?))
+    }
+
+    /// The same, on a remote too as it is now.
+    pub(in crate::runner) fn inbox_now(&self, branch: &RefName) -> Result<Vec<Found>, StoreError> {
+        Ok(waiting_for(branch, self.store.scan(&scanned(branch))?))
     }
 
     /// What waits for a head that takes messages.
-    pub(super) fn inbox_for(&self, branch: &RefName, tip: &Tip, event: &Event) -> Result<Inbox, RunnerError> {
+    pub(super) fn inbox_for(
+        &self,
+        branch: &RefName,
+        tip: &Tip,
+        event: &Event,
+        in_the_way: &[(RefName, RefName)],
+    ) -> Result<Inbox, RunnerError> {
         let (mut inbox, accepts, mut oldest) = (Inbox::default(), Accepts::of(event), None);
         let found = self.inbox_of(branch)?;
         if found.is_empty() {
@@ -117,6 +137,9 @@ impl Runner<'_> {
             found.windows(2).filter(|two| two[0].at.id == two[1].at.id).map(|two| two[0].at.id).collect();
         let (mut read, mut text) = (0, 0);
         for found in found {
+            if in_the_way.iter().any(|(name, _)| *name == found.name) {
+                continue;
+            }
             let has_twin = twins.contains(&found.at.id);
             let state = match standing(event, &accepts, &brought, (&found.at, found.commit), has_twin) {
                 Standing::Over => {
@@ -181,6 +204,25 @@ impl Runner<'_> {
         }
     }
 
+    /// The messages that could not be moved because other refs stand below their names under `heard`, with the first of
+    /// these. None where it was another error.
+    pub(super) fn in_the_way(
+        &self,
+        inbox: &Inbox,
+        error: &RunnerError,
+    ) -> Result<Vec<(RefName, RefName)>, RunnerError> {
+        let mut in_the_way = Vec::new();
+        if matches!(error, RunnerError::Store(StoreError::NameConflict { .. })) {
+            for found in inbox.refs.iter().chain(&inbox.over) {
+                let below = self
+                    .store
+                    .known_scan(&format!("{}/", String::from_utf8_lossy(found.heard().as_bytes())))?;
+                in_the_way.extend(below.into_iter().next().map(|(other, _)| (found.name.clone(), other)));
+            }
+        }
+        Ok(in_the_way)
+    }
+
     /// Notes how far an inbox was read.
     pub(super) fn note_look(&self, branch: &RefName, inbox: &Inbox) {
         if inbox.from != inbox.until {
@@ -215,15 +257,10 @@ impl Runner<'_> {
         {
             return Ok(Err("it answers another question than the one that stands under that id".into()));
         }
-        if self.settings.require_signature {
-            let named = message.last(BRANCH.of(Dialect::Dwp)) == Some(branch.short());
-            let git = &self.repo.git;
-            let vouched = named
-                && git.verify_commit(found.commit)?
-                && letter.attached.map_or(Ok(true), |work| git.verify_commit(work))?;
-            if !vouched {
-                return Ok(Err("it is not signed for this branch, with all that it brings".into()));
-            }
+        let brings =
+            |work| if self.settings.require_signature { self.repo.git.verify_commit(work) } else { Ok(true) };
+        if !self.is_vouched(branch, found.commit, &message)? || !letter.attached.map_or(Ok(true), brings)? {
+            return Ok(Err("it is not signed for this branch, with all that it brings".into()));
         }
         Ok(Ok(letter))
     }

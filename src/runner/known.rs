@@ -105,6 +105,8 @@ pub(crate) struct Around {
     landings: OnceCell<Vec<(Vec<u8>, RefName)>>,
     /// It looks at one branch.
     one: bool,
+    /// Messages that can't be moved to `heard`, and what is in the way there.
+    in_the_way: Vec<(RefName, RefName)>,
 }
 
 impl Around {
@@ -119,6 +121,11 @@ impl Around {
             let _ = self.landings.set(runner.landings()?);
         }
         Ok(self.landings.get().map_or(&[], Vec::as_slice))
+    }
+
+    /// A look at one branch that leaves these messages where they are.
+    pub(super) fn one_without(in_the_way: &[(RefName, RefName)]) -> Self {
+        Self { in_the_way: in_the_way.to_vec(), ..Self::one() }
     }
 
     /// Hears what waits for a branch of a remote: who looks at many asks once for all.
@@ -232,7 +239,11 @@ impl Runner<'_> {
         }
         Ok(Known {
             paused,
-            inbox: if hears { self.inbox_for(branch, tip, event)? } else { Inbox::default() },
+            inbox: if hears {
+                self.inbox_for(branch, tip, event, &around.in_the_way)?
+            } else {
+                Inbox::default()
+            },
             after: if has_command { self.queued(event, around)? } else { None },
             budget: if has_command { self.overspent(tip)? } else { None },
             max_hops: branch.is_node().then(|| self.settings.flow_hops.saturating_add(FLOW_MORE)),

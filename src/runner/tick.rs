@@ -5,6 +5,7 @@
 //! Implements K6-K9, K13, K34, K35.
 
 use super::active_run::{ActiveRun, Program};
+use super::inbox::Inbox;
 use super::known::{Around, Known};
 use super::lease::Claimed;
 use super::report::{Note, Ran, Refusal, Report, Skip, Verdict};
@@ -57,6 +58,7 @@ impl Runner<'_> {
         }
         let mut judged = None;
         let mut again = 0;
+        let mut in_the_way = Vec::new();
         loop {
             if self.interrupt.signal().is_some() {
                 return Ok(Verdict::Skipped(Skip::Interrupted));
@@ -76,24 +78,27 @@ impl Runner<'_> {
                 continue;
             }
             let command = self.resolve(&tip)?;
-            let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &Around::one())?;
+            let around = Around::one_without(&in_the_way);
+            let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &around)?;
             if !dry {
                 self.note_look(branch, &known.inbox);
             }
             match (self.decide(branch, &tip, &command, &known)?, command) {
                 (_, Resolved::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
                 (_, _) if !dry && !known.inbox.over.is_empty() => {
-                    self.take_off(&known.inbox.over)?;
+                    if let Err(error) = self.take_off(&known.inbox.over) {
+                        in_the_way.extend(self.leave(&known.inbox, error, report)?);
+                    }
                 }
                 (Decision::Nothing(idle), command) => {
                     report.notes.extend(known.passed_over());
                     return self.idle(&tip, idle, command, report);
                 }
                 (Decision::Deliver { state, take }, _) => {
-                    if let Some(verdict) =
-                        self.deliver(branch, &tip, (state, take), &known.inbox.refs, dry, report)?
-                    {
-                        return Ok(verdict);
+                    match self.deliver(branch, &tip, (state, take), &known.inbox.refs, dry, report) {
+                        Ok(Some(verdict)) => return Ok(verdict),
+                        Ok(None) => {}
+                        Err(error) => in_the_way.extend(self.leave(&known.inbox, error, report)?),
                     }
                 }
                 (Decision::Leased { until, observed }, _) => {
@@ -111,6 +116,21 @@ impl Runner<'_> {
                 (Decision::Dispatch { state }, _) => return Ok(Verdict::Idle(Idle::NoCommand { state })),
             }
         }
+    }
+
+    /// The messages that stay where they are because of this error, which are named; where it is another error, that.
+    fn leave(
+        &self,
+        inbox: &Inbox,
+        error: RunnerError,
+        report: &mut Report,
+    ) -> Result<Vec<(RefName, RefName)>, RunnerError> {
+        let in_the_way = self.in_the_way(inbox, &error)?;
+        let named = in_the_way.iter().map(|(name, other)| {
+            Note::PassedOver(name.clone(), format!("'{other}' is in the way of its place there"))
+        });
+        report.notes.extend(named);
+        if in_the_way.is_empty() { Err(error) } else { Ok(in_the_way) }
     }
 
     /// From a head that asks for a command to what became of it.

@@ -1,6 +1,6 @@
 //! Messages, questions and pauses as programs read them. Implements section 13 (JSON).
 
-use super::super::shown::{Shown, short};
+use super::super::shown::{Shown, each_trailer, short};
 use super::{MESSAGE_SCHEMA, PAUSE_SCHEMA, QUESTION_SCHEMA};
 use crate::protocol::accepts::ACCEPTS;
 use crate::protocol::id::ObjectId;
@@ -12,7 +12,7 @@ use crate::runner::talk::inbox::Waiting;
 use crate::runner::talk::pause::{Paused, Stopped};
 use crate::runner::talk::send::Sent;
 use crate::store::RefName;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// A message as programs read it.
@@ -35,18 +35,6 @@ pub struct MessageLine<'a> {
     problem: Option<&'a str>,
     sent: Option<bool>,
     waiting: bool,
-}
-
-fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Pair<'a> {
-        key: &'a str,
-        value: Cow<'a, str>,
-    }
-    fn pair(trailer: &Trailer) -> Pair<'_> {
-        Pair { key: &trailer.key, value: String::from_utf8_lossy(&trailer.value) }
-    }
-    serializer.collect_seq(trailers.iter().map(pair))
 }
 
 impl<'a> MessageLine<'a> {

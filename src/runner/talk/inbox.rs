@@ -3,9 +3,10 @@
 //! A message that cannot be read is listed with what is wrong with it: it never hides the others. Implements K48.
 
 use super::super::Runner;
+use super::super::inbox::Found;
 use super::TalkError;
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{Kind, Letter, MessageId, parse_inbox_ref};
+use crate::protocol::inbox::{Kind, Letter, MessageId};
 use crate::protocol::message::Message;
 use crate::store::RefName;
 
@@ -36,8 +37,7 @@ impl Runner<'_> {
         known: &dyn Fn(MessageId, ObjectId) -> bool,
     ) -> Result<Vec<Waiting>, TalkError> {
         let mut found: Vec<Waiting> = Vec::new();
-        for (name, commit) in self.inbox_refs(branch)? {
-            let Some(at) = parse_inbox_ref(name.as_bytes()) else { continue };
+        for Found { at, name, commit } in self.inbox_now(branch)? {
             if kind.is_some_and(|kind| *kind != at.kind) || known(at.id, commit) {
                 continue;
             }
@@ -50,7 +50,6 @@ impl Runner<'_> {
             };
             found.push(Waiting { name, id: at.id, kind: at.kind, commit, committed, letter });
         }
-        found.sort_by_key(|waiting| waiting.id);
         Ok(found)
     }
 }

@@ -10,9 +10,7 @@ use super::TalkError;
 use crate::protocol::accepts::Accepts;
 use crate::protocol::dialect::{BRANCH, Dialect, RECOVERY_ID};
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::{
-    Kind, Letter, MessageId, TEXT_MAX, heard_ref, inbox_prefix, inbox_ref, parse_inbox_ref,
-};
+use crate::protocol::inbox::{Kind, Letter, MessageId, TEXT_MAX, heard_ref, inbox_ref, parse_inbox_ref};
 use crate::protocol::message::{Message, Trailer};
 use crate::store::RefName;
 
@@ -145,12 +143,8 @@ impl Runner<'_> {
 
     /// The message of this id, where it waits for the branch, or was heard by one.
     pub(super) fn sent_before(&self, branch: &RefName, id: MessageId) -> Result<Option<Sent>, TalkError> {
-        let waits = self
-            .inbox_refs(branch)?
-            .into_iter()
-            .find(|(name, _)| parse_inbox_ref(name.as_bytes()).is_some_and(|at| at.id == id));
-        let (commit, waiting) = match waits {
-            Some((_, commit)) => (commit, true),
+        let (commit, waiting) = match self.inbox_now(branch)?.into_iter().find(|found| found.at.id == id) {
+            Some(found) => (found.commit, true),
             None => match self.store.tip(&RefName::new(heard_ref(id)))? {
                 Some(commit) => (commit, false),
                 None => return Ok(None),
@@ -172,17 +166,5 @@ impl Runner<'_> {
             return Ok(waits);
         }
         Ok(self.heard_elsewhere(branch, id)?)
-    }
-
-    /// The refs of a branch's inbox.
-    pub(super) fn inbox_refs(&self, branch: &RefName) -> Result<Vec<(RefName, ObjectId)>, TalkError> {
-        let prefix = inbox_prefix(branch.short());
-        // Git's own names of branches may be no text; then whatever waits is looked through.
-        let prefix = std::str::from_utf8(&prefix).unwrap_or("refs/aynig/inbox/");
-        let mut refs = self.store.scan(prefix)?;
-        refs.retain(|(name, _)| {
-            parse_inbox_ref(name.as_bytes()).is_some_and(|at| at.branch == branch.short())
-        });
-        Ok(refs)
     }
 }

@@ -300,12 +300,10 @@ impl Store for GitStore {
             }
         }
         // Git names the broken ones only in its warnings.
-        let broken = listing
-            .said
-            .split("ignoring broken ref ")
-            .skip(1)
-            .filter_map(|rest| rest.split(' ').next())
-            .map(|name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())));
+        let broken =
+            listing.said.split("ignoring broken ref ").skip(1).filter_map(|rest| rest.split(' ').next()).map(
+                |name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())),
+            );
         Ok(Scan { refs, unreadable: broken.chain(symbolic).collect() })
     }
 

@@ -1,7 +1,8 @@
 //! Inboxes as others may leave them: what cannot be delivered, in whatever number, and what is delivered all the same.
 
 use super::deliver::{heard, id, send};
-use crate::support::life::Life;
+use crate::support::Repo;
+use crate::support::life::{BIN, Life};
 use aynig::protocol::inbox::{MESSAGES_MAX, MessageId};
 
 const REVIEW: &str = "dwp-accepts: message=rework\n";
@@ -54,4 +55,66 @@ fn what_cannot_be_delivered_is_read_a_part_at_each_look_and_hides_nothing() {
     }
     assert_eq!(life.state("work"), "rework");
     assert!(heard(&life, fixed.parse().unwrap()).is_some());
+}
+
+/// K47a: a ref below a message's place under `heard` keeps that message, and no other.
+#[test]
+fn a_ref_in_the_way_of_one_message_keeps_no_other() {
+    let life = Life::new(&[]);
+    life.event("work", "review", REVIEW);
+    let all = [1, 2, 3].map(id);
+    let [first, second, stale] = [("message", all[0]), ("message", all[1]), ("answer", all[2])]
+        .map(|(kind, id)| send(&life, "work", kind, id, "Read me.", None));
+    let obstacles = [all[0], all[2]].map(|id| format!("refs/aynig/heard/{id}/x"));
+    for obstacle in &obstacles {
+        life.git(&["update-ref", obstacle, "main"]);
+    }
+    let (_, report) = life.report(&["work"]);
+    assert_eq!(life.state("work"), "rework", "{report}");
+    assert_eq!([&first, &second, &stale].map(|name| life.try_rev(name).is_some()), [true, false, true]);
+    let said = report.to_string();
+    assert!(obstacles.iter().all(|obstacle| said.contains(obstacle)), "{said}");
+}
+
+/// K35, K47b: where signatures are asked for a message that is signed for its branch is delivered, from behind those that are not.
+#[test]
+fn a_signed_message_is_delivered_where_a_signature_is_asked_for() {
+    let life = Life::new(&[]);
+    let unsigned = send(&life, "work", "message", MessageId::v7(1, 0, [1; 8]), "Trust me.", None);
+    if !life.sign() {
+        return;
+    }
+    life.run(&["set-state", "review", "-b", "work", "--trailer", REVIEW.trim(), "--no-tick"]).expect(0);
+    life.run(&["set-state", "review", "-b", "other", "--trailer", REVIEW.trim(), "--no-tick"]).expect(0);
+    life.run(&["send", "work", "-m", "Believe me.", "--no-tick"]).expect(0);
+    let all = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox/work/"]);
+    let signed = all.lines().find(|name| *name != unsigned).unwrap();
+    // What is signed for one branch is none of another's.
+    let moved = signed.replace("inbox/work", "inbox/other");
+    life.git(&["update-ref", &moved, signed]);
+    life.tick(&["other"]);
+    assert_eq!((life.state("other").as_str(), life.try_rev(&moved).is_some()), ("review", true));
+    life.tick(&["work"]);
+    assert_eq!(life.state("work"), "rework");
+    assert!(life.body("refs/heads/work").contains("Believe me."));
+    assert_eq!((life.try_rev(&unsigned).is_some(), life.try_rev(signed)), (true, None));
+}
+
+/// K37, K47: a bare repository delivers as any other.
+#[test]
+fn a_message_is_delivered_in_a_bare_repository() {
+    let life =
+        Life::new(&[("rework", "cat \"$AYNIG_MESSAGES\" >heard; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.event("work", "review", REVIEW);
+    let server = Repo::build().bare().create().unwrap();
+    life.git(&["push", "-q", &format!("file://{}", server.path().display()), "main", "work"]);
+    server.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/main"]);
+    for args in [&["send", "work", "-m", "Read me."][..], &["tick", "work"]] {
+        let ended = server.command(BIN).args(args).output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+    }
+    assert!(server.git(&["show", "work:heard"]).contains("\"text\":\"Read me.\""));
+    assert_eq!(server.git(&["for-each-ref", "refs/aynig/inbox/"]), "");
+    assert_eq!(server.git(&["for-each-ref", "refs/aynig/heard/"]).lines().count(), 1);
+    server.assert_sound();
 }
