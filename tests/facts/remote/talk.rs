@@ -1,6 +1,7 @@
 //! Messages and pauses of branches that machines share: sent by one, delivered by another, each once. Implements the
 //! proof of K46a, K47, K47a, K48, K50 in remote mode.
 
+use crate::support::life::Running;
 use crate::support::net::{Machine, Net};
 use aynig::protocol::inbox::{Kind, Letter, MessageId, heard_ref, inbox_ref};
 
@@ -247,6 +248,58 @@ fn a_question_is_answered_on_another_machine() {
     assert_eq!(net.git(&["for-each-ref", "refs/aynig/inbox"]), "");
     // Too late for everybody, also for who has not heard.
     assert_ne!(answer(a, "no").code, Some(0));
+}
+
+/// K49a: two people answer at once on two machines: one wins, the other is told by whom.
+#[test]
+fn of_two_machines_that_answer_at_once_one_wins() {
+    let net = Net::new(&[("build", ASKS)]);
+    net.event("work", "build", "");
+    let machines = ["a", "b", "c"].map(|name| net.machine(name));
+    machines[0].tick(&["work"]).expect(0);
+    let answers = [("ada@example.com", "yes"), ("eve@example.com", "no")];
+    let both: Vec<Running> = std::iter::zip(&machines[1..], answers)
+        .map(|(machine, (who, choice))| {
+            let mut call = machine.aynig(&["answer", "work", choice, "--remote", "origin", "--no-tick"]);
+            call.env("GIT_CONFIG_COUNT", "1")
+                .env("GIT_CONFIG_KEY_0", "user.email")
+                .env("GIT_CONFIG_VALUE_0", who);
+            Running::of(call)
+        })
+        .collect();
+    let ended: Vec<_> = both.into_iter().map(Running::done).collect();
+    let won = ended.iter().position(|done| done.code == Some(0)).unwrap_or_else(|| panic!("{ended:?}"));
+    let lost = &ended[1 - won];
+    let told = format!("was answered by person {}: {}", answers[won].0, answers[won].1);
+    assert!(lost.code == Some(3) && lost.stderr.contains(&told), "{ended:?}");
+    let answer = net.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox"]);
+    assert_eq!(net.trailer(&answer, "dwp-choice"), answers[won].1);
+}
+
+/// K50: where the remote can't be asked for pauses between claim and start, the lease is given back and nothing runs.
+#[test]
+fn a_look_for_pauses_that_fails_after_the_claim_gives_the_lease_back() {
+    let net = Net::new(&[("build", "echo ran >>\"$T/ran\"; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    net.event("work", "build", "dwp-ticket: 7\n");
+    let a = net.machine("a");
+    let deaf = net.life.shared().join("deaf");
+    net.hook("post-update", &format!("case $1 in refs/heads/work) : >'{}';; esac", deaf.display()));
+    let serve = net.life.shared().join("serve");
+    let script = format!("#!/bin/sh\n[ ! -e '{}' ] || exit 1\nexec git upload-pack \"$@\"\n", deaf.display());
+    std::fs::write(&serve, script).unwrap();
+    std::fs::set_permissions(&serve, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    a.git(&["config", "remote.origin.uploadpack", &format!("'{}'", serve.display())]);
+    let ticked = a.tick(&["work"]);
+    assert!(deaf.exists() && ticked.code != Some(0), "{ticked:?}");
+    assert_eq!(
+        (net.states("work")[..2].to_vec(), net.life.said("ran")),
+        (vec!["build".into(), "working".into()], String::new())
+    );
+    assert_eq!(net.trailer("work", "dwp-ticket"), "7");
+    std::fs::remove_file(net.origin().join("hooks/post-update")).unwrap();
+    std::fs::remove_file(&deaf).unwrap();
+    a.tick(&["work"]).expect(0);
+    assert_eq!((net.states("work")[0].as_str(), net.life.said("ran").as_str()), ("done", "ran\n"));
 }
 
 /// K46, K50: what is said and held by the verbs of one machine concerns all.

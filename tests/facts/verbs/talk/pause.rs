@@ -249,20 +249,50 @@ fn an_odd_name_and_a_symbolic_ref_hold_and_are_named() {
     life.event("work", "quick", "");
     let (odd, deep) = ("refs/aynig/paused/everything", "refs/aynig/paused/all/of/it");
     let link = "refs/aynig/paused/01890a5d-ac96-774b-bcce-b302099a8057";
-    life.git(&["update-ref", odd, "main"]);
-    life.git(&["update-ref", deep, "main"]);
-    life.git(&["symbolic-ref", link, "refs/heads/main"]);
     for name in [deep, odd, link] {
+        let (mend, by_resume) =
+            if name == link { ("symbolic-ref", false) } else { ("update-ref", name == odd) };
+        let target = if name == link { "refs/heads/main" } else { "main" };
+        life.git(&[mend, name, target]);
         life.tick(&["work"]);
         assert_eq!(life.state("work"), "quick", "{name}");
-        let said = life.run(&["resume", "--all", "--no-tick"]).expect(0);
         let status = life.run(&["status", "work"]).expect(0).stdout;
-        assert!(format!("{said:?}{status}").contains(name), "{said:?}{status}");
-        let mend = if name == link { "git symbolic-ref -d" } else { "git update-ref -d" };
-        assert!(format!("{said:?}{status}").contains(&format!("{mend} {name}")), "{said:?}{status}");
-        assert_eq!(life.try_rev(odd), None);
-        let _ = life.repo.try_git(&[mend.split(' ').nth(1).unwrap(), "-d", name]);
+        assert!(status.contains(&format!("git {mend} -d {name}")), "{status}");
+        life.run(&["resume", "--all", "--no-tick"]).expect(0);
+        assert_eq!(life.run(&["status", "work"]).stdout.contains(name), !by_resume, "{name}");
+        if !by_resume {
+            life.git(&[mend, "-d", name]);
+        }
     }
     life.tick(&["work"]).expect(0);
     assert_eq!(life.state("work"), "done");
+}
+
+/// K50: twenty runs at once: nothing is dispatched after `pause` returned, what is dead is recovered all the same, and what
+/// was ended is brought back, and nothing else.
+#[test]
+fn twenty_runs_are_ended_and_exactly_these_come_back() {
+    let life = Life::new(&[("slow", SLOW), ("quick", DONE)]);
+    life.config("aynig.killGrace", "300ms");
+    life.config("aynig.jobs", "20");
+    let branches: Vec<String> = (0..20).map(|n| format!("b{n:02}")).collect();
+    for branch in &branches {
+        life.event(branch, "slow", "");
+    }
+    let run = life.start(&["run"]);
+    eventually("all run", || (life.said("began").lines().count() == 20).then_some(()));
+    let paused = life.run(&["pause", "--stop"]).expect(0);
+    assert_eq!(paused.stdout.matches(": canceled\n").count(), 20, "{paused:?}");
+    run.done();
+    life.event("late", "quick", "");
+    life.event("dead", "slow", "");
+    life.lease("dead", "slow", "1b671a64-40d5-491e-99b0-da01ff1f3341", 10, 3600);
+    life.run(&["tick"]);
+    assert_eq!(["late", "dead"].map(|branch| life.state(branch)), ["quick", "stalled"]);
+    assert!(branches.iter().all(|branch| life.state(branch) == "canceled"));
+    assert_eq!(life.said("began").lines().count(), 20);
+    let resumed = life.run(&["resume", "--no-tick"]).expect(0);
+    assert_eq!(resumed.stdout.matches(": asked for again\n").count(), 20, "{resumed:?}");
+    assert!(branches.iter().all(|branch| life.state(branch) == "slow"));
+    assert_eq!(["late", "dead"].map(|branch| life.state(branch)), ["quick", "stalled"]);
 }
