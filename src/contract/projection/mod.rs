@@ -14,7 +14,7 @@ mod steps;
 
 pub use fact::{Ended, Fact, Heard, Rest, Step, Turned};
 pub use log::Log;
-pub use order::in_order;
+pub use order::{in_order, ordered};
 
 use super::event::{Body, Event};
 use super::flow::Flow;

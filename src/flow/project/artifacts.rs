@@ -8,7 +8,7 @@ use super::folder::{ARTIFACTS, Folder, path};
 use super::{LINES, Project, ProjectError};
 use crate::contract::flow::Flow;
 use crate::contract::id::{ArtifactId, NodeId, TurnId};
-use crate::contract::projection::{Fact, Step};
+use crate::contract::projection::Turned;
 use crate::contract::run::{Artifact, ArtifactMetadata};
 use crate::contract::words::{ArtifactKind, EdgeType};
 use crate::flow::outcome::Outcome;
@@ -110,16 +110,15 @@ impl Project<'_> {
         Ok(paths)
     }
 
-    /// Writes the files of new turns that are not there.
-    pub(super) fn write_artifacts(&self, folder: &Folder, facts: &[Fact]) -> Result<(), ProjectError> {
-        for fact in facts {
-            if let Fact::Step { commit, step: Step::Turned(turned), .. } = fact {
-                for artifact in &turned.artifacts {
-                    self.write(folder, artifact, turned.turn, *commit)?;
-                }
-            }
-        }
-        Ok(())
+    /// Writes the files of a new turn that are not there.
+    pub(super) fn write_artifacts(
+        &self,
+        folder: &Folder,
+        turned: &Turned,
+        commit: ObjectId,
+    ) -> Result<(), ProjectError> {
+        let each = turned.artifacts.iter();
+        each.map(|artifact| self.write(folder, artifact, turned.turn, commit)).collect()
     }
 
     /// Makes a file anew that is missing, where what it was made of is still here.

@@ -37,6 +37,8 @@ pub struct Folder {
     /// Its path.
     pub path: PathBuf,
     log: File,
+    /// Lines that are not written yet.
+    held: Vec<u8>,
     _lock: Flock<File>,
 }
 
@@ -59,7 +61,7 @@ impl Folder {
         let lock =
             Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| failed("lock", errno.into()))?;
         let log = root.append_and_read(Path::new(EVENTS), FILE)?;
-        Ok(Self { root, path, log, _lock: lock })
+        Ok(Self { root, path, log, held: Vec::new(), _lock: lock })
     }
 
     /// What was projected before, and what the log has: the state that goes on, and the log with what it does not cover.
@@ -116,14 +118,19 @@ impl Folder {
         Ok(log)
     }
 
-    /// Appends the events that are not in the log yet, and gives those.
-    pub fn append(&mut self, log: &mut Log, events: Vec<Event>) -> Result<Vec<Event>, ProjectError> {
+    /// Appends the events that are not in the log yet; they are there once [`Folder::flush`] was called.
+    pub fn append(&mut self, log: &mut Log, events: Vec<Event>) -> Result<(), ProjectError> {
         let new = log.append(events);
-        let lines = log.lines(&new);
-        if !lines.is_empty() {
-            self.log.write_all(&lines).map_err(self.failed("write"))?;
-        }
-        Ok(new)
+        self.held.extend_from_slice(&log.lines(&new));
+        if self.held.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what was appended.
+    pub fn flush(&mut self) -> Result<(), ProjectError> {
+        let failed = self.failed("write");
+        self.log.write_all(&self.held).map_err(failed)?;
+        self.held.clear();
+        Ok(())
     }
 
     /// Replaces the state.

@@ -1,7 +1,7 @@
 //! A flow as its events: what refs, commits, messages, questions and turns' lines say, gathered, projected and kept.
 //!
 //! [`Project::update`] takes what is new since the last time, whichever process that was: it appends the events that are
-//! not in the log, replaces the state, and gives the new events. The rules of what a fact means are `contract/`'s; here
+//! not in the log, and replaces the state. The rules of what a fact means are `contract/`'s; here
 //! facts are read, and nothing is decided. What can't be read of a message or a line is passed by; a commit that can't be
 //! read is an error, and nothing was appended then. Implements N13.
 
@@ -12,10 +12,9 @@ mod lines;
 mod position;
 mod talk;
 
-use crate::contract::event::Event;
 use crate::contract::flow::{BadFlow, Flow};
 use crate::contract::id::{RunId, TurnId};
-use crate::contract::projection::{Fact, Log, Projection, in_order};
+use crate::contract::projection::{Fact, Log, Projection, Step, ordered};
 use crate::contract::run::Run;
 use crate::contract::time::Time;
 use crate::protocol::flow::TURNS;
@@ -67,8 +66,6 @@ pub struct Project<'p> {
 /// What came of an update.
 #[derive(Debug)]
 pub struct Updated {
-    /// The events that are new in the log.
-    pub events: Vec<Event>,
     /// The run's state; none where the flow is not there.
     pub run: Option<Run>,
     /// How long the log is, in bytes.
@@ -99,12 +96,12 @@ impl<'p> Project<'p> {
         let mut folder = Folder::open(&self.data, self.id)?;
         let (projection, position, log) = folder.begun(self.id)?;
         match self.gather(&position)? {
-            Some((facts, next)) => self.project(folder, (projection, position, log), facts, next),
+            Some((sources, next)) => self.project(folder, (projection, position, log), sources, next),
             None => {
                 // A branch was rewound: from the beginning, into the same log.
                 let begun = (Projection::new(self.id), Position::default(), folder.all()?);
-                let (facts, next) = self.gather(&begun.1)?.unwrap_or_default();
-                self.project(folder, begun, facts, next)
+                let (sources, next) = self.gather(&begun.1)?.unwrap_or_default();
+                self.project(folder, begun, sources, next)
             }
         }
     }
@@ -113,21 +110,41 @@ impl<'p> Project<'p> {
         &self,
         mut folder: Folder,
         (mut projection, before, mut log): (Projection, Position, Log),
-        facts: Vec<Fact>,
+        sources: Vec<Vec<Fact>>,
         mut next: Position,
     ) -> Result<Updated, ProjectError> {
-        let events = facts.iter().flat_map(|fact| projection.take(fact)).collect();
-        self.write_artifacts(&folder, &facts)?;
-        let new = folder.append(&mut log, events)?;
+        // One fact after the other, so that a long history is not held twice.
+        for fact in ordered(sources) {
+            match &fact {
+                // What a turn kept of a question is no second question.
+                Fact::Asked { request, .. } => {
+                    if next.asked.insert(request.approval_id, request.node_id).is_some() {
+                        continue;
+                    }
+                }
+                Fact::Step { commit, step: Step::Turned(turned), .. } => {
+                    self.write_artifacts(&folder, turned, *commit)?;
+                }
+                Fact::Flow { .. }
+                | Fact::Stalled { .. }
+                | Fact::Step { .. }
+                | Fact::Waits { .. }
+                | Fact::Answered { .. }
+                | Fact::Line { .. } => {}
+            }
+            folder.append(&mut log, projection.take(&fact))?;
+        }
+        folder.flush()?;
         (next.log, next.last) = (log.len(), log.last());
         if next != before {
             folder.keep(&projection, &next)?;
         }
-        Ok(Updated { events: new, run: projection.run().cloned(), log: log.len() })
+        Ok(Updated { run: projection.run().cloned(), log: log.len() })
     }
 
-    /// The facts that are new since a position, in order, and the position after them; none where a branch was rewound.
-    fn gather(&self, from: &Position) -> Result<Option<(Vec<Fact>, Position)>, ProjectError> {
+    /// The facts that are new since a position, of each source in its order, and the position after them; none where a
+    /// branch was rewound.
+    fn gather(&self, from: &Position) -> Result<Option<(Vec<Vec<Fact>>, Position)>, ProjectError> {
         let store = &*self.runner.store;
         let Some(tip) = store.known_tip(&self.name)? else { return Ok(Some((Vec::new(), from.clone()))) };
         let Some(commits) = self.new_commits(tip, from.flow.as_deref(), "")? else { return Ok(None) };
@@ -152,20 +169,7 @@ impl<'p> Project<'p> {
         }
         sources.extend(self.inboxes(&flow, from, &mut next)?);
         sources.push(self.questions(&flow)?);
-        let mut facts = in_order(sources);
-        // What a turn kept of a question is no second question.
-        let mut seen = from.asked.clone();
-        facts.retain(|fact| match fact {
-            Fact::Asked { request, .. } => seen.insert(request.approval_id, request.node_id).is_none(),
-            Fact::Flow { .. }
-            | Fact::Stalled { .. }
-            | Fact::Step { .. }
-            | Fact::Waits { .. }
-            | Fact::Answered { .. }
-            | Fact::Line { .. } => true,
-        });
-        next.asked = seen;
-        Ok(Some((facts, next)))
+        Ok(Some((sources, next)))
     }
 
     /// The flow of a commit. Files that were read before are not read again.
