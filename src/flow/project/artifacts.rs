@@ -117,8 +117,8 @@ impl Project<'_> {
         turned: &Turned,
         commit: ObjectId,
     ) -> Result<(), ProjectError> {
-        let each = turned.artifacts.iter();
-        each.map(|artifact| self.write(folder, artifact, turned.turn, commit)).collect()
+        let mut each = turned.artifacts.iter();
+        each.try_for_each(|artifact| self.write(folder, artifact, turned.turn, commit))
     }
 
     /// Makes a file anew that is missing, where what it was made of is still here.

@@ -63,6 +63,9 @@ pub struct Project<'p> {
     blobs: std::cell::RefCell<HashMap<ObjectId, Vec<u8>>>,
 }
 
+/// Facts of each source in its order, and the position after them.
+type Gathered = (Vec<Vec<Fact>>, Position);
+
 /// What came of an update.
 #[derive(Debug)]
 pub struct Updated {
@@ -142,9 +145,8 @@ impl<'p> Project<'p> {
         Ok(Updated { run: projection.run().cloned(), log: log.len() })
     }
 
-    /// The facts that are new since a position, of each source in its order, and the position after them; none where a
-    /// branch was rewound.
-    fn gather(&self, from: &Position) -> Result<Option<(Vec<Vec<Fact>>, Position)>, ProjectError> {
+    /// The facts that are new since a position; none where a branch was rewound.
+    fn gather(&self, from: &Position) -> Result<Option<Gathered>, ProjectError> {
         let store = &*self.runner.store;
         let Some(tip) = store.known_tip(&self.name)? else { return Ok(Some((Vec::new(), from.clone()))) };
         let Some(commits) = self.new_commits(tip, from.flow.as_deref(), "")? else { return Ok(None) };
