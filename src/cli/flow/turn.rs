@@ -3,7 +3,6 @@
 use super::super::declare;
 use super::super::exit;
 use super::super::fail::Failure;
-use super::super::output;
 use super::super::session::Global;
 use crate::app::Exit;
 use crate::app::change::Change;
@@ -24,11 +23,8 @@ pub(super) fn run(global: &Global) -> Result<i32, Failure> {
             Ok(0)
         }
         Ended::Failed { why, mend } => {
-            output::error(&format!("error: {why}"));
-            if !mend.is_empty() {
-                output::note(&format!("hint: {mend}"));
-            }
-            Ok(exit::code(Exit::Failed))
+            let hints = Some(mend).filter(|mend| !mend.is_empty()).into_iter().collect();
+            Err(Failure { code: exit::code(Exit::Failed), hints, ..Failure::fatal(why) })
         }
         Ended::Terminated(signal) => Ok(exit::code(Exit::of_signal(signal))),
     }

@@ -65,7 +65,7 @@ fn silence_and_time_have_limits_and_nothing_is_left() {
     stage.life.config("aynig.provider.custom.silence", "1s");
     stage.life.config("aynig.killGrace", "1s");
     let body = stalls(&stage);
-    assert!(body.contains("silent: it said nothing for 1 s"), "{body}");
+    assert!(body.contains("silent: it said nothing for 1 s\n    hint: "), "{body}");
     let pid = stage.life.said("pid").trim().to_owned();
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
 
