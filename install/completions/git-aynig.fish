@@ -318,6 +318,8 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l bind -d 'T
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-host -d 'Also answer to this name, as NAME:PORT' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-origin -d 'Also take requests from pages of this origin' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l token-fd -d 'Read the token from this descriptor, so that it stays the same over restarts' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l ui -d 'Also show the page in this folder, which others wrote, on a name of its own' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l data-dir -d 'Where flows\' logs are kept [default: aynig.dataDir, else aynig/data in the Git directory]' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l open -d 'Open it in the browser'

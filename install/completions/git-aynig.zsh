@@ -490,6 +490,8 @@ _arguments "${_arguments_options[@]}" : \
 '*--allow-host=[Also answer to this name, as NAME\:PORT]:HOST:_default' \
 '*--allow-origin=[Also take requests from pages of this origin]:ORIGIN:_default' \
 '--token-fd=[Read the token from this descriptor, so that it stays the same over restarts]:N:_default' \
+'--ui=[Also show the page in this folder, which others wrote, on a name of its own]:DIR:_files' \
+'--data-dir=[Where flows'\'' logs are kept \[default\: aynig.dataDir, else aynig/data in the Git directory\]]:DIR:_files' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \

@@ -4,16 +4,18 @@ import { html, render, useCallback, useEffect, useRef, useState } from "./vendor
 import { Trouble, isRunning } from "./parts.js";
 import { Branches, Needs, Running, waitingBranches } from "./screens.js";
 import { Branch } from "./branch.js";
+import { Flow, Flows } from "./flow.js";
 import { PauseAll, Pauses } from "./say.js";
 import { Usage } from "./usage.js";
 import * as wire from "./wire.js";
 
-const SCREENS = [["needs", "Needs you", "n"], ["running", "Running", "r"], ["branches", "Branches", "b"], ["usage", "Usage", "u"]];
+const SCREENS = [["needs", "Needs you", "n"], ["running", "Running", "r"], ["branches", "Branches", "b"], ["flow", "Flows", "f"], ["usage", "Usage", "u"]];
 
 /** The screen that the address names. */
 function where() {
   const [, screen, repo, name] = location.hash.split("/");
   if (screen === "branch" && name !== undefined) return { screen, repo: Number(repo) || 0, name: decodeURIComponent(name) };
+  if (screen === "flow") return { screen, run: repo, node: name };
   return { screen: SCREENS.some(([id]) => id === screen) ? screen : "needs" };
 }
 
@@ -50,7 +52,7 @@ function tell(fresh) {
   shown.onclick = () => { focus(); location.hash = "#/needs"; };
 }
 
-const HELP = [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["u", "Usage"], ["j, k", "next, previous branch"], ["/", "search"], ["?", "this"], ["Esc", "close"]];
+const HELP = [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["f", "Flows"], ["u", "Usage"], ["j, k", "next, previous branch"], ["/", "search"], ["?", "this"], ["Esc", "close"]];
 
 function Help({ onClose }) {
   const close = useRef(null);
@@ -189,6 +191,7 @@ function House() {
       ${place.screen !== "branch" && html`<h2 class="hide">${SCREENS.find(([id]) => id === place.screen)[1]}</h2>`}
       ${branches && place.screen === "needs" && html`<${Needs} ...${rest} />`}
       ${branches && place.screen === "running" && html`${can && !known.pauses.some((p) => !p.patterns.length) && html`<div class="tools"><${PauseAll} repo=${current} reread=${read} /></div>`}<${Running} ...${rest} />`}
+      ${about && place.screen === "flow" && (place.run ? html`<${Flow} key=${place.run} id=${place.run} node=${place.node} can=${can} />` : html`<${Flows} can=${can} tick=${tick} />`)}
       ${branches && place.screen === "usage" && html`<${Usage} repo=${current} tick=${tick} />`}
       ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
       ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} branch=${branches.find((b) => b.branch === place.name)} tick=${tick} logTick=${logTick} ...${rest} />`}

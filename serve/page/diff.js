@@ -54,7 +54,7 @@ export function parse(diff) {
       old += 1;
       now += 1;
       left = [left[0] - 1, left[1] - 1];
-    } else rows.push({ text, kind: "head" });
+    } else rows.push({ text: index ? text.replace(/[0-9a-f]{12,}/g, (id) => id.slice(0, 10)) : text, kind: "head" });
   }
   return rows;
 }

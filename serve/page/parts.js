@@ -45,8 +45,10 @@ const WORDS = {
 
 export const isStalled = (b) => b.state === "stalled";
 export const isRunning = (b) => b.standing === "leased";
+/** A node of a flow that has nothing to do: it waits for a message, not for a person. */
+const rests = (b) => b.branch.startsWith("flow/") && b.state === "idle";
 /** A person is wanted: nothing goes on by itself. */
-export const needsPerson = (b) => b.group === "waiting" || b.group === "stalled";
+export const needsPerson = (b) => (b.group === "waiting" || b.group === "stalled") && !rests(b);
 
 export function Standing({ branch }) {
   const [word, kind] = isStalled(branch) ? ["stalled", "bad"] : branch.group === "done" ? ["done", "go"] : WORDS[branch.standing] || [branch.standing, "wait"];

@@ -23,7 +23,7 @@ export function Verbs({ branch, repo, can, verb, whole = false }) {
 function Notify() {
   const [leave, setLeave] = useState(window.Notification ? Notification.permission : "denied");
   if (leave !== "default") return null;
-  return html`<p class="dim"><button type="button" onClick=${async () => setLeave(await Notification.requestPermission())}>Notify me when something waits</button></p>`;
+  return html`<p class="after"><button type="button" onClick=${async () => setLeave(await Notification.requestPermission())}>Notify me when something waits</button></p>`;
 }
 
 const Why = ({ branch }) => branch.why && html`<p class="why">${branch.why}</p>`;

@@ -68,6 +68,7 @@ export const pauses = async (repo) => (await (await ask("GET", `/api/pauses?repo
 export const askedAbout = async (repo, id) => (await ask("GET", `/api/questions/${encodeURIComponent(id)}/diff?repo=${repo}`)).json();
 export const usage = async (repo, by) => (await ask("GET", `/api/usage?${new URLSearchParams({ repo, by })}`)).json();
 export const post = async (repo, name, body) => (await ask("POST", `/api/${name}?repo=${repo}`, body)).json();
+export const call = async (method, path, body) => (await ask(method, path, body)).json();
 export const verb = async (repo, branch, name, body) => (await ask("POST", at(repo, branch, name), body)).json();
 
 /** A piece of a log: its bytes, the log's name, where the piece begins and how long the log is. */
@@ -82,13 +83,38 @@ export async function log(repo, branch, query) {
   };
 }
 
+const socket_at = (path) => `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
+
+/** Follows a run's events from where it is, and comes back to where it was; the answer ends it. */
+export function follow(run, since, told) {
+  let wait = 250;
+  let over = false;
+  let socket = null;
+  const open = () => {
+    const token = sessionStorage.getItem(KEY);
+    if (over || token === null) return;
+    socket = new WebSocket(socket_at(`/ws?${new URLSearchParams({ runId: run, since: since() })}`), ["aynig", `token.${token}`]);
+    socket.onopen = () => (wait = 250);
+    socket.onmessage = (message) => told(JSON.parse(message.data));
+    socket.onclose = () => {
+      setTimeout(open, wait);
+      wait = Math.min(wait * 2, 5000);
+    };
+  };
+  open();
+  return () => {
+    over = true;
+    if (socket) socket.close();
+  };
+}
+
 /** Hears of changes, and comes back by itself: `told` gets each change, `state` whether there is a connection. */
 export function listen(told, state) {
   let wait = 250;
   const open = () => {
     const token = sessionStorage.getItem(KEY);
     if (token === null) return;
-    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/socket`, ["aynig", `token.${token}`]);
+    const socket = new WebSocket(socket_at("/api/socket"), ["aynig", `token.${token}`]);
     socket.onopen = () => {
       wait = 250;
       state(true);

@@ -35,6 +35,12 @@ pub struct Args {
     /// Read the token from this descriptor
     #[arg(long)]
     pub token_fd: Option<i32>,
+    /// Also show the page in this folder, on a name of its own
+    #[arg(long)]
+    pub ui: Option<PathBuf>,
+    /// Where flows' logs are kept
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
     /// Print address, code and token as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -53,6 +53,16 @@ impl Failed {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", error)
     }
 
+    /// The same, said as what it is: what there is now stands in its way.
+    pub fn into_conflict(self) -> Self {
+        Self { status: StatusCode::CONFLICT, code: "conflict", ..self }
+    }
+
+    /// True where these words are part of it.
+    pub fn says(&self, words: &str) -> bool {
+        self.error.contains(words)
+    }
+
     pub fn hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
         self

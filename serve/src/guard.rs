@@ -48,8 +48,15 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
 }
 
 /// True where what is asked for needs no token: what is embedded, and the way in.
-fn is_open(path: &str) -> bool {
-    path == "/" || path.starts_with("/p/") || path == "/api/enter"
+fn is_open(state: &State, path: &str) -> bool {
+    let is_ours = path == "/" || path.starts_with("/p/") || path == "/api/enter";
+    // So are the files of a page that others wrote.
+    is_ours || state.served.ui.is_some() && !path.starts_with("/api/") && path != "/ws"
+}
+
+/// True for the paths that become sockets.
+fn is_socket(path: &str) -> bool {
+    path == "/api/socket" || path == "/ws"
 }
 
 /// Judges a request.
@@ -64,7 +71,7 @@ fn judge(state: &State, request: &Request) -> Result<Option<Scope>, Failed> {
     }
 
     let path = request.uri().path();
-    let is_socket = path == "/api/socket";
+    let is_socket = is_socket(path);
     let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let bearer = bearer(headers)?;
     let elsewhere = || Failed::new(StatusCode::FORBIDDEN, "origin", "no request is taken from that page");
@@ -83,17 +90,18 @@ fn judge(state: &State, request: &Request) -> Result<Option<Scope>, Failed> {
         }
     }
 
-    if is_open(path) {
+    if is_open(state, path) {
         return Ok(None);
     }
     let protocol = if is_socket { protocol_token(headers)? } else { None };
-    let scope = bearer.or(protocol).and_then(|token| state.keys.scope_of(token));
+    let cookie = state.served.ui.as_ref().and_then(|ui| ui.token(host, headers));
+    let scope = bearer.or(protocol).or(cookie).and_then(|token| state.keys.scope_of(token));
     let scope =
         scope.ok_or_else(|| Failed::new(StatusCode::UNAUTHORIZED, "token", "no token of this start"))?;
     if writes && scope == Scope::Looks {
         return Err(Failed::refused("this token may only look"));
     }
-    if *request.method() == Method::POST {
+    if matches!(*request.method(), Method::POST | Method::PATCH | Method::PUT) {
         json_only(headers)?;
     }
     Ok(Some(scope))
@@ -122,7 +130,8 @@ pub fn json_only(headers: &HeaderMap) -> Result<(), Failed> {
 pub async fn guard(Of(state): Of<Arc<State>>, mut request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).cloned();
     let is_api = request.uri().path().starts_with("/api/");
-    let is_socket = request.uri().path() == "/api/socket";
+    let path = request.uri().path().to_owned();
+    let is_socket = is_socket(request.uri().path());
     let mut response = match judge(&state, &request) {
         Err(failed) => failed.into_response(),
         Ok(scope) => {
@@ -148,7 +157,7 @@ pub async fn guard(Of(state): Of<Arc<State>>, mut request: Request, next: Next) 
     if is_api {
         say(header::CACHE_CONTROL, "no-store");
     }
-    let policy = page::policy(&state, host.as_ref().and_then(|host| host.to_str().ok()));
+    let policy = page::policy(&state, host.as_ref().and_then(|host| host.to_str().ok()), &path);
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }

@@ -28,7 +28,7 @@ pub struct Keys {
 }
 
 /// So many random bytes, in hexadecimal digits.
-fn random(bytes: usize) -> String {
+pub fn random(bytes: usize) -> String {
     let mut raw = vec![0; bytes];
     // Without randomness there is no token, and no browser is let in.
     getrandom::fill(&mut raw).expect("the system has no random numbers");

@@ -2,9 +2,9 @@
 //!
 //! Implements W4 (the end), W14 (caps).
 
-use crate::routes;
 use crate::state::{State, closed};
 use crate::watch;
+use crate::{live, routes};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -32,6 +32,7 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
     let _watches = watch::begin(&state);
+    tokio::spawn(live::look(Arc::clone(&state)));
     let router = routes::router(Arc::clone(&state));
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {

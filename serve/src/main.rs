@@ -4,18 +4,23 @@
 //! Arguments, the start and the end are here; `guard` says who may come in, `routes` what is answered. One thread
 //! serves, and a bounded number of others reads. Implements W1, W4.
 
+mod approvals;
 mod args;
 mod fail;
 mod guard;
 mod keys;
 mod listen;
+mod live;
 mod logs;
 mod page;
+mod paging;
 mod places;
 mod routes;
+mod runs;
 mod socket;
 mod state;
 mod talk;
+mod ui;
 mod verbs;
 mod watch;
 
@@ -93,9 +98,19 @@ fn run(args: &Args) -> Result<(), Stopped> {
         }
     };
     let keys = Keys::new(token);
-    let hosts = guard::hosts(address, args.allow_host.iter().chain(label.flatten().iter()));
+    let ui = args.ui.as_deref().map(|folder| ui::Ui::read(folder, address.port())).transpose()?;
+    let mut hosts = guard::hosts(address, args.allow_host.iter().chain(label.flatten().iter()));
+    hosts.extend(ui.iter().map(|ui| ui.host.clone()));
     let origins = guard::origins(&hosts, &args.allow_origin);
-    let served = Served { places, program: verbs::program()?, read_only: args.read_only, hosts, origins };
+    let served = Served {
+        data: args.data_dir.clone(),
+        places,
+        program: verbs::program()?,
+        read_only: args.read_only,
+        hosts,
+        origins,
+        ui,
+    };
     let state = Arc::new(State::new(served, keys));
     announce(args, &url, &state);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -129,16 +144,19 @@ fn found(folders: &[PathBuf]) -> Result<Vec<Place>, Stopped> {
 fn announce(args: &Args, url: &str, state: &State) {
     let with_code = |scope| format!("{url}#{}", state.keys.code(scope));
     let share = args.share.then(|| with_code(Scope::Looks));
+    let ui = state.served.ui.as_ref().map(|ui| format!("http://{}{}#", ui.host, ui::ENTER));
+    let ui = ui.map(|address| format!("{address}{}", state.keys.code(Scope::All)));
     if args.json {
         let code = state.keys.code(Scope::All);
         let token = state.keys.token(Scope::All);
         println!(
             "{}",
             json!({"schema": "aynig.serve/1", "url": url, "code": code, "token": token, "share": share,
-                   "pid": std::process::id()})
+                   "ui": ui, "pid": std::process::id()})
         );
     } else {
-        let address = with_code(Scope::All);
+        // With a page of others that is the one that is meant.
+        let address = ui.unwrap_or_else(|| with_code(Scope::All));
         println!("{address}");
         share.iter().for_each(|share| println!("{share} (to look only)"));
         if args.open {

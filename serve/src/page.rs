@@ -5,13 +5,14 @@
 
 use crate::fail::Failed;
 use crate::state::State;
-use axum::extract::Path;
+use crate::ui;
 use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State as Of};
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// A file of the page.
 struct File {
@@ -32,8 +33,12 @@ const FILES: &[File] = files! {
     "wire.js": "text/javascript; charset=utf-8",
     "parts.js": "text/javascript; charset=utf-8",
     "screens.js": "text/javascript; charset=utf-8",
+    "enter.js": "text/javascript; charset=utf-8",
     "branch.js": "text/javascript; charset=utf-8",
     "diff.js": "text/javascript; charset=utf-8",
+    "flow.js": "text/javascript; charset=utf-8",
+    "node.js": "text/javascript; charset=utf-8",
+    "story.js": "text/javascript; charset=utf-8",
     "log.js": "text/javascript; charset=utf-8",
     "markdown.js": "text/javascript; charset=utf-8",
     "say.js": "text/javascript; charset=utf-8",
@@ -51,14 +56,21 @@ static HASH: LazyLock<String> = LazyLock::new(|| {
         all.update(file.bytes);
     }
     all.update(INDEX);
+    all.update(ENTER);
     all.finalize().iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 });
+
+const ENTER: &str = include_str!("../page/enter.html");
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| INDEX.replace("{hash}", &HASH));
 
 /// What a browser may do for this page. A part of a path can only be said with a host: where that is written in
 /// brackets, which no policy can, all of our own origin counts.
-pub fn policy(state: &State, host: Option<&str>) -> HeaderValue {
+pub fn policy(state: &State, host: Option<&str>, path: &str) -> HeaderValue {
+    let is_theirs = state.served.ui.as_ref().is_some_and(|ui| host == Some(ui.host.as_str()));
+    if is_theirs && path != ui::ENTER && !path.starts_with("/p/") {
+        return HeaderValue::from_static(ui::POLICY);
+    }
     let host = host.filter(|host| state.served.hosts.iter().any(|own| own == host));
     let plain = host.filter(|host| !host.contains('['));
     let own = plain.map_or_else(|| "'self'".to_owned(), |host| format!("http://{host}/p/{}/", *HASH));
@@ -70,8 +82,17 @@ pub fn policy(state: &State, host: Option<&str>) -> HeaderValue {
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
+/// The way in to a page of others.
+pub fn door() -> Response {
+    let about = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
+    (about, ENTER.replace("{hash}", &HASH)).into_response()
+}
+
 /// `/`.
-pub async fn index(headers: HeaderMap) -> Response {
+pub async fn index(Of(state): Of<Arc<State>>, headers: HeaderMap) -> Response {
+    if let Some(theirs) = ui::found(state.served.ui.as_ref(), &headers, "/") {
+        return theirs;
+    }
     let tag = format!("\"{}\"", *HASH);
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let about = [(header::ETAG, tag.as_str()), (header::CACHE_CONTROL, "no-cache")];

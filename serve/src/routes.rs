@@ -8,14 +8,14 @@ use crate::guard::{guard, json_only};
 use crate::keys::Scope;
 use crate::state::{State, blocking};
 use crate::verbs::{self, Retry, SetState};
-use crate::{logs, page, socket, talk};
+use crate::{approvals, live, logs, page, runs, socket, talk, ui};
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State as Of};
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 use axum::{Extension, Json, Router, middleware};
 use aynig::served::Place;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub type Answer = Result<Response, Failed>;
 /// A path, the methods that it takes, and who answers.
 type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<State>>);
 
-/// Every route under `/api/`.
+/// Every route under `/api/`, and the socket of runs.
 fn table() -> Vec<Route> {
     vec![
         ("/api/version", &["get"], get(version)),
@@ -68,6 +68,37 @@ fn table() -> Vec<Route> {
         ("/api/resume", &["post"], post(talk::resume)),
         ("/api/usage", &["get"], get(usage)),
         ("/api/socket", &["get"], get(socket::open)),
+        ("/ws", &["get"], get(live::open)),
+        ("/api/runs", &["get", "post"], get(runs::list).post(runs::create)),
+        (
+            "/api/runs/{run}",
+            &["get", "patch", "delete"],
+            get(runs::get).patch(runs::patch).delete(runs::remove),
+        ),
+        ("/api/runs/{run}/events", &["get"], get(runs::events)),
+        ("/api/runs/{run}/nodes", &["post"], post(runs::add_node)),
+        (
+            "/api/runs/{run}/nodes/{node}",
+            &["patch", "delete"],
+            patch(runs::patch_node).delete(runs::remove_node),
+        ),
+        ("/api/runs/{run}/nodes/{node}/start", &["post"], post(runs::start)),
+        ("/api/runs/{run}/nodes/{node}/stop", &["post"], post(runs::stop)),
+        ("/api/runs/{run}/nodes/{node}/interrupt", &["post"], post(runs::interrupt)),
+        ("/api/runs/{run}/nodes/{node}/reset", &["post"], post(runs::reset)),
+        ("/api/runs/{run}/edges", &["post"], post(runs::put_edge)),
+        ("/api/runs/{run}/edges/{edge}", &["delete"], delete(runs::remove_edge)),
+        ("/api/runs/{run}/chat", &["post"], post(runs::chat)),
+        ("/api/runs/{run}/artifacts/{artifact}", &["get"], get(approvals::artifact)),
+        ("/api/approvals", &["get"], get(approvals::list)),
+        ("/api/approvals/{approval}/resolve", &["post"], post(approvals::resolve)),
+        ("/api/templates", &["get", "post"], get(approvals::templates).post(approvals::new_template)),
+        (
+            "/api/templates/{name}",
+            &["get", "put", "delete"],
+            get(approvals::get_template).put(approvals::put_template).delete(approvals::remove_template),
+        ),
+        ("/api/fs/list", &["get"], get(approvals::folder)),
     ]
 }
 
@@ -78,7 +109,8 @@ pub fn router(state: Arc<State>) -> Router {
     routes
         .route("/", get(page::index))
         .route("/p/{hash}/{name}", get(page::file))
-        .fallback(|| async { Failed::unknown("there is nothing here") })
+        .route(ui::ENTER, get(ui::door).post(ui::enter))
+        .fallback(ui::rest)
         .method_not_allowed_fallback(|| async {
             Failed::new(StatusCode::METHOD_NOT_ALLOWED, "method", "not with this method")
         })

@@ -22,14 +22,14 @@ const FRAME_MAX: usize = 1 << 20;
 /// Most sockets at a time.
 const SOCKETS_MAX: usize = 64;
 /// How often a page is asked whether it is there.
-const PING_EVERY: Duration = Duration::from_secs(20);
+pub const PING_EVERY: Duration = Duration::from_secs(20);
 /// A page that takes nothing for so long is gone.
-const SEND_WITHIN: Duration = Duration::from_secs(10);
+pub const SEND_WITHIN: Duration = Duration::from_secs(10);
 
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// One of the sockets that are open.
-struct Place;
+pub struct Place;
 
 impl Place {
     fn take() -> Option<Self> {
@@ -44,15 +44,25 @@ impl Drop for Place {
     }
 }
 
-/// Opens one.
-pub async fn open(
-    Of(state): Of<Arc<State>>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Result<Response, Failed> {
-    let upgrade = upgrade.map_err(|why| Failed::invalid(why.body_text()))?;
+/// A request to become a socket.
+pub type UpgradeOf = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+
+/// Takes a place for one, with limits to its frames.
+pub fn upgrade(asked: UpgradeOf) -> Result<(WebSocketUpgrade, Place), Failed> {
+    let upgrade = asked.map_err(|why| Failed::invalid(why.body_text()))?;
     let place = Place::take().ok_or_else(|| Failed::later("too many pages are open"))?;
-    let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(FRAME_MAX).max_frame_size(FRAME_MAX);
-    Ok(upgrade.on_upgrade(move |socket| tell(state, socket, place)).into_response())
+    Ok((upgrade.max_message_size(FRAME_MAX).max_frame_size(FRAME_MAX), place))
+}
+
+/// Says that the server ends.
+pub fn closing_frame() -> Message {
+    Message::Close(None)
+}
+
+/// Opens one.
+pub async fn open(Of(state): Of<Arc<State>>, asked: UpgradeOf) -> Result<Response, Failed> {
+    let (upgrade, place) = upgrade(asked)?;
+    Ok(upgrade.protocols([PROTOCOL]).on_upgrade(move |socket| tell(state, socket, place)).into_response())
 }
 
 async fn tell(state: Arc<State>, mut socket: WebSocket, _place: Place) {
@@ -84,7 +94,7 @@ async fn tell(state: Arc<State>, mut socket: WebSocket, _place: Place) {
                 Message::Ping(Default::default())
             }
             () = closed(&mut closing) => {
-                let _ = tokio::time::timeout(SEND_WITHIN / 100, socket.send(Message::Close(None))).await;
+                let _ = tokio::time::timeout(SEND_WITHIN / 100, socket.send(closing_frame())).await;
                 return;
             }
             received = socket.recv() => match received {
@@ -101,7 +111,7 @@ async fn tell(state: Arc<State>, mut socket: WebSocket, _place: Place) {
     }
 }
 
-async fn sent(socket: &mut WebSocket, message: Message) -> bool {
+pub async fn sent(socket: &mut WebSocket, message: Message) -> bool {
     matches!(tokio::time::timeout(SEND_WITHIN, socket.send(message)).await, Ok(Ok(())))
 }
 

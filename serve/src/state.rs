@@ -1,6 +1,8 @@
 //! What a server has while it runs: places, keys, and who is told of changes.
 
 use crate::keys::Keys;
+use crate::live::Live;
+use crate::ui::Ui;
 use crate::watch::Change;
 use aynig::served::{Branches, Place, Unanswered};
 use std::path::PathBuf;
@@ -17,11 +19,15 @@ const BEHIND_MAX: usize = 64;
 /// What was asked for at the start.
 pub struct Served {
     pub places: Vec<Place>,
+    /// Where flows' logs are kept, where that was said.
+    pub data: Option<PathBuf>,
     /// The program that writes.
     pub program: PathBuf,
     pub read_only: bool,
     pub hosts: Vec<String>,
     pub origins: Vec<String>,
+    /// A page that others wrote.
+    pub ui: Option<Ui>,
 }
 
 /// How the branches of a place stood when they were last read.
@@ -35,6 +41,8 @@ struct Read {
 pub struct State {
     pub served: Served,
     pub keys: Keys,
+    /// Clients that are told of runs.
+    pub live: Live,
     /// Changes, to every socket.
     pub changes: broadcast::Sender<Change>,
     /// True once the server ends.
@@ -49,7 +57,7 @@ impl State {
         let generations = served.places.iter().map(|_| AtomicU64::new(1)).collect();
         let read = served.places.iter().map(|_| Mutex::default()).collect();
         let changes = broadcast::channel(BEHIND_MAX).0;
-        Self { served, keys, changes, closing: watch::channel(false).0, generations, read }
+        Self { served, keys, live: Live::new(), changes, closing: watch::channel(false).0, generations, read }
     }
 
     /// Something changed in a place: what was read of it is old, and every page that looks is told.

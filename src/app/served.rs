@@ -5,6 +5,8 @@
 //! itself, which has the words, the hints and the chains. Implements W7 (what is read).
 
 use super::config::Flags;
+mod flows;
+
 use super::events::{EventLine, Filter};
 use super::logs::{self, Request};
 use super::session::Session;
@@ -28,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use super::logs::Which;
+pub use flows::RunState;
 
 /// A repository that is served.
 #[derive(Debug, Clone)]

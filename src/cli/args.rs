@@ -440,6 +440,12 @@ pub struct Serve {
     /// Read the token from this descriptor, so that it stays the same over restarts
     #[arg(long, value_name = "N")]
     pub token_fd: Option<i32>,
+    /// Also show the page in this folder, which others wrote, on a name of its own
+    #[arg(long, value_name = "DIR")]
+    pub ui: Option<PathBuf>,
+    /// Where flows' logs are kept [default: aynig.dataDir, else aynig/data in the Git directory]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
     /// Print address, code and token as one JSON object
     #[arg(long)]
     pub json: bool,

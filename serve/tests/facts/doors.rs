@@ -413,3 +413,62 @@ fn w15_an_untrusted_repository_is_only_looked_at() {
         }
     }
 }
+
+/// W13: a page of others is on a name of its own, and its cookie counts there alone; it is minted by a POST of a code, and what
+/// lies beyond its folder is not there.
+#[test]
+fn w13_a_page_of_others_has_a_cookie_of_its_own() {
+    let world = World::new();
+    let ui = world.home.path().join("ui");
+    std::fs::create_dir_all(ui.join("assets")).unwrap();
+    std::fs::write(ui.join("index.html"), "<!doctype html><title>theirs</title>").unwrap();
+    std::fs::write(ui.join("assets/a.js"), "1").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", ui.join("passwd")).unwrap();
+    let server = world.serve(&["--ui", ui.to_str().unwrap()]);
+    let (address, code) = server.said["ui"].as_str().unwrap().split_once('#').unwrap();
+    let host = address.strip_prefix("http://").unwrap().strip_suffix("/.aynig/enter").unwrap();
+    assert!(host.contains(".localhost:"), "{host}");
+    let at = format!("Host: {host}");
+    let origin = format!("Origin: http://{host}");
+    let json = "Content-Type: application/json";
+    let ask = |method: &str, path: &str, headers: &[&str], body: &str| {
+        server.ask_as(method, path, &[&[at.as_str()], headers].concat(), body)
+    };
+    assert!(ask("GET", "/", &[], "").text().contains("theirs"));
+    assert!(server.ask("GET", "/", &[], "").text().contains("git-aynig"), "ours is where it was");
+    assert_eq!(ask("GET", "/assets/a.js", &[], "").text(), "1");
+    for path in
+        ["/passwd", "/../passwd", "/assets/../index.html", "/%2e%2e/passwd", "/assets", "/.aynig/other"]
+    {
+        assert_eq!(ask("GET", path, &[], "").status, 404, "{path}");
+    }
+    let policy = &ask("GET", "/", &[], "").headers["content-security-policy"];
+    assert!(
+        policy.starts_with("default-src 'self'") && policy.contains("frame-ancestors 'none'"),
+        "{policy}"
+    );
+
+    let enter = |headers: &[&str], code: &str| {
+        ask("POST", "/.aynig/enter", headers, &format!("{{\"code\":\"{code}\"}}"))
+    };
+    enter(&[json], code).failed(403, "origin");
+    enter(&["Origin: http://evil.example", json], code).failed(403, "origin");
+    enter(&[&origin, json], "0123").failed(401, "code");
+    let door = ask("GET", "/.aynig/enter", &[], "");
+    assert!(!door.headers.contains_key("set-cookie"), "no GET gives one out");
+    let answer = enter(&[&origin, json], code);
+    let cookie = answer.headers["set-cookie"].clone();
+    for word in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(word), "{cookie}");
+    }
+    enter(&[&origin, json], code).failed(401, "code");
+    let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
+    assert_eq!(ask("GET", "/api/runs", &[&cookie], "").status, 200);
+    ask("GET", "/api/runs", &[], "").failed(401, "token");
+    // On another name of ours, and from another origin, it is none.
+    server.ask("GET", "/api/runs", &[&cookie], "").failed(401, "token");
+    ask("POST", "/api/pause", &[&cookie, json], "{}").failed(403, "origin");
+    ask("POST", "/api/pause", &[&cookie, "Origin: http://evil.example", json], "{}").failed(403, "origin");
+    assert_eq!(ask("POST", "/api/pause", &[&cookie, &origin, json], "{}").status, 200);
+    ask("GET", "/ws", &[&cookie], "").failed(403, "origin");
+}

@@ -7,6 +7,7 @@ mod browser;
 mod doors;
 mod driver;
 mod life;
+mod runs;
 mod screens;
 mod support;
 mod talk;

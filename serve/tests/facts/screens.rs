@@ -143,3 +143,56 @@ fn w9_a_log_of_a_million_lines_is_looked_at() {
     let memory = browser.says("return performance.memory ? performance.memory.usedJSHeapSize : 0");
     assert!(memory.as_u64().unwrap() < 300 << 20, "{memory} bytes");
 }
+
+/// W9: a flow is made, filled, joined and steered on the page; what is said to a node is seen at once, and the graph says what
+/// the table says.
+#[test]
+fn w9_a_flow_is_made_and_steered() {
+    let Some(browser) = Browser::start(&["--window-size=1200,1000"]) else { return };
+    let world = crate::runs::flowing();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.types("f");
+    browser.sees("No flow yet.");
+    browser.fits("flows-empty");
+    browser.click("//input[@name='flow']");
+    browser.types("release\u{e007}");
+    browser.sees("It has no nodes yet");
+    for (label, role) in [("Lead", "orchestrator"), ("Writer", "implementer"), ("Critic", "reviewer")] {
+        browser.says(&format!(
+            "const s = (q, v) => {{ const e = document.querySelector(q); e.value = v; e.dispatchEvent(new Event('input', {{bubbles: true}})); e.dispatchEvent(new Event('change', {{bubbles: true}})); }}; \
+             s('input[name=label]', '{label}'); s('input[name=role]', '{role}'); s('select[name=provider]', 'custom')"
+        ));
+        browser.click("//form[@aria-label='add a node']//button[.='Add']");
+        browser.find(&format!("//table//a[.='{label}']"));
+    }
+    browser.click("//form[@aria-label='connect nodes']//button[.='Connect']");
+    browser.sees("Writer (task, both ways)");
+    browser.fits("flow");
+    let boxes =
+        "return [...document.querySelectorAll('.graph .label')].map((t) => t.textContent).sort().join()";
+    assert_eq!(browser.says(boxes), json!("Critic,Lead,Writer"));
+    assert_eq!(browser.says("return document.querySelectorAll('.graph path.edge').length"), json!(1));
+    // What the command line does is seen without asking.
+    world.aynig(&["flow", "edge", "add", "release", "Writer", "Critic", "--one-way"]);
+    browser.sees("Critic (task)");
+    browser.click("//button[.='Pause']");
+    browser.find("//button[.='Play']");
+    browser.click("//table//a[.='Writer']");
+    browser.click("//textarea[@name='chat']");
+    browser.types("Write <b>it</b>");
+    browser.click("//button[.='Send']");
+    browser.sees("Write <b>it</b>");
+    browser.sees("1 wait");
+    browser.fits("flow-node");
+    assert!(world.aynig(&["flow", "show", "--json", "release"]).contains("paused"));
+    // Loaded again it is the same.
+    browser.says("location.reload()");
+    browser.sees("Write <b>it</b>");
+    browser.looks(360, 740, "dark");
+    browser.fits("flow-narrow-dark");
+    browser.click("//article//button[.='Remove'] | //table//button[.='Remove']");
+    browser.sees("Lead");
+    let complaints = browser.complaints();
+    assert!(complaints.as_array().unwrap().iter().all(|c| c["level"] != "SEVERE"), "{complaints}");
+}

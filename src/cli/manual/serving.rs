@@ -23,6 +23,11 @@ changes what may run.
 Commands that the repository runs do so as the same user, and could read another process's memory. That a command \
 approves its own work is prevented by signatures alone: see 'aynig.requireSignature' in git-aynig(1).
 
+A page of others:
+With --ui a folder with a page that others wrote for the shared contract of runs, nodes and edges is shown too, on a random \
+name below 'localhost', and that address is printed. It gets a cookie that counts on that name alone. Its files are read \
+once, at the start.
+
 Several servers:
 One server serves a repository. A second one says where the first is, and ends with 3; with --read-only it serves \
 beside it.
@@ -32,7 +37,7 @@ With --token-fd the token is read from a descriptor: one line of 64 hexadecimal 
 and again hands in the same, and open pages go on.
 
 JSON:
-With --json one object for each start: url, code, token, share (an address, or null), pid.
+With --json one object for each start: url, code, token, share and ui (addresses, or null), pid.
 
 Exit status:
   0    ended by SIGTERM or an interrupt

@@ -1,0 +1,165 @@
+// What is known of a flow: its state, and each node's conversation, made of one event after the other.
+
+const fresh = () => ({ items: [], open: null, logs: [] });
+
+/** A flow as its events make it. */
+export class Story {
+  constructor(run) {
+    this.run = run;
+    this.chats = new Map();
+    this.approvals = new Map();
+    this.evidence = null;
+    this.seen = new Set();
+    this.seq = 0;
+  }
+
+  chat(node) {
+    if (!this.chats.has(node)) this.chats.set(node, fresh());
+    return this.chats.get(node);
+  }
+
+  /** The message that is being said; a new one where none is. */
+  saying(node) {
+    const chat = this.chat(node);
+    if (!chat.open) {
+      chat.open = { kind: "agent", text: "", thought: "", open: true };
+      chat.items.push(chat.open);
+    }
+    return chat.open;
+  }
+
+  close(node, how) {
+    const chat = this.chat(node);
+    if (!chat.open) return;
+    Object.assign(chat.open, { open: false, ...how });
+    chat.open = null;
+  }
+
+  /** A person's own words, until the event that says them. */
+  mine(node, id, text) {
+    if (!this.chat(node).items.some((item) => item.id === id)) this.chat(node).items.push({ kind: "user", id, text, waits: true });
+  }
+
+  tool(node, tool, what) {
+    const items = this.chat(node).items;
+    let card = items.find((item) => item.kind === "tool" && item.id === tool.id);
+    if (!card) items.push((card = { kind: "tool", id: tool.id }));
+    Object.assign(card, { name: tool.name, args: tool.args }, what);
+  }
+
+  /** Takes an event; what history says of the state is in the state already. */
+  take(event, old = false) {
+    if (this.seen.has(event.id)) return;
+    this.seen.add(event.id);
+    if (event.seq) this.seq = Math.max(this.seq, event.seq);
+    const node = event.nodeId;
+    const { run } = this;
+    switch (event.type) {
+      case "run.patch":
+        if (old) break;
+        for (const [key, value] of Object.entries(event.patch)) {
+          const laid = ["nodes", "nodeConfigs", "edges", "artifacts"].includes(key);
+          run[key] = laid ? { ...run[key], ...value } : value;
+        }
+        break;
+      case "run.mode":
+        if (!old) Object.assign(run, event.mode && { mode: event.mode }, event.globalMode && { globalMode: event.globalMode });
+        break;
+      case "run.stalled":
+        if (!old) Object.assign(run, { status: "paused" });
+        this.evidence = event.evidence;
+        break;
+      case "node.patch":
+        if (!old && (run.nodes[node] || event.patch.label)) run.nodes[node] = { ...run.nodes[node], ...event.patch };
+        if (event.patch.status && event.patch.status !== "running") this.close(node, { ended: "interrupted" });
+        break;
+      case "node.progress":
+        if (!old && run.nodes[node]) Object.assign(run.nodes[node], { status: event.status, summary: event.summary });
+        if (event.status !== "running") this.close(node, { ended: "interrupted" });
+        break;
+      case "node.deleted":
+        if (old) break;
+        delete run.nodes[node];
+        for (const [id, edge] of Object.entries(run.edges)) if (edge.from === node || edge.to === node) delete run.edges[id];
+        break;
+      case "edge.created":
+        if (!old) run.edges[event.edge.id] = event.edge;
+        break;
+      case "edge.deleted":
+        if (!old) delete run.edges[event.edgeId];
+        break;
+      case "handoff.sent":
+        this.chat(event.envelope.toNodeId).items.push({ kind: "handoff", id: event.id, from: event.envelope.fromNodeId, text: event.envelope.payload.message });
+        break;
+      case "message.user": {
+        const items = this.chat(event.message.nodeId).items;
+        const own = items.find((item) => item.id === event.message.id);
+        if (own) own.waits = false;
+        else items.push({ kind: "user", id: event.message.id, text: event.message.content });
+        break;
+      }
+      case "message.assistant.delta":
+        this.saying(node).text += event.delta;
+        break;
+      case "message.assistant.thinking.delta":
+        this.saying(node).thought += event.delta;
+        break;
+      case "message.assistant.thinking.final":
+        this.saying(node).thought = event.content;
+        break;
+      case "message.assistant.final":
+        this.saying(node).text = event.content;
+        this.close(node, { ended: event.status === "interrupted" ? "interrupted" : null });
+        break;
+      case "tool.proposed":
+        this.tool(node, event.tool, { state: "proposed" });
+        break;
+      case "tool.started":
+        this.tool(node, event.tool, { state: "runs" });
+        break;
+      case "tool.completed": {
+        const card = this.chat(node).items.find((item) => item.id === event.toolId);
+        if (card) Object.assign(card, { state: event.result.ok ? "done" : "failed", output: event.result.output ?? event.error?.message });
+        break;
+      }
+      case "approval.requested":
+        this.approvals.set(event.approvalId, { id: event.approvalId, node, tool: event.tool, context: event.context });
+        break;
+      case "approval.resolved":
+        this.approvals.delete(event.approvalId);
+        break;
+      case "artifact.created":
+        if (!old) run.artifacts[event.artifact.id] = event.artifact;
+        break;
+      case "node.log":
+        this.chat(node).logs = [...this.chat(node).logs.slice(-49), event.line];
+        break;
+    }
+  }
+}
+
+/** Where nodes stand: from those that nothing leads to, one column after the other. */
+export function placed(run) {
+  const nodes = Object.values(run.nodes);
+  const leads = (node) => node.roleTemplate.trim().toLowerCase() === "orchestrator";
+  const out = new Map(nodes.map((node) => [node.id, []]));
+  const into = new Map(nodes.map((node) => [node.id, 0]));
+  for (const edge of Object.values(run.edges)) {
+    if (!out.has(edge.from) || !out.has(edge.to) || edge.from === edge.to) continue;
+    out.get(edge.from).push(edge.to);
+    into.set(edge.to, into.get(edge.to) + 1);
+  }
+  const first = nodes.filter((node) => leads(node) || into.get(node.id) === 0);
+  const column = new Map();
+  let now = (first.length ? first : nodes.slice(0, 1)).map((node) => node.id);
+  for (let at = 0; now.length; at += 1) {
+    for (const id of now) column.set(id, at);
+    now = [...new Set(now.flatMap((id) => out.get(id)))].filter((id) => !column.has(id));
+  }
+  const rows = [];
+  return new Map(nodes.map((node) => {
+    const x = column.get(node.id) ?? 0;
+    rows[x] = (rows[x] ?? 0) + 1;
+    return [node.id, { x, y: rows[x] - 1 }];
+  }));
+}

@@ -1,0 +1,473 @@
+//! Runs of the shared contract: read from the library's projection, written by `git aynig flow`.
+//!
+//! An answer is projected after its own write, so it includes it. A run is found in whichever repository is served.
+//! What a request says is read by its type; keys that are not known are passed by, as the contract has it. Implements W5.
+
+use crate::fail::Failed;
+use crate::paging::{self, Wanted};
+use crate::routes::{Answer, Asked, Named, Ours, Sent, body, reading, writable};
+use crate::state::State;
+use crate::verbs::{called, refused, texts, written};
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Query, State as Of};
+use axum::http::header;
+use axum::response::IntoResponse;
+use aynig::contract::edge::EdgeSpec;
+use aynig::contract::id::{EdgeId, NodeId, RunId};
+use aynig::contract::node::{NodeChange, NodeSpec, PermissionsPart};
+use aynig::contract::run::Layout;
+use aynig::contract::words::{GlobalMode, Mode, RunStatus};
+use aynig::served::{Place, RunState};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
+use std::path::Path as File;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Two parts of a path.
+pub type Pair = Result<Path<(String, String)>, PathRejection>;
+
+/// An id of the contract, or nothing has it.
+pub fn id<T: FromStr>(text: &str, what: &str) -> Result<T, Failed> {
+    text.parse().map_err(|_| Failed::unknown(format!("there is no such {what}")))
+}
+
+impl State {
+    /// The repository that a run is in.
+    pub fn place_of(&self, run: RunId) -> Result<&Place, Failed> {
+        for place in &self.served.places {
+            if place.has_flow(run)? {
+                return Ok(place);
+            }
+        }
+        Err(Failed::unknown("there is no such run"))
+    }
+
+    /// A run as it is now.
+    pub fn run(&self, run: RunId) -> Result<RunState, Failed> {
+        Ok(self.place_of(run)?.flow(run, self.served.data.as_deref())?)
+    }
+
+    /// Does something about a flow, in the repository that it is in, and gives the object that was printed.
+    pub fn flow(&self, run: RunId, verb: &[&str], words: &[OsString], input: &str) -> Result<Value, Failed> {
+        let place = self.place_of(run)?;
+        flow(self, place, verb, words, input)
+    }
+}
+
+/// Calls `git aynig flow`.
+pub fn flow(
+    state: &State,
+    place: &Place,
+    verb: &[&str],
+    words: &[OsString],
+    input: &str,
+) -> Result<Value, Failed> {
+    writable(state, place)?;
+    let verb = verb.iter().map(OsString::from);
+    let all: Vec<OsString> =
+        std::iter::once("flow".into()).chain(verb).chain(words.iter().cloned()).collect();
+    texts(&all)?;
+    let finished = called(&state.served.program, place, &all, input.as_bytes())?;
+    if finished.status.success() && finished.stdout.bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    // Objects before the last say what else became of it.
+    let mut lines = finished.stdout.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    match (finished.status.success(), lines.next_back().map(serde_json::from_slice)) {
+        (true, Some(Ok(object))) => Ok(object),
+        (true, Some(Err(_)) | None) => written(&finished),
+        (false, _) => Err(match finished.status.code() {
+            // What is there forbids it, or it is not there: neither is a matter of rights.
+            Some(2) => refused(&finished).into_conflict(),
+            Some(_) | None => refused(&finished),
+        }),
+    }
+}
+
+fn word(flag: &str, value: impl AsRef<str>) -> OsString {
+    format!("--{flag}={}", value.as_ref()).into()
+}
+
+fn last(words: &mut Vec<OsString>, rest: &[&str]) {
+    words.push("--json".into());
+    words.push("--".into());
+    words.extend(rest.iter().map(OsString::from));
+}
+
+/// All runs, of all repositories.
+pub async fn list(Of(state): Ours) -> Answer {
+    let runs = reading(move || {
+        let (mut runs, mut names) = (Vec::new(), Map::new());
+        for place in &state.served.places {
+            for id in place.flows()? {
+                match place.flow(id, state.served.data.as_deref()) {
+                    Ok(found) => {
+                        names.insert(id.to_string(), json!(found.name));
+                        runs.push(found.run);
+                    }
+                    // Removed meanwhile.
+                    Err(error) if error.cause == aynig::served::Cause::Unknown => {}
+                    Err(error) => return Err(Failed::from(error)),
+                }
+            }
+        }
+        Ok(json!({"runs": runs, "names": names}))
+    });
+    Ok(Json(runs.await?).into_response())
+}
+
+async fn whole(state: Arc<State>, id: RunId) -> Answer {
+    let found = reading(move || state.run(id)).await?;
+    Ok(Json(json!({"run": found.run, "name": found.name})).into_response())
+}
+
+/// One run.
+pub async fn get(Of(state): Ours, named: Named) -> Answer {
+    let Path(run) = named?;
+    whole(state, id(&run, "run")?).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct New {
+    mode: Option<Mode>,
+    global_mode: Option<GlobalMode>,
+    cwd: Option<String>,
+    name: Option<String>,
+}
+
+/// The repository that a folder lies in, of those that are served.
+fn holder<'a>(state: &'a State, cwd: Option<&str>) -> Result<&'a Place, Failed> {
+    let Some(cwd) = cwd.filter(|cwd| !cwd.trim().is_empty()) else { return Ok(&state.served.places[0]) };
+    let outside = || Failed::invalid("'cwd' is no folder of a repository that is served");
+    let folder = std::fs::canonicalize(cwd).map_err(|_| outside())?;
+    let own = |place: &&Place| std::fs::canonicalize(&place.folder).is_ok_and(|top| folder == top);
+    state.served.places.iter().find(own).ok_or_else(outside)
+}
+
+/// A new run.
+pub async fn create(Of(state): Ours, sent: Sent) -> Answer {
+    let given: New = body(sent)?;
+    let of = Arc::clone(&state);
+    let made = reading(move || {
+        let place = holder(&of, given.cwd.as_deref())?;
+        let mut words: Vec<OsString> = given.mode.iter().map(|mode| word("mode", mode.word())).collect();
+        words.extend(given.global_mode.map(|mode| global(mode).into()));
+        last(&mut words, &given.name.iter().map(String::as_str).collect::<Vec<_>>());
+        let made = flow(&of, place, &["new"], &words, "")?;
+        id::<RunId>(made["flow"].as_str().unwrap_or_default(), "run")
+    });
+    whole(state, made.await?).await
+}
+
+fn global(mode: GlobalMode) -> &'static str {
+    match mode {
+        GlobalMode::Planning => "--plan",
+        GlobalMode::Implementation => "--implement",
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RunChange {
+    status: Option<RunStatus>,
+    mode: Option<Mode>,
+    global_mode: Option<GlobalMode>,
+    layout: Option<Layout>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Patched {
+    #[serde(default)]
+    patch: RunChange,
+}
+
+/// Changes a run; the answer is all of it.
+pub async fn patch(Of(state): Ours, named: Named, sent: Sent) -> Answer {
+    let (Path(run), given) = (named?, body::<Patched>(sent)?.patch);
+    let run: RunId = id(&run, "run")?;
+    let of = Arc::clone(&state);
+    reading(move || {
+        let place = of.place_of(run)?;
+        let name = run.to_string();
+        if let Some(wanted) = given.layout {
+            writable(&of, place)?;
+            let kept = place.keep_layout(run, of.served.data.as_deref(), wanted)?;
+            of.live.say(run, &json!({"type": "run.patch", "patch": {"layout": kept}}));
+        }
+        if given.mode.is_some() || given.global_mode.is_some() {
+            let mut words: Vec<OsString> =
+                given.global_mode.map(|mode| global(mode).into()).into_iter().collect();
+            let mode = given.mode.map(|mode| mode.word().to_ascii_lowercase());
+            last(
+                &mut words,
+                &[Some(name.as_str()), mode.as_deref()].into_iter().flatten().collect::<Vec<_>>(),
+            );
+            of.flow(run, &["mode"], &words, "")?;
+        }
+        if let Some(status) = given.status {
+            let mut words = vec![word("status", status.word())];
+            last(&mut words, &[&name]);
+            of.flow(run, &["set"], &words, "")?;
+        }
+        Ok::<_, Failed>(())
+    })
+    .await?;
+    whole(state, run).await
+}
+
+/// Removes a run.
+pub async fn remove(Of(state): Ours, named: Named) -> Answer {
+    let Path(text) = named?;
+    let run: RunId = id(&text, "run")?;
+    reading(move || {
+        let mut words = Vec::new();
+        last(&mut words, &[&run.to_string()]);
+        state.flow(run, &["rm"], &words, "")
+    })
+    .await?;
+    Ok(Json(json!({"runId": run})).into_response())
+}
+
+/// A page of a run's events.
+pub async fn events(Of(state): Ours, named: Named, asked: Asked<Wanted>) -> Answer {
+    let (Path(run), Query(asked)) = (named?, asked?);
+    let run: RunId = id(&run, "run")?;
+    let page = reading(move || {
+        let place = state.place_of(run)?;
+        let data = state.served.data.as_deref();
+        place.flow(run, data)?;
+        paging::page(&place.flow_log(run, data, 0)?, &asked)
+    });
+    Ok(([(header::CONTENT_TYPE, "application/json")], page.await?).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+struct NewNode {
+    node: NodeSpec,
+}
+
+fn node_words(change: &NodeChange) -> Vec<OsString> {
+    let mut words = Vec::new();
+    words.extend(change.label.iter().map(|label| word("label", label)));
+    words.extend(change.alias.iter().map(|alias| word("alias", alias.trim())));
+    words.extend(change.role_template.iter().map(|role| word("role", role)));
+    words.extend(change.provider.iter().map(|provider| word("provider", provider.word())));
+    match &change.custom_system_prompt {
+        Some(Some(_)) => words.push("--prompt-file=-".into()),
+        Some(None) => words.push("--no-prompt".into()),
+        None => {}
+    }
+    let mut set = |key: &str, value: String| words.push(word("set", format!("{key}={value}")));
+    if let Some(part) = &change.capabilities {
+        part.edge_management.iter().for_each(|value| set("edgeManagement", value.word().to_owned()));
+        let flags = [
+            ("writeCode", part.write_code),
+            ("writeDocs", part.write_docs),
+            ("runCommands", part.run_commands),
+            ("delegateOnly", part.delegate_only),
+        ];
+        flags.iter().for_each(|(key, value)| value.iter().for_each(|value| set(key, value.to_string())));
+    }
+    if let Some(PermissionsPart { cli_permissions_mode, agent_management_requires_approval }) =
+        &change.permissions
+    {
+        cli_permissions_mode.iter().for_each(|mode| set("cliPermissionsMode", mode.word().to_owned()));
+        let asks = agent_management_requires_approval;
+        asks.iter().for_each(|value| set("agentManagementRequiresApproval", value.to_string()));
+    }
+    change.session.iter().for_each(|session| set("resume", session.resume.to_string()));
+    words
+}
+
+/// A new node.
+pub async fn add_node(Of(state): Ours, named: Named, sent: Sent) -> Answer {
+    let (Path(run), NewNode { node: spec }) = (named?, body::<NewNode>(sent)?);
+    let run: RunId = id(&run, "run")?;
+    let node = reading(move || {
+        let change = NodeChange {
+            label: Some(spec.label),
+            alias: spec.alias.filter(|alias| !alias.trim().is_empty()),
+            provider: Some(spec.provider),
+            role_template: Some(spec.role_template),
+            custom_system_prompt: spec.custom_system_prompt.map(Some),
+            capabilities: Some(spec.capabilities),
+            permissions: Some(spec.permissions),
+            session: Some(spec.session),
+        };
+        let mut words = node_words(&change);
+        words.extend(spec.id.iter().map(|id| word("id", id.to_string())));
+        last(&mut words, &[&run.to_string()]);
+        let prompt = change.custom_system_prompt.flatten().unwrap_or_default();
+        let made = state.flow(run, &["node", "add"], &words, &prompt)?;
+        let node: NodeId = id(made["node"]["id"].as_str().unwrap_or_default(), "node")?;
+        node_of(&state, run, node)
+    });
+    Ok(Json(json!({"node": node.await?})).into_response())
+}
+
+fn node_of(state: &State, run: RunId, node: NodeId) -> Result<Value, Failed> {
+    let found = state.run(run)?.run;
+    let node = found.nodes.get(&node).ok_or_else(|| Failed::unknown("there is no such node"))?;
+    Ok(json!(node))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodePatched {
+    /// Of the state: its session is no setting.
+    patch: Map<String, Value>,
+    config: NodeChange,
+}
+
+/// Changes a node.
+pub async fn patch_node(Of(state): Ours, named: Pair, sent: Sent) -> Answer {
+    let (Path((run, node)), given) = (named?, body::<NodePatched>(sent)?);
+    let (run, node): (RunId, NodeId) = (id(&run, "run")?, id(&node, "node")?);
+    let NodePatched { mut patch, config } = given;
+    patch.remove("session");
+    let patch: NodeChange = serde_json::from_value(Value::Object(patch))?;
+    let change = NodeChange {
+        label: config.label.or(patch.label),
+        alias: config.alias.or(patch.alias),
+        provider: config.provider.or(patch.provider),
+        role_template: config.role_template.or(patch.role_template),
+        custom_system_prompt: config.custom_system_prompt.or(patch.custom_system_prompt),
+        capabilities: config.capabilities.or(patch.capabilities),
+        permissions: config.permissions.or(patch.permissions),
+        session: config.session,
+    };
+    let node = reading(move || {
+        node_of(&state, run, node)?;
+        let mut words = node_words(&change);
+        if !words.is_empty() {
+            last(&mut words, &[&run.to_string(), &node.to_string()]);
+            let prompt = change.custom_system_prompt.flatten().unwrap_or_default();
+            state.flow(run, &["node", "set"], &words, &prompt)?;
+        }
+        node_of(&state, run, node)
+    });
+    Ok(Json(json!({"node": node.await?})).into_response())
+}
+
+/// A verb about a node that is there.
+async fn about_node(state: Arc<State>, named: Pair, verb: &'static [&'static str]) -> Result<String, Failed> {
+    let Path((run, text)) = named?;
+    let (run, node): (RunId, NodeId) = (id(&run, "run")?, id(&text, "node")?);
+    reading(move || {
+        node_of(&state, run, node)?;
+        let mut words = Vec::new();
+        last(&mut words, &[&run.to_string(), &node.to_string()]);
+        state.flow(run, verb, &words, "")
+    })
+    .await?;
+    Ok(text)
+}
+
+/// Removes a node.
+pub async fn remove_node(Of(state): Ours, named: Pair) -> Answer {
+    let node = about_node(state, named, &["node", "remove"]).await?;
+    Ok(Json(json!({"nodeId": node})).into_response())
+}
+
+async fn done(state: Arc<State>, named: Pair, verb: &'static [&'static str]) -> Answer {
+    about_node(state, named, verb).await?;
+    Ok(Json(json!({"ok": true})).into_response())
+}
+
+/// Lets a node go on that was stopped.
+pub async fn start(Of(state): Ours, named: Pair) -> Answer {
+    done(state, named, &["start"]).await
+}
+
+/// Holds a node, and ends its turn.
+pub async fn stop(Of(state): Ours, named: Pair) -> Answer {
+    done(state, named, &["stop"]).await
+}
+
+/// Ends a node's turn.
+pub async fn interrupt(Of(state): Ours, named: Pair) -> Answer {
+    done(state, named, &["interrupt"]).await
+}
+
+/// Drops what waits for a node, and begins a new session.
+pub async fn reset(Of(state): Ours, named: Pair) -> Answer {
+    done(state, named, &["reset"]).await
+}
+
+#[derive(Debug, Deserialize)]
+struct NewEdge {
+    edge: EdgeSpec,
+}
+
+/// Puts an edge.
+pub async fn put_edge(Of(state): Ours, named: Named, sent: Sent) -> Answer {
+    let (Path(run), NewEdge { edge }) = (named?, body::<NewEdge>(sent)?);
+    let run: RunId = id(&run, "run")?;
+    let edge = reading(move || {
+        let mut words: Vec<OsString> = edge.id.iter().map(|id| word("id", id.to_string())).collect();
+        words.extend((edge.bidirectional == Some(false)).then(|| "--one-way".into()));
+        words.extend(edge.edge_type.iter().map(|kind| word("type", kind.word())));
+        words.extend(edge.label.iter().map(|label| word("label", label)));
+        last(&mut words, &[&run.to_string(), &edge.from.to_string(), &edge.to.to_string()]);
+        let put = state.flow(run, &["edge", "add"], &words, "")?;
+        // Projected, so that who hears of it next hears of it.
+        state.run(run)?;
+        Ok::<_, Failed>(put["edge"].clone())
+    });
+    Ok(Json(json!({"edge": edge.await?})).into_response())
+}
+
+/// Removes an edge.
+pub async fn remove_edge(Of(state): Ours, named: Pair) -> Answer {
+    let Path((run, text)) = named?;
+    let (run, edge): (RunId, EdgeId) = (id(&run, "run")?, id(&text, "edge")?);
+    reading(move || {
+        let there = state.run(run)?.run.edges.contains_key(&edge);
+        if !there {
+            return Err(Failed::unknown("there is no such edge"));
+        }
+        let mut words = Vec::new();
+        last(&mut words, &[&run.to_string(), &edge.to_string()]);
+        state.flow(run, &["edge", "remove"], &words, "")
+    })
+    .await?;
+    Ok(Json(json!({"edgeId": text})).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chat {
+    node_id: String,
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    interrupt: bool,
+}
+
+/// Says something to a node.
+pub async fn chat(Of(state): Ours, named: Named, sent: Sent) -> Answer {
+    let (Path(run), chat) = (named?, body::<Chat>(sent)?);
+    let (run, node): (RunId, NodeId) = (id(&run, "run")?, id(&chat.node_id, "node")?);
+    if chat.content.trim().is_empty() {
+        return Err(Failed::invalid("'content' is empty"));
+    }
+    let sent = reading(move || {
+        node_of(&state, run, node)?;
+        let mut words = vec![word("file", "-")];
+        last(&mut words, &[&run.to_string(), &node.to_string()]);
+        let verb = if chat.interrupt { "interrupt" } else { "send" };
+        state.flow(run, &[verb], &words, &chat.content)
+    })
+    .await?;
+    Ok(Json(json!({"messageId": sent["id"]})).into_response())
+}
+
+/// Beneath a folder of one that is served, without a link that leads out of it.
+pub fn inside(place: &Place, folder: &File) -> Option<std::path::PathBuf> {
+    let top = std::fs::canonicalize(&place.folder).ok()?;
+    std::fs::canonicalize(folder).ok().filter(|folder| folder.starts_with(&top))
+}

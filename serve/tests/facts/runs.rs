@@ -1,0 +1,332 @@
+//! The shared contract's routes and socket (W5, W6), over flows that `git aynig flow` would show as well.
+
+use crate::support::{Answer, Server, UPGRADE, World, frame, head};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::io::Write;
+use std::net::TcpStream;
+
+/// A world in which flows can be made, and whose agent says back what it is told.
+pub fn flowing() -> World {
+    let world = World::new();
+    world.aynig(&["flow", "init"]);
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "flows"]);
+    let agent = world.home.path().join("agent");
+    std::fs::write(
+        &agent,
+        "#!/bin/sh\nwhile read -r line; do printf '%s\\n' '{\"kind\":\"delta\"}' >/dev/null\n\
+         printf '%s\\n' '{\"type\":\"message.assistant.delta\",\"delta\":\"I \"}'\n\
+         printf '%s\\n' '{\"type\":\"message.assistant.final\",\"content\":\"I have done it.\"}'\nexit 0\ndone\n",
+    )
+    .unwrap();
+    world.git(&[
+        "config",
+        "--global",
+        "aynig.provider.custom.command",
+        &format!("/bin/sh {}", agent.display()),
+    ]);
+    world
+}
+
+fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+    server.ask(method, path, &[&server.bearer(), "Content-Type: application/json"], &body.to_string())
+}
+
+#[track_caller]
+fn good(answer: Answer) -> Value {
+    assert!((200..300).contains(&answer.status), "{} {}", answer.status, answer.text());
+    answer.json()
+}
+
+fn node(label: &str, role: &str) -> Value {
+    json!({"node": {"label": label, "roleTemplate": role, "provider": "custom", "capabilities": {"edgeManagement": "all"},
+        "permissions": {"cliPermissionsMode": "skip"}, "session": {"resume": true, "resetCommands": ["/new", "/clear"]}}})
+}
+
+/// W5: a run is made, filled, changed and removed by the contract's routes; each answer includes its own write.
+#[test]
+fn w5_a_run_is_made_changed_and_removed() {
+    let world = flowing();
+    let server = world.serve(&[]);
+    assert_eq!(good(server.get("/api/runs")), json!({"runs": [], "names": {}}));
+    let run = good(server.post("/api/runs", ""))["run"].clone();
+    for (key, value) in
+        [("status", "running"), ("mode", "AUTO"), ("globalMode", "IMPLEMENTATION"), ("contractVersion", "1")]
+    {
+        assert_eq!(run[key], value, "{run}");
+    }
+    assert_eq!((&run["nodes"], &run["edges"], &run["artifacts"]), (&json!({}), &json!({}), &json!({})));
+    assert_eq!(run["cwd"], world.repo().canonicalize().unwrap().to_string_lossy().as_ref());
+    let at = format!("/api/runs/{}", run["id"].as_str().unwrap());
+    let lead =
+        good(server.post(&format!("{at}/nodes"), &node("Lead", "orchestrator").to_string()))["node"].clone();
+    let work =
+        good(server.post(&format!("{at}/nodes"), &node("Work", "implementer").to_string()))["node"].clone();
+    assert_eq!(
+        (&lead["label"], &lead["status"], &lead["provider"]),
+        (&json!("Lead"), &json!("idle"), &json!("custom"))
+    );
+    let edge = json!({"edge": {"from": lead["id"], "to": work["id"]}});
+    let edge = good(server.post(&format!("{at}/edges"), &edge.to_string()))["edge"].clone();
+    assert_eq!(
+        (&edge["type"], &edge["label"], &edge["bidirectional"]),
+        (&json!("handoff"), &json!("task"), &json!(true))
+    );
+    // Put by id.
+    let other = json!({"edge": {"id": edge["id"], "from": lead["id"], "to": work["id"], "bidirectional": false, "type": "handoff", "label": ""}});
+    let put = good(server.post(&format!("{at}/edges"), &other.to_string()))["edge"].clone();
+    assert_eq!((&put["id"], &put["bidirectional"], &put["label"]), (&edge["id"], &json!(false), &json!("")));
+
+    let (lead, work) = (lead["id"].as_str().unwrap(), work["id"].as_str().unwrap());
+    let stranger = "00000000-0000-4000-8000-00000000000f";
+    let layout = json!({"positions": {lead: {"x": 1.5, "y": 2}, stranger: {"x": 1, "y": 1}}, "viewport": {"x": 0, "y": 0, "zoom": 1}, "updatedAt": "2020-01-01T00:00:00Z"});
+    let patch =
+        json!({"patch": {"mode": "INTERACTIVE", "globalMode": "PLANNING", "layout": layout, "else": 1}});
+    let run = good(send(&server, "PATCH", &at, &patch))["run"].clone();
+    assert_eq!((&run["mode"], &run["globalMode"]), (&json!("INTERACTIVE"), &json!("PLANNING")));
+    assert_eq!(
+        run["layout"]["positions"],
+        json!({lead: {"x": 1.5, "y": 2.0}}),
+        "a node that it has not is left out"
+    );
+    assert!(run["layout"]["updatedAt"].as_str().unwrap() > "2026", "{run}");
+    assert_eq!(run["nodes"].as_object().unwrap().len(), 2, "the answer is the whole run");
+    let named =
+        json!({"patch": {"alias": "boss"}, "config": {"alias": "boss", "customSystemPrompt": "Lead well."}});
+    let named = good(send(&server, "PATCH", &format!("{at}/nodes/{lead}"), &named))["node"].clone();
+    assert_eq!((&named["alias"], &named["customSystemPrompt"]), (&json!("boss"), &json!("Lead well.")));
+    let taken = json!({"patch": {"alias": "BOSS"}});
+    send(&server, "PATCH", &format!("{at}/nodes/{work}"), &taken).failed(409, "conflict");
+
+    let paused = good(send(&server, "PATCH", &at, &json!({"patch": {"status": "paused"}})))["run"].clone();
+    assert_eq!(paused["status"], "paused");
+    assert_eq!(good(server.get("/api/runs"))["runs"][0]["status"], "paused");
+    assert!(world.aynig(&["flow", "show", "--json", run["id"].as_str().unwrap()]).contains("paused"));
+    for verb in ["stop", "start", "reset"] {
+        assert_eq!(
+            good(server.post(&format!("{at}/nodes/{work}/{verb}"), "")),
+            json!({"ok": true}),
+            "{verb}"
+        );
+    }
+    server.post(&format!("{at}/nodes/{work}/interrupt"), "").failed(409, "conflict");
+    let said = good(server.post(
+        &format!("{at}/chat"),
+        &json!({"nodeId": work, "content": "--hello", "interrupt": true}).to_string(),
+    ));
+    assert!(said["messageId"].as_str().is_some_and(|id| id.len() == 36), "{said}");
+    let inbox = good(server.get(&at))["run"]["nodes"][work]["inboxCount"].clone();
+    assert_eq!(inbox, 1, "it waits while the run is paused");
+
+    let edge = format!("{at}/edges/{}", edge["id"].as_str().unwrap());
+    assert_eq!(good(send(&server, "DELETE", &edge, &json!({})))["edgeId"], put["id"]);
+    send(&server, "DELETE", &edge, &json!({})).failed(404, "unknown");
+    assert_eq!(
+        good(send(&server, "DELETE", &format!("{at}/nodes/{work}"), &json!({}))),
+        json!({"nodeId": work})
+    );
+    assert_eq!(good(server.get(&at))["run"]["nodes"].as_object().unwrap().len(), 1);
+    assert_eq!(good(send(&server, "DELETE", &at, &json!({})))["runId"], run["id"]);
+    server.get(&at).failed(404, "unknown");
+    assert_eq!(good(server.get("/api/runs")), json!({"runs": [], "names": {}}));
+}
+
+/// W5: what is wrong is refused by its kind, in the one shape, and nothing is stored of it.
+#[test]
+fn w5_what_is_wrong_is_refused_by_name() {
+    let world = flowing();
+    let server = world.serve(&[]);
+    let run = good(server.post("/api/runs", "{}"))["run"].clone();
+    let at = format!("/api/runs/{}", run["id"].as_str().unwrap());
+    let nothing = "00000000-0000-4000-8000-000000000000";
+    let asks = [
+        ("POST", "/api/runs".to_owned(), json!({"mode": "FAST"}), 400),
+        ("POST", "/api/runs".to_owned(), json!({"cwd": "/"}), 400),
+        ("POST", "/api/runs".to_owned(), json!([1]), 400),
+        ("PATCH", at.clone(), json!({"patch": {"status": "gone"}}), 400),
+        ("PATCH", at.clone(), json!({"patch": {"layout": {"positions": {}}}}), 400),
+        ("PATCH", format!("/api/runs/{nothing}"), json!({"patch": {}}), 404),
+        ("POST", format!("{at}/nodes"), json!({}), 400),
+        (
+            "POST",
+            format!("{at}/nodes"),
+            json!({"node": {"label": "a", "roleTemplate": "b", "provider": "other"}}),
+            400,
+        ),
+        (
+            "POST",
+            format!("{at}/nodes"),
+            json!({"node": {"label": " ", "roleTemplate": "b", "provider": "custom"}}),
+            409,
+        ),
+        ("POST", format!("/api/runs/{nothing}/nodes"), node("a", "b"), 404),
+        ("POST", format!("{at}/edges"), json!({"edge": {"from": nothing, "to": nothing}}), 409),
+        ("POST", format!("{at}/edges"), json!({"edge": {"from": "ghost", "to": nothing}}), 400),
+        ("POST", format!("{at}/chat"), json!({"nodeId": nothing, "content": "x"}), 404),
+        ("POST", format!("{at}/chat"), json!({"content": "x"}), 400),
+        ("POST", format!("{at}/nodes/{nothing}/start"), json!({}), 404),
+        (
+            "POST",
+            format!("/api/approvals/{nothing}/resolve"),
+            json!({"resolution": {"status": "approved"}}),
+            404,
+        ),
+        ("POST", format!("/api/approvals/{nothing}/resolve"), json!({}), 400),
+        (
+            "POST",
+            format!("/api/approvals/{nothing}/resolve"),
+            json!({"resolution": {"status": "perhaps"}}),
+            400,
+        ),
+        (
+            "POST",
+            format!("/api/approvals/{nothing}/resolve"),
+            json!({"resolution": {"status": "modified"}}),
+            400,
+        ),
+        ("GET", format!("{at}/events?limit=0"), json!({}), 400),
+        ("GET", format!("{at}/events?before=x"), json!({}), 400),
+        ("GET", format!("{at}/artifacts/{nothing}"), json!({}), 404),
+        ("GET", "/api/runs/..%2f..%2fetc".to_owned(), json!({}), 404),
+        ("PUT", at.clone(), json!({}), 405),
+        ("GET", "/api/fs/list?path=/etc".to_owned(), json!({}), 403),
+        ("PUT", "/api/templates/none".to_owned(), json!({"content": "x"}), 404),
+        ("POST", "/api/templates".to_owned(), json!({"name": "../x", "content": "x"}), 400),
+        ("DELETE", "/api/templates/planner".to_owned(), json!({}), 409),
+    ];
+    for (method, path, body, status) in asks {
+        let answer = send(&server, method, &path, &body);
+        assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.text());
+        assert!(answer.json()["error"].is_string() && answer.json()["code"].is_string(), "{}", answer.text());
+    }
+    let after = good(server.get(&at))["run"].clone();
+    assert_eq!((&after["nodes"], &after["edges"]), (&json!({}), &json!({})));
+}
+
+/// W5: templates are read and written where prompts read them; folders are those of the repository.
+#[test]
+fn w5_templates_and_folders() {
+    let world = flowing();
+    let server = world.serve(&[]);
+    let names: Vec<Value> = good(server.get("/api/templates"))["templates"].as_array().unwrap().to_vec();
+    assert_eq!(names.len(), 5, "{names:?}");
+    assert_eq!(good(server.get("/api/templates/none"))["found"], false);
+    let made = server.post("/api/templates", "{\"name\":\"critic\",\"content\":\"Find what is wrong.\"}");
+    assert_eq!(made.status, 201, "{}", made.text());
+    server.post("/api/templates", "{\"name\":\"critic\",\"content\":\"x\"}").failed(409, "conflict");
+    good(send(&server, "PUT", "/api/templates/critic", &json!({"content": "Find all."})));
+    assert_eq!(good(server.get("/api/templates/critic"))["content"].as_str().unwrap().trim(), "Find all.");
+    assert!(world.aynig(&["flow", "template", "show", "critic"]).contains("Find all."));
+    good(send(&server, "DELETE", "/api/templates/critic", &json!({})));
+    assert_eq!(good(server.get("/api/templates/critic"))["found"], false);
+
+    std::fs::create_dir(world.repo().join("docs")).unwrap();
+    std::os::unix::fs::symlink("/etc", world.repo().join("away")).unwrap();
+    let listed = good(server.get("/api/fs/list"));
+    let docs = listed["entries"].as_array().unwrap().iter().find(|entry| entry["name"] == "docs").unwrap();
+    assert_eq!(docs["isDirectory"], true);
+    assert!(listed.get("parent").is_none(), "{listed}");
+    let below = good(server.get(&format!("/api/fs/list?path={}", docs["path"].as_str().unwrap())));
+    assert_eq!(below["parent"], listed["current"]);
+    server.get("/api/fs/list?path=away").failed(403, "refused");
+    server.get("/api/fs/list?path=..").failed(403, "refused");
+}
+
+fn live(server: &Server, query: &str) -> TcpStream {
+    let mut stream = server.connect();
+    let request = format!(
+        "GET /ws{query} HTTP/1.1\r\nHost: {}\r\n{}\r\n{UPGRADE}Sec-WebSocket-Protocol: aynig, token.{}\r\n\r\n",
+        server.address,
+        server.origin(),
+        server.token()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let head = head(&mut stream);
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    stream
+}
+
+fn next(stream: &mut TcpStream) -> Value {
+    loop {
+        let event: Value = serde_json::from_str(&frame(stream).expect("a frame")).unwrap();
+        if event["type"] != "node.heartbeat" {
+            return event;
+        }
+    }
+}
+
+/// W6: events come as they happen, in the log's order and with its ids; nothing comes unasked; `since` brings what was missed,
+/// once, and then the run's state without its id.
+#[test]
+fn w6_a_client_that_comes_back_misses_nothing() {
+    let world = flowing();
+    let server = world.serve(&[]);
+    let run = good(server.post("/api/runs", "{}"))["run"].clone();
+    let id = run["id"].as_str().unwrap();
+    let at = format!("/api/runs/{id}");
+    let mut client = live(&server, &format!("?runId={id}"));
+    let lead =
+        good(server.post(&format!("{at}/nodes"), &node("Lead", "orchestrator").to_string()))["node"].clone();
+    let first = next(&mut client);
+    assert_eq!(
+        (&first["type"], &first["nodeId"], &first["runId"]),
+        (&json!("node.patch"), &lead["id"], &run["id"])
+    );
+    for key in [
+        "label",
+        "roleTemplate",
+        "provider",
+        "status",
+        "summary",
+        "lastActivityAt",
+        "capabilities",
+        "permissions",
+        "session",
+    ] {
+        assert!(!first["patch"][key].is_null(), "{key} in {first}");
+    }
+    drop(client);
+    good(server.post(&format!("{at}/nodes"), &node("Work", "implementer").to_string()));
+    let page = good(server.get(&format!("{at}/events?limit=200")));
+    let events = page["events"].as_array().unwrap().clone();
+    let missed: Vec<&Value> =
+        events.iter().filter(|event| event["seq"].as_u64() > first["seq"].as_u64()).collect();
+    assert!(!missed.is_empty(), "{page}");
+    let mut again = live(&server, &format!("?runId={id}&since={}", first["seq"]));
+    for wanted in missed {
+        assert_eq!(&next(&mut again), wanted);
+    }
+    let state = next(&mut again);
+    assert_eq!((&state["type"], &state["patch"]["status"]), (&json!("run.patch"), &json!("running")));
+    assert!(state["patch"].get("id").is_none(), "{state}");
+    assert_eq!(state["patch"]["nodes"].as_object().unwrap().len(), 2);
+
+    // What goes on comes to every client, in one order; no time is earlier than the one before.
+    let mut clients: Vec<TcpStream> =
+        (0..5).map(|n| live(&server, &if n == 0 { String::new() } else { format!("?runId={id}") })).collect();
+    for n in 0..10 {
+        good(server.post(&format!("{at}/nodes"), &node(&format!("n{n}"), "implementer").to_string()));
+    }
+    let whole = good(server.get(&format!("{at}/events?limit=2000")))["events"].as_array().unwrap().clone();
+    let last = state["seq"].as_u64().or(events.last().unwrap()["seq"].as_u64());
+    let wanted: Vec<Value> = whole.into_iter().filter(|event| event["seq"].as_u64() > last).collect();
+    assert!(wanted.len() >= 10, "{wanted:?}");
+    for client in &mut clients {
+        let mut ts = String::new();
+        let mut ids = HashSet::new();
+        for event in &wanted {
+            let told = next(client);
+            assert_eq!(&told, event);
+            assert!(told["ts"].as_str().unwrap() >= ts.as_str(), "{told}");
+            ts = told["ts"].as_str().unwrap().to_owned();
+            assert!(ids.insert(told["id"].clone()), "doubled: {told}");
+        }
+    }
+    // One of another run hears nothing of this one.
+    let other = good(server.post("/api/runs", "{}"))["run"]["id"].as_str().unwrap().to_owned();
+    let mut elsewhere = live(&server, &format!("?runId={other}"));
+    good(server.post(&format!("{at}/nodes"), &node("quiet", "implementer").to_string()));
+    good(send(&server, "PATCH", &format!("/api/runs/{other}"), &json!({"patch": {"mode": "INTERACTIVE"}})));
+    assert_eq!(next(&mut elsewhere)["runId"], other);
+}

@@ -1,0 +1,164 @@
+//! Flows for the page: runs of the shared contract, their logs and files, and where their nodes are on the page.
+//!
+//! Looking projects: what is new is appended to a flow's log first, so that an answer includes all that was done before it
+//! was asked for. Nothing is kept here but the layout, which is of no flow's concern. Implements N13 (layout), W5 (reading).
+
+use super::{Cause, Place, Unanswered};
+use crate::app::config::Flags;
+use crate::app::flow::data_dir;
+use crate::app::session::Session;
+use crate::app::{AppError, mend};
+use crate::contract::id::{ArtifactId, NodeId, RunId};
+use crate::contract::run::{Artifact, Layout, Run};
+use crate::contract::time::Time;
+use crate::flow::project::{Project, ProjectError, folder};
+use crate::flow::store::ref_of;
+use crate::flow::{Flows, Kept};
+use crate::runner::Runner;
+use crate::runner::settings::Settings;
+use crate::store::beneath::{BeneathError, Root, apart, found};
+use crate::supervisor::interrupt::Interrupt;
+use std::path::{Path, PathBuf};
+
+/// The file of a layout.
+const LAYOUT: &str = "layout.json";
+/// Longest layout, and longest artifact, that is read, in bytes.
+const LAYOUT_MAX: u64 = 4 << 20;
+const ARTIFACT_MAX: u64 = 16 << 20;
+
+/// A flow as the contract has it.
+#[derive(Debug, Clone)]
+pub struct RunState {
+    /// Its state.
+    pub run: Run,
+    /// What it is called.
+    pub name: String,
+    /// How long its log is, in bytes.
+    pub log: u64,
+}
+
+fn unknown(what: &str) -> Unanswered {
+    Unanswered { cause: Cause::Unknown, message: format!("there is no such {what}") }
+}
+
+fn beneath(error: BeneathError) -> AppError {
+    AppError::from(ProjectError::Folder(error))
+}
+
+/// The last moment at which the files were changed that a log is made of counts as now.
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+impl Place {
+    fn flows_of<T>(
+        &self,
+        look: impl FnOnce(&Session, &Settings, &Runner<'_>) -> Result<T, Unanswered>,
+    ) -> Result<T, Unanswered> {
+        let session = self.session()?;
+        let settings = session.settings(&Flags::default())?;
+        mend::all(&session);
+        let interrupt = Interrupt::never().map_err(AppError::from)?;
+        let runner = session.reader(&settings, &interrupt).map_err(AppError::from)?;
+        runner.store.refresh().map_err(AppError::from)?;
+        look(&session, &settings, &runner)
+    }
+
+    /// Does something with a flow that is there.
+    fn project<T>(
+        &self,
+        id: RunId,
+        data: Option<&Path>,
+        look: impl FnOnce(&Project<'_>, &Kept) -> Result<T, Unanswered>,
+    ) -> Result<T, Unanswered> {
+        self.flows_of(|session, _, runner| {
+            // One that is gone leaves no folder behind.
+            if runner.store.tip(&ref_of(id)).map_err(AppError::from)?.is_none() {
+                return Err(unknown("run"));
+            }
+            let kept = Flows::new(runner).of_id(id).map_err(AppError::from)?;
+            let data = data_dir(session, data.map(PathBuf::from));
+            look(&Project::new(runner, id, data), &kept)
+        })
+    }
+
+    /// The flows that can be read, by their creation.
+    pub fn flows(&self) -> Result<Vec<RunId>, Unanswered> {
+        self.flows_of(|_, _, runner| {
+            let all = Flows::new(runner).all().map_err(AppError::from)?;
+            Ok(all.into_iter().filter_map(|listed| Some(listed.read.ok()?.id)).collect())
+        })
+    }
+
+    /// True where a flow of this id is here.
+    pub fn has_flow(&self, id: RunId) -> Result<bool, Unanswered> {
+        self.flows_of(|_, _, runner| Ok(runner.store.tip(&ref_of(id)).map_err(AppError::from)?.is_some()))
+    }
+
+    /// A flow, as it is now.
+    pub fn flow(&self, id: RunId, data: Option<&Path>) -> Result<RunState, Unanswered> {
+        self.project(id, data, |project, kept| {
+            project.hear().map_err(AppError::from)?;
+            let updated = project.update().map_err(AppError::from)?;
+            let mut run = updated.run.ok_or_else(|| unknown("run"))?;
+            run.cwd = run.cwd.or_else(|| Some(self.folder.to_string_lossy().into_owned()));
+            run.layout = layout(&project.data, id)?;
+            Ok(RunState { run, name: kept.flow.run.name.clone(), log: updated.log })
+        })
+    }
+
+    /// The lines of a flow's log from a byte on: whole ones, as far as it goes.
+    pub fn flow_log(&self, id: RunId, data: Option<&Path>, from: u64) -> Result<Vec<u8>, Unanswered> {
+        let session = self.session()?;
+        let path = folder::path(&data_dir(&session, data.map(PathBuf::from)), id).join(folder::EVENTS);
+        let (place, name) = apart(&path).map_err(beneath)?;
+        let read = place.read_from(name, from, u64::MAX);
+        let mut lines = found(read).map_err(beneath)?.unwrap_or_default();
+        let whole = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        lines.truncate(whole);
+        Ok(lines)
+    }
+
+    /// A file that came of a turn, made anew where it is missing.
+    pub fn flow_artifact(
+        &self,
+        id: RunId,
+        data: Option<&Path>,
+        artifact: ArtifactId,
+    ) -> Result<(Artifact, Vec<u8>), Unanswered> {
+        self.project(id, data, |project, _| {
+            let run = project.update().map_err(AppError::from)?.run.ok_or_else(|| unknown("run"))?;
+            let artifact = run.artifacts.get(&artifact).ok_or_else(|| unknown("artifact"))?;
+            project.make(artifact).map_err(AppError::from)?;
+            // Its place is ours: below the flow's folder, by its id.
+            let name = format!("{}-{}", artifact.id, artifact.name);
+            let path = folder::path(&project.data, id).join(folder::ARTIFACTS).join(name);
+            let (place, name) = apart(&path).map_err(beneath)?;
+            let content = found(place.read(name, ARTIFACT_MAX)).map_err(beneath)?;
+            Ok((artifact.clone(), content.ok_or_else(|| unknown("file any more"))?))
+        })
+    }
+
+    /// Keeps where a flow's nodes are on the page; nodes that it does not have are left out.
+    pub fn keep_layout(&self, id: RunId, data: Option<&Path>, wanted: Layout) -> Result<Layout, Unanswered> {
+        self.project(id, data, |project, kept| {
+            let there = |node: &NodeId| kept.flow.nodes.contains_key(node);
+            let kept = wanted.kept(there, now());
+            // Its folder is made where there is none.
+            folder::Folder::open(&project.data, id).map_err(AppError::from)?;
+            let root = Root::open(&folder::path(&project.data, id)).map_err(beneath)?;
+            let text = serde_json::to_vec(&kept).unwrap_or_default();
+            root.replace(Path::new(LAYOUT), &text, 0o600).map_err(beneath)?;
+            Ok(kept)
+        })
+    }
+}
+
+/// The layout that is kept; what can't be read is none.
+fn layout(data: &Path, id: RunId) -> Result<Option<Layout>, AppError> {
+    let path = folder::path(data, id).join(LAYOUT);
+    let (place, name) = apart(&path).map_err(beneath)?;
+    let text = found(place.read(name, LAYOUT_MAX)).map_err(beneath)?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+}
