@@ -11,6 +11,7 @@ use super::shown::{Shown, short};
 use super::status::{ENDS, stalled_why};
 use crate::protocol::decide::Held;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, STALLED_RUN};
+use crate::protocol::flow::rests;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::QUESTION;
 use crate::protocol::name::{STALLED, WORKING};
@@ -156,7 +157,8 @@ fn tell(session: &Session, owed: &Owed, status: &BranchStatus) {
     let Some(event) = &status.tip.event else { return };
     let Some(state) = event.state_name().map(|state| state.as_str()) else { return };
     let question = event.message.last(QUESTION).and_then(|id| std::str::from_utf8(id).ok());
-    let Some(kind) = kind_of(&status.standing, state, question.is_some()) else { return };
+    let kind = kind_of(&status.standing, state, question.is_some()).filter(|_| !rests(event));
+    let Some(kind) = kind else { return };
     let text = |raw: &[u8]| String::from_utf8_lossy(raw).chars().take(TEXT_MAX).collect();
     let notice = Notice {
         schema: NOTICE_SCHEMA,

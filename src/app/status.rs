@@ -8,6 +8,7 @@ use super::session::Session;
 use super::shown::{Shown, full, short};
 use super::{AppError, mend};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
+use crate::protocol::flow::rests;
 use crate::protocol::id::ObjectId;
 use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
@@ -71,7 +72,7 @@ impl Group {
         match &status.standing {
             Standing::Leased { .. } | Standing::Expired { .. } => Group::Running,
             Standing::Waits if state == STALLED && event.is_some_and(by_a_run) => Group::Stalled,
-            Standing::Waits if ENDS.contains(&state) => Group::Done,
+            Standing::Waits if ENDS.contains(&state) || event.is_some_and(rests) => Group::Done,
             // What is wrong with them is for a person to mend.
             Standing::Waits
             | Standing::InvalidState(..)

@@ -14,6 +14,7 @@ use crate::app::status::{
     waits,
 };
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
+use crate::protocol::flow::rests;
 use crate::protocol::inbox::QUESTION;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
@@ -153,6 +154,7 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             format!("{what}{run}{}; waits for {retry}", why.unwrap_or_default()).trim_start().to_owned()
         }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
+        Standing::Waits if event.is_some_and(rests) => "waits for a message".to_owned(),
         Standing::Waits if !status.alike.is_empty() => {
             format!("no command: waits for a person; {}", render::did_you_mean(&status.alike))
         }

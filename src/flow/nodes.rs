@@ -13,6 +13,7 @@ use crate::protocol::dialect::Dialect;
 use crate::protocol::event::{Event, STATE};
 use crate::protocol::flow::{FLOW, IDLE, NODE, ROUTE, TURN, accepts, goes_wrong, slug_of};
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::Kind;
 use crate::protocol::message::{Message, Trailer};
 use crate::runner::Tip;
 use crate::runner::talk::inbox::Waiting;
@@ -85,6 +86,18 @@ impl Flows<'_, '_> {
             dropped.extend((gone == Swap::Won).then_some(waiting));
         }
         Ok(dropped)
+    }
+
+    /// Takes away what asked a turn to end without a text, where its asker was killed: it is no message to a node that
+    /// has none.
+    pub fn drop_bare_interrupts(&self, branch: &RefName) -> Result<(), FlowError> {
+        let (kind, by) = (Kind::new(Kind::INTERRUPT).ok(), self.runner.signature());
+        for waiting in self.runner.inbox(branch, kind.as_ref(), &|_, _| false)? {
+            if waiting.letter.is_ok_and(|letter| letter.text.is_empty() && letter.attached.is_none()) {
+                swap::delete_ref(&*self.runner.store, &waiting.name, waiting.commit, &by)?;
+            }
+        }
+        Ok(())
     }
 
     /// Of a change of a flow what it makes of branches: those of new nodes, and those that were left by one that never

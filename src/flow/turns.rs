@@ -9,9 +9,10 @@ use crate::agents::spent::Spent;
 use crate::contract::id::{NodeId, RunId, TurnId};
 use crate::contract::words::Provider;
 use crate::protocol::flow::TURNS;
+use crate::protocol::id::ObjectId;
 use crate::runner::{Runner, RunnerError};
 use crate::store::files::{Bounds, Files, Read, read_files, write_files};
-use crate::store::{Expected, NewCommit, RefName, StoreError, swap};
+use crate::store::{Expected, NewCommit, RefChange, RefName, StoreError, swap};
 use serde::{Deserialize, Serialize};
 
 /// The file of the record.
@@ -20,6 +21,8 @@ pub const RECORD: &str = "turn.json";
 pub const EVENTS: &str = "events.jsonl";
 /// The file of what a new session was told.
 pub const CONTEXT: &str = "contextpack.md";
+/// How many refs go at once.
+const TOGETHER: usize = 200;
 /// How much of one is read.
 const BOUNDS: Bounds = Bounds { files: 200, file: 64 << 20, all: 256 << 20 };
 
@@ -107,6 +110,39 @@ pub fn left(runner: &Runner<'_>, run_id: &str) -> Option<Files> {
     let commit = runner.store.obtain(&name).ok().flatten()?;
     let tree = runner.store.read_commit(commit).ok()?.tree;
     read_files(&*runner.store, tree, BOUNDS).ok().map(|read| read.files)
+}
+
+/// The flow and the node of what is kept there, as its record says.
+fn owner(runner: &Runner<'_>, commit: ObjectId) -> Option<(RunId, NodeId)> {
+    let store = &*runner.store;
+    let tree = store.read_commit(commit).ok()?.tree;
+    let entry = store.read_tree(tree).ok()?.into_iter().find(|entry| entry.name == RECORD.as_bytes())?;
+    if store.blob_size(entry.id).ok()? > 1 << 20 {
+        return None;
+    }
+    let record: Record = serde_json::from_slice(&store.read_blob(entry.id).ok()?).ok()?;
+    Some((record.run_id, record.node_id))
+}
+
+/// Takes away what the turns of a flow left, or of one of its nodes; returns how many.
+pub fn forget(runner: &Runner<'_>, flow: RunId, node: Option<NodeId>) -> Result<usize, StoreError> {
+    let store = &*runner.store;
+    let mut gone = Vec::new();
+    for (name, commit) in store.scan(&String::from_utf8_lossy(TURNS))? {
+        let is_it = |(of, whose): (RunId, NodeId)| of == flow && node.is_none_or(|node| node == whose);
+        if name.is_own() && owner(runner, commit).is_some_and(is_it) {
+            gone.push(RefChange::delete(name, commit));
+        }
+    }
+    let by = runner.signature();
+    for some in gone.chunks(TOGETHER) {
+        match store.try_swaps(some, &by, "") {
+            // One that was moved or taken away meanwhile: a second call finds what is left.
+            Ok(()) | Err(StoreError::Moved { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(gone.len())
 }
 
 /// Its record.

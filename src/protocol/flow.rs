@@ -5,6 +5,7 @@
 //! below `flow/<its slug>/` alone, whatever its files name: whoever pushes one must not reach any other.
 //! Implements N3 (what a node's head takes), N12 (what holds).
 
+use super::accepts::Accepts;
 use super::event::Event;
 use super::inbox::Kind;
 use super::name::StateName;
@@ -58,6 +59,13 @@ pub fn accepts() -> String {
 /// True for a head whose run, or what follows from it, went wrong.
 pub fn goes_wrong(event: &Event) -> bool {
     event.state_name().is_some_and(|state| WRONG.contains(&state.as_str()))
+}
+
+/// True for a head that waits for a message to have a turn, and so for nobody in particular.
+pub fn rests(event: &Event) -> bool {
+    let is = |name: &str, state: &StateName| state.as_str() == name;
+    let taken = Kind::new(Kind::MESSAGE).ok().and_then(|kind| Accepts::of(event).state(&kind).cloned());
+    event.state_name().is_some_and(|state| is(IDLE, state)) && taken.is_some_and(|state| is(TURN, &state))
 }
 
 /// What a node's head takes that says nothing of it, because its turn went wrong: these kinds, and the state that they
@@ -130,7 +138,6 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::accepts::Accepts;
     use crate::protocol::message::{Message, Trailer};
 
     /// N1, N3.

@@ -36,6 +36,9 @@ fn expected() -> Vec<(PathBuf, String)> {
     let macos = include_str!("../../src/cli/manual/macos.txt");
     let about = "what is promised where Linux is not";
     files.push(("man/gitaynig-macos.7".into(), page::guide("gitaynig-macos", about, macos)));
+    let flow = include_str!("../../src/cli/manual/flow.txt");
+    let about = "agents that hand work to one another";
+    files.push(("man/gitaynig-flow.7".into(), page::guide("gitaynig-flow", about, flow)));
     for (shell, name) in [(Shell::Bash, "bash"), (Shell::Zsh, "zsh"), (Shell::Fish, "fish")] {
         files.push((format!("install/completions/git-aynig.{name}").into(), shells::render(shell)));
     }

@@ -2,9 +2,10 @@
 //!
 //! In this order, so that a kill anywhere leaves a flow that is stopped, and the same verb goes on from there: the flow or
 //! the node is stopped; its turns are ended, what they ask is denied; what waits for it goes, pauses of its branches alone,
-//! its branches; the flow's folder of data; and last of all what names them. A branch goes only where it was made for
+//! its branches; what turns left; the flow's folder of data; and last of all what names them. A branch goes only where it was made for
 //! this flow, no other flow names it, and it is checked out nowhere. Implements N2a (`rm`).
 
+use super::data_dir;
 use super::say::branch_of;
 use super::steer::end_turns;
 use crate::app::change::Change;
@@ -15,10 +16,13 @@ use crate::app::{AppError, Warning};
 use crate::contract::flow::Mutation;
 use crate::contract::id::NodeId;
 use crate::contract::words::RunStatus;
+use crate::flow::project::folder::path;
+use crate::flow::turns::forget;
 use crate::flow::{FlowError, Flows, Kept};
 use crate::protocol::inbox::ASKED;
 use crate::protocol::question::Question;
-use crate::store::{RefName, StoreError, swap, worktrees};
+use crate::runner::RunnerError;
+use crate::store::{RefName, StoreError, remove_tree, swap, worktrees};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsStr;
 
@@ -75,13 +79,22 @@ pub fn remove(
     for node in &nodes {
         remove_node(change, *node, &mut removed, signals)?;
     }
+    change.flows(|flows, _| Ok(forget(flows.runner, removed.kept.id, only)?))?;
     match only {
         Some(id) => {
             let kept = &removed.kept;
             removed.kept = change
                 .flows(|flows, by| flows.change(kept.id, by, |_| Ok(vec![Mutation::RemoveNode(id)])))?;
         }
-        None => change.flows(|flows, _| flows.delete(removed.kept.id))?,
+        None => {
+            let folder = path(&data_dir(change.session, None), removed.kept.id);
+            remove_tree(&folder).map_err(|source| RunnerError::Io {
+                what: "remove",
+                path: folder,
+                source,
+            })?;
+            change.flows(|flows, _| flows.delete(removed.kept.id))?;
+        }
     }
     Ok(removed)
 }

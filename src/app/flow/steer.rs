@@ -103,6 +103,9 @@ fn go_on(change: &Change<'_>, kept: &Kept, resumes: bool) -> Result<Vec<RefName>
         let mut ready = Vec::new();
         for node in kept.flow.nodes.keys() {
             let Ok(branch) = branch_of(kept, *node) else { continue };
+            if resumes && flows.runner.run_on(&branch)?.is_none() {
+                flows.drop_bare_interrupts(&branch)?;
+            }
             flows.go_on(kept, *node, resumes)?;
             ready.push(branch);
         }

@@ -1,12 +1,16 @@
 //! Flows: their refs, their nodes' branches, and the verbs about them, on real repositories. Implements the proof of N1-N3,
-//! N12, N14.
+//! N8, N10-N12, N14.
 
+mod approvals;
 mod build;
 mod held;
 mod hostile;
 mod project;
+mod remote;
+mod remove;
 mod route;
 mod stage;
+mod steer;
 mod templates;
 mod turn;
 mod turn_ends;

@@ -1,0 +1,39 @@
+//! Calls that wait for a person.
+
+use super::{ROUTE, make};
+use crate::support::life::{Life, eventually};
+
+/// A turn that asks as a gate does, and says what it heard.
+const ASKS: &str = "git aynig ask 'may it?' --choice approve --choice deny --choice modify --wait --json >>\"$T/answer\"\n\
+    echo 'SET_STATE {\"state\":\"idle\",\"trailers\":[\"dwp-accepts: message=turn, handoff=turn, interrupt=turn\"]}'";
+
+/// N8: an approval is a question; it is listed with its node, and resolved once.
+#[test]
+fn an_approval_is_listed_and_resolved_once() {
+    let life = Life::new(&[("turn", ASKS), ("route", ROUTE)]);
+    make(&life, &[]);
+    for (verb, more, choice, text) in [
+        ("approve", vec!["-m", "Go on."], "approve", "Go on."),
+        ("deny", vec![], "deny", ""),
+        ("modify", vec!["{\"path\": \"b\"}"], "modify", "{\"path\":\"b\"}"),
+    ] {
+        life.flow(&["send", "review", "ada", "-m", "go"]).expect(0);
+        let run = life.start_tick(&["flow/review/ada"]);
+        let listed = || life.flow(&["approvals", "review", "--json"]).expect(0).stdout;
+        let line = eventually("it asks", || Some(listed()).filter(|said| !said.is_empty()));
+        let asked: serde_json::Value = serde_json::from_str(line.trim_end()).unwrap();
+        assert_eq!((&asked["name"], &asked["branch"]), (&"ada".into(), &"flow/review/ada".into()));
+        assert!(life.flow(&["show", "review"]).expect(0).stdout.contains("ada: blocked"));
+        let id = asked["id"].as_str().unwrap();
+        if verb == "modify" {
+            life.flow(&["modify", id, "no object"]).expect(129);
+        }
+        life.flow(&[&[verb, id][..], &more].concat()).expect(0);
+        run.done().expect(0);
+        let answer: serde_json::Value =
+            serde_json::from_str(life.said("answer").lines().last().unwrap()).unwrap();
+        assert_eq!((&answer["choice"], &answer["text"]), (&choice.into(), &text.into()));
+        let again = life.flow(&["approve", id]);
+        assert!(again.code != Some(0) && listed().is_empty(), "{again:?}");
+    }
+}
