@@ -39,6 +39,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "status" -d 'Sho
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "events" -d 'Show a branch\'s state events'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "logs" -d 'Show what a command printed'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "diff" -d 'Show what a run changed'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "shell" -d 'Open a shell where a run\'s files are'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "wait" -d 'Wait until a branch rests, or is in a state'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "usage" -d 'Add up what runs have used and cost'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "send" -d 'Say something to a branch, whether it is at work or not'
@@ -179,6 +180,12 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -l remote -d '
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand shell" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand shell" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand shell" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand shell" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand shell" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand shell" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand wait" -l for -d 'Until it is, or has been meanwhile, in this state; several: in any of them [default: until it rests]' -r
@@ -757,7 +764,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff shell wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

@@ -228,6 +228,20 @@ _arguments "${_arguments_options[@]}" : \
 '*::options -- Options and paths for git diff:_default' \
 && ret=0
 ;;
+(shell)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::what -- A branch, a run'\''s id or a commit of one \[default\: the current branch\]:_git-aynig_branches' \
+&& ret=0
+;;
 (wait)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -1533,7 +1547,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff shell wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -1565,6 +1579,7 @@ _git-aynig_commands() {
 'events:Show a branch'\''s state events' \
 'logs:Show what a command printed' \
 'diff:Show what a run changed' \
+'shell:Open a shell where a run'\''s files are' \
 'wait:Wait until a branch rests, or is in a state' \
 'usage:Add up what runs have used and cost' \
 'send:Say something to a branch, whether it is at work or not' \
@@ -2032,6 +2047,11 @@ _git-aynig__subcmd__set-state_commands() {
 _git-aynig__subcmd__set-working_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig set-working commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__shell_commands] )) ||
+_git-aynig__subcmd__shell_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig shell commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__status_commands] )) ||
 _git-aynig__subcmd__status_commands() {

@@ -29,6 +29,7 @@ pub mod notice;
 pub mod report;
 pub mod served;
 pub mod session;
+pub mod shell;
 mod shown;
 pub mod status;
 pub mod talk;

@@ -79,6 +79,9 @@ pub enum Verb {
     /// Show what a run changed
     #[command(long_about = manual::DIFF, after_long_help = manual::DIFF_MORE)]
     Diff(Deferred<Diff>),
+    /// Open a shell where a run's files are
+    #[command(long_about = manual::SHELL, after_long_help = manual::SHELL_MORE)]
+    Shell(Deferred<Shell>),
     /// Wait until a branch rests, or is in a state
     #[command(long_about = manual::WAIT, after_long_help = manual::WAIT_MORE)]
     Wait(Deferred<Wait>),
@@ -388,6 +391,17 @@ pub struct Diff {
     /// Options and paths for git diff
     #[arg(last = true, value_name = "OPTION OR PATH")]
     pub options: Vec<OsString>,
+}
+
+/// `shell`.
+#[derive(Debug, Args)]
+pub struct Shell {
+    /// A branch, a run's id or a commit of one [default: the current branch]
+    #[arg(value_name = "BRANCH|RUN")]
+    pub what: Option<OsString>,
+    /// The branches of this remote, not the local ones [default: aynig.remote]
+    #[arg(long, value_name = "NAME")]
+    pub remote: Option<String>,
 }
 
 /// `wait`.

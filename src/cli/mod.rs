@@ -44,6 +44,7 @@ mod render;
 mod send;
 mod serve;
 mod session;
+mod shell;
 mod status;
 mod terminal;
 mod tick;
@@ -166,6 +167,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Events(args) => events::run(&global, &args),
         Verb::Logs(args) => logs::run(&global, &args),
         Verb::Diff(args) => diff::run(&global, &args),
+        Verb::Shell(args) => shell::run(&global, &args),
         Verb::Wait(args) => wait::run(&global, &args),
         Verb::Usage(args) => usage::run(&global, &args),
         Verb::Send(args) => send::run(&global, &args),

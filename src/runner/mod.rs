@@ -54,6 +54,7 @@ pub(crate) mod survey;
 pub(crate) mod talk;
 pub(crate) mod tick;
 pub(crate) mod uninstall;
+mod visit;
 
 use crate::protocol::body_line::with_body_line;
 use crate::protocol::decide::{Facts, Head, Policy, Takeover};

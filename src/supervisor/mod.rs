@@ -6,6 +6,7 @@
 //! [`bounded`] runs short helpers that need no guardian. Refuses threads and callbacks: one wait loop on
 //! either side. Knows nothing of what the commands are for. Implements K16-K18.
 
+pub(crate) mod attended;
 pub(crate) mod background;
 pub(crate) mod beneath;
 pub mod bounded;

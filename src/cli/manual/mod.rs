@@ -110,7 +110,7 @@ Files:
 
 See also:
   git-aynig-init(1), git-aynig-tick(1), git-aynig-run(1), git-aynig-set-state(1), git-aynig-set-working(1), \
-git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-diff(1), git-aynig-wait(1), git-aynig-usage(1), git-aynig-cancel(1), git-aynig-retry(1), \
+git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-diff(1), git-aynig-shell(1), git-aynig-wait(1), git-aynig-usage(1), git-aynig-cancel(1), git-aynig-retry(1), \
 git-aynig-send(1), git-aynig-inbox(1), git-aynig-ask(1), git-aynig-answer(1), git-aynig-approve(1), \
 git-aynig-reject(1), git-aynig-pause(1), git-aynig-resume(1), git-aynig-land(1), git-aynig-fan(1), git-aynig-choose(1), git-aynig-compare(1), \
 git-aynig-trust(1), git-aynig-hooks(1), git-aynig-install(1), git-aynig-gc(1), git-aynig-doctor(1), \

@@ -26,6 +26,32 @@ Examples:
 See also:
   git-aynig(1), git-aynig-logs(1), git-aynig-events(1), git-diff(1)";
 
+/// `shell`.
+pub const SHELL: &str = "\
+Opens your shell ($SHELL) in a worktree of the pool that holds what a run left: its outcome or, where it stalled or was \
+canceled, the work that was kept of it; what it answered where it left nothing. A run is named as 'diff' has it. No run \
+gets that worktree until the shell ends, and no branch is touched.
+
+What was changed there, committed or not, is kept under refs/aynig/attempts/ when the shell ends, and said with the command \
+that shows it and the one that hands it to the branch. It goes by its age, as all that is kept does (see \
+aynig.attemptExpire). Not in a repository that is not trusted: to write its files, programs of its own may be started.";
+
+/// `shell`, sections.
+pub const SHELL_MORE: &str = "\
+Exit status:
+  Else what the shell exits with:
+  2    not trusted
+  3    the run has not ended
+  75   the remote cannot be reached
+  128  no such branch or run, no worktree is free, or something cannot be read
+
+Examples:
+  git aynig shell job
+  git aynig shell 1b671a64
+
+See also:
+  git-aynig(1), git-aynig-diff(1), git-aynig-logs(1), git-aynig-retry(1), git-aynig-send(1)";
+
 /// `wait`.
 pub const WAIT: &str = "\
 Returns when the branch rests: when no run holds it, and no command answers its state. With --for, when it is in that \

@@ -15,6 +15,7 @@ mod paste;
 mod people;
 mod rig;
 mod several;
+mod shell;
 mod status;
 mod talk;
 mod trust;

@@ -1,0 +1,40 @@
+//! A user's look around in what a run left: its files in a slot, as a command would find them.
+//!
+//! The slot is held as long as the look lasts and is no run's; no branch is touched. What is changed there is kept as an
+//! attempt of the visit's own, and so it is where the verb is killed: whoever takes the slot next finds it. Implements
+//! K55 (`shell`).
+
+use super::change::ChangeError;
+use super::report::Report;
+use super::{Runner, Tip};
+use crate::protocol::id::ObjectId;
+use crate::store::RefName;
+use crate::store::slots::Occupant;
+use std::path::Path;
+
+impl Runner<'_> {
+    /// Has `look` see the files of a commit in a slot. With what it gave back, and the ref that keeps what was changed.
+    ///
+    /// # Errors
+    /// [`ChangeError::Slot`] where no slot is free.
+    pub fn visit<T>(
+        &self,
+        branch: &RefName,
+        commit: ObjectId,
+        look: impl FnOnce(&Path) -> T,
+    ) -> Result<(T, Option<RefName>), ChangeError> {
+        self.ready()?;
+        let tip = Tip::from(self.store.read_commit(commit)?);
+        let Some(mut slot) = self.take_slot(branch, &tip, &mut Report::new(branch))? else {
+            return Err(ChangeError::Slot("all are in use".to_owned()));
+        };
+        slot.fill(self.repo, commit, tip.commit.tree)?;
+        let id = uuid::Uuid::new_v4().to_string();
+        slot.occupy(Some(Occupant::new(&id, branch, self.settings.remote.clone(), commit)))?;
+        let seen = look(slot.dir());
+        let kept = self.keep_attempt(&slot, &id, commit, tip.commit.tree, None)?;
+        let _ = slot.leave(self.repo, commit);
+        slot.occupy(None)?;
+        Ok((seen, kept))
+    }
+}
