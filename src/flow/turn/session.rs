@@ -47,7 +47,8 @@ impl Ground<'_> {
                 file.is_file().then_some(Going::File(file))
             }
             Provider::Codex => Some(Going::Id(id.to_owned())),
-            Provider::Gemini if self.is_gated() => Some(Going::Id(id.to_owned())),
+            // In a conversation it loads a session without what was said in it.
+            Provider::Gemini if self.is_gated() => None,
             Provider::Gemini => self.of_gemini(id).map(Going::File),
             // It has the name in its environment, and the whole prompt.
             Provider::Custom => None,

@@ -14,6 +14,7 @@ mod steer;
 mod templates;
 mod turn;
 mod turn_ends;
+mod turn_sessions;
 
 use crate::support::life::{Done, Life};
 use serde_json::Value;
