@@ -10,11 +10,13 @@ use super::{AppError, mend};
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::flow::rests;
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::QUESTION;
 use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
+pub use crate::runner::talk::ask::Asked;
 use crate::store::RefName;
 use crate::store::worktrees::Busy;
 use crate::supervisor::interrupt::Interrupt;
@@ -37,6 +39,8 @@ pub struct Statuses {
     pub surveyed: Surveyed,
     /// Those that were named and do not exist.
     pub missing: Vec<RefName>,
+    /// What those of them ask that a run or a head waits with; of a remote's only where one of them may.
+    pub questions: Vec<Asked>,
     /// The ref that commands come from, where it does not exist.
     pub absent: Option<RefName>,
     /// What was configured.
@@ -160,9 +164,25 @@ pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) ->
         surveyed
     };
     let (now, absent) = (runner.clock.now(), survey.absent().cloned());
+    let questions = match surveyed.branches.iter().any(may_ask) {
+        true => {
+            runner.open_questions(None).map_err(|error| AppError::talked(error, settings.remote.clone()))?
+        }
+        false => Vec::new(),
+    };
+    let questions = questions.into_iter().map(|(asked, _)| asked).collect();
     drop(survey);
     drop(runner);
-    Ok(Statuses { surveyed, missing, absent, settings, now })
+    Ok(Statuses { surveyed, missing, questions, absent, settings, now })
+}
+
+/// True for a branch that a question may be asked on: by its run, or by its head.
+fn may_ask(status: &BranchStatus) -> bool {
+    status
+        .tip
+        .event
+        .as_ref()
+        .is_some_and(|event| event.is_working() || event.message.last(QUESTION).is_some())
 }
 
 /// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.

@@ -51,6 +51,10 @@ impl Addressed {
     pub fn call(&self, verb: &str) -> String {
         format!("git aynig {verb}{} {}", self.option(), self.word)
     }
+    /// What takes pauses back where it is.
+    pub fn resume(&self) -> String {
+        format!("git aynig resume{}", self.option())
+    }
     /// Another state for it.
     pub fn set(&self, state: &str) -> String {
         format!("git aynig set-state {state}{} -b {}", self.option(), self.word)

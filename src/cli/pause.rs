@@ -8,7 +8,7 @@ use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::talk::PauseLine;
 use crate::app::talk::pause::{Ended, Paused, Which, end, go_on, pause, resume, stop};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 
@@ -61,7 +61,9 @@ pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
             output::note(&format!("{what} still paused by {}{why}", escape(holder.as_bytes())));
         }
         if !released.standing.is_empty() {
-            output::note("hint: git aynig resume --all");
+            let remote = change.remote().filter(|remote| *remote != ".");
+            let remote = remote.map(|name| format!(" --remote {}", shell_word(name.as_bytes())));
+            output::note(&format!("hint: git aynig resume --all{}", remote.unwrap_or_default()));
         }
     }
     if !args.no_tick {

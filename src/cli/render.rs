@@ -61,7 +61,7 @@ fn held_hint(at: &Addressed, state: &str, by: &Held) -> Option<String> {
         Held::Paused(Paused { holder: Holder::Flow(flow), .. }) => {
             Some(format!("hint: git aynig flow show {}", shell_word(flow.as_bytes())))
         }
-        Held::Paused(_) => Some("hint: git aynig resume".to_owned()),
+        Held::Paused(_) => Some(format!("hint: {}", at.resume())),
         Held::NotBefore(Err(_)) => Some(format!("hint: {}", at.set(state))),
         Held::After(unmet) if !unmet.unreadable.is_empty() => Some(format!("hint: {}", at.set(state))),
         Held::Budget(Overspent { per, spent, limit }) => {

@@ -10,8 +10,8 @@ use super::{exit, output, render, watch};
 use crate::app::Exit;
 use crate::app::events;
 use crate::app::status::{
-    self, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, left, run_of, stalled_why, standing_name,
-    waits,
+    self, Asked, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, left, run_of, stalled_why,
+    standing_name, waits,
 };
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
 use crate::protocol::flow::rests;
@@ -20,7 +20,7 @@ use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::protocol::resemble::missed_state;
 use crate::protocol::run_events::Progress;
-use crate::protocol::text::{escape, with_causes};
+use crate::protocol::text::{escape, shell_word, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::survey::{BranchStatus, Standing};
 use crate::store::RefName;
@@ -36,7 +36,12 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
         return watch::run(global, &session, args, &filter);
     }
     let mut found = status::look(&session, &args.branches, args.remote.clone())?;
-    found.surveyed.branches.retain(|status| filter.wants(status));
+    let asks = |status: &BranchStatus| found.questions.iter().any(|asked| asked.branch() == status.branch);
+    // A run that sleeps until it is answered waits for a person too.
+    let all = Filter { waiting: false, ..filter.clone() };
+    let wants =
+        |status: &BranchStatus| filter.wants(status) || filter.waiting && asks(status) && all.wants(status);
+    found.surveyed.branches.retain(wants);
     filter.order(&mut found.surveyed.branches);
     let Statuses { surveyed, settings, now, .. } = &found;
     if args.json {
@@ -97,17 +102,12 @@ fn people(global: &Global, session: &Session, found: &Statuses, waiting: bool) {
             format!("  ({} {})", status.tip.id().short(10), escape(&subject))
         }
     };
-    let say = if waiting { answered } else { told };
-    let rows: Vec<[String; 3]> = all
-        .iter()
-        .map(|s| {
-            [
-                escape(s.branch.short()),
-                state(s),
-                say(s, now, settings.remote.as_deref(), global.verbose > 0) + &more(s),
-            ]
-        })
-        .collect();
+    let say = |status: &BranchStatus| match waiting {
+        true => asking(found, status, global.verbose > 0),
+        false => told(status, now, settings.remote.as_deref(), global.verbose > 0),
+    };
+    let rows: Vec<[String; 3]> =
+        all.iter().map(|s| [escape(s.branch.short()), state(s), say(s) + &more(s)]).collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
     let (first, second) = (width(0), width(1));
     let mut lines = output::Lines::begin();
@@ -243,6 +243,34 @@ pub(super) fn answered(status: &BranchStatus, now: i64, remote: Option<&str>, ve
         Group::Stalled => format!("{}{words}", since.unwrap_or_default()),
         Group::Running | Group::Queued | Group::Ready | Group::Done | Group::Other => words,
     }
+}
+
+/// What a branch asks, and what answers it.
+fn asked_of(found: &Statuses, status: &BranchStatus) -> String {
+    let of_it = found.questions.iter().filter(|asked| asked.branch() == status.branch);
+    let all: Vec<&Asked> = of_it.collect();
+    let at = Addressed::new(&status.branch, found.settings.remote.as_deref());
+    let told = all.iter().map(|asked| {
+        let text = escape(asked.question.text.lines().next().unwrap_or_default().as_bytes());
+        let choices = asked.question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
+        let choices = choices.collect::<Vec<_>>().join("|");
+        let choices = if choices.is_empty() { "<answer>".to_owned() } else { choices };
+        let call = at.call("answer");
+        let answer = match call.strip_suffix(&*at.word).filter(|_| all.len() > 1) {
+            Some(call) => format!("{call}{}", asked.question.id),
+            None => call,
+        };
+        format!("; it asks '{text}': {answer} {choices}")
+    });
+    told.collect()
+}
+
+/// [`answered`], with what the branch asks in place of the command that answers it in general.
+fn asking(found: &Statuses, status: &BranchStatus, verbose: bool) -> String {
+    let remote = found.settings.remote.as_deref();
+    let (words, asks) = (answered(status, found.now, remote, verbose), asked_of(found, status));
+    let general = format!("; {} <choice>", Addressed::new(&status.branch, remote).call("answer"));
+    if asks.is_empty() { words } else { words.replace(&general, "") + &asks }
 }
 
 fn holder(event: Option<&Event>) -> String {

@@ -11,7 +11,7 @@ use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::HEARD_REFS;
+use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::beneath::{BeneathError, Root};
 use crate::store::slots::modules;
 use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
@@ -44,6 +44,8 @@ pub enum Kind {
     RunFolder,
     Attempt,
     Heard,
+    /// A question that is gone.
+    Asked,
     Submodules,
     RunRef,
     Commands,
@@ -60,6 +62,7 @@ impl Kind {
             Kind::RunFolder => "run-folder",
             Kind::Attempt => "attempt",
             Kind::Heard => "heard",
+            Kind::Asked => "asked",
             Kind::Submodules => "submodules",
             Kind::RunRef => "run-ref",
             Kind::Commands => "commands",
@@ -128,6 +131,7 @@ impl<'a> Collector<'a> {
             Self::runs,
             Self::attempts,
             Self::heard,
+            Self::asked,
             Self::submodules,
             Self::commands,
             Self::locks,
@@ -308,6 +312,18 @@ impl<'a> Collector<'a> {
             let has = |work: &ObjectId| self.runner.repo.git.is_on_a_branch(*work);
             if commit.parents.first().map_or(Ok(true), has)? {
                 self.delete_ref(Kind::Heard, &name, commit.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Questions that no run and no head waits with any more, by their age (K49).
+    fn asked(&mut self) -> Result<(), RunnerError> {
+        let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
+        for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(ASKED))?.heads {
+            let old = commit.committed.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit);
+            if name.is_own() && old && !self.runner.is_waited_for(&name, commit.id)? {
+                self.delete_ref(Kind::Asked, &name, commit.id)?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! stand), K49a.
 
 use super::super::change::Inside;
-use super::super::{Runner, Tip};
+use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
 use super::ask::Asked;
 use super::send::Sent;
@@ -39,7 +39,12 @@ impl Runner<'_> {
         let mut open = Vec::new();
         for (name, commit) in self.store.scan(&prefix)? {
             let Some(id) = parse_id_ref(ASKED, name.as_bytes()) else { continue };
-            let Ok(asked) = self.read_question(id, commit) else { continue };
+            let asked = match self.read_question(id, commit) {
+                Ok(asked) => asked,
+                // What can't be looked at, as where no program can judge a signature, may be one all the same.
+                Err(TalkError::Change(error)) => return Err(error.into()),
+                Err(_) => continue,
+            };
             if of.is_some_and(|branch| *branch != asked.branch()) {
                 continue;
             }
@@ -150,6 +155,21 @@ impl Runner<'_> {
             let (id, choice) = (letter.question?, letter.choice.unwrap_or_default());
             Some(TalkError::Answered { id, by: letter.from, choice })
         }))
+    }
+
+    /// True for a question that a run or a head waits with. What is none is waited for by nobody.
+    pub(in crate::runner) fn is_waited_for(
+        &self,
+        name: &RefName,
+        commit: ObjectId,
+    ) -> Result<bool, RunnerError> {
+        let Some(id) = parse_id_ref(ASKED, name.as_bytes()) else { return Ok(false) };
+        let read = self.store.read_commit(commit)?;
+        let Ok(question) = Question::read(id, &Message::parse(&read.message)) else { return Ok(false) };
+        let asked = Asked { question, commit, snapshot: None, asked: None };
+        let branch = asked.branch();
+        let tip = if branch.is_valid() { self.read_tip(&branch)? } else { None };
+        Ok(tip.is_some_and(|tip| asker(&tip, &asked) != Asker::Nobody))
     }
 
     /// Who waits for the answer to a question.

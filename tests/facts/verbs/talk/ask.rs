@@ -156,6 +156,8 @@ fn a_head_waits_for_the_answer_of_the_question_that_it_names() {
     let id = life.question();
     assert_eq!(life.trailer("refs/heads/work", "dwp-question"), Some(id.clone()));
     life.run(&["approve", "work"]).expect(2);
+    let waiting = life.run(&["status", "--waiting"]).expect(0).stdout;
+    assert!(waiting.contains("; it asks 'Which?': git aynig answer work left|right"), "{waiting}");
     // The head may be what was looked at.
     life.run(&["answer", "work", "left", "--seen", "work", "--no-tick"]).expect(0);
     assert_eq!((life.said_in("asked").len(), life.said_in("inbox").len()), (0, 1));
@@ -220,6 +222,8 @@ fn a_run_that_waits_for_an_answer_gives_its_job_back() {
     let asking =
         life.repo.git_dir().join("aynig/runs").join(life.trailer("refs/heads/work", "dwp-run-id").unwrap());
     eventually("it waits", || asking.join("asking").exists().then_some(()));
+    let waiting = life.run(&["status", "--waiting"]).expect(0).stdout;
+    assert!(waiting.contains("; it asks 'Deploy?': git aynig answer work yes|no"), "{waiting}");
     life.event("other", "quick", "");
     life.tick(&["other"]).expect(0);
     assert_eq!((life.state("other").as_str(), life.state("work").as_str()), ("done", "working"));
@@ -283,4 +287,22 @@ fn a_question_that_is_not_signed_is_not_answered_where_a_signature_is_asked_for(
     life.run(&["approve", "work"]).expect(0);
     tick.done().expect(0);
     assert_eq!(life.said("choice"), "yes\n");
+}
+
+/// K49: a question that no run and no head waits with goes by its age, and one that is waited with stays.
+#[test]
+fn a_question_that_is_gone_is_collected() {
+    let life = Life::new(&[("build", WAITS)]);
+    life.event("work", "build", "");
+    life.event("over", "build", "");
+    life.tick(&["work", "over"]).expect(0);
+    assert_eq!(life.said_in("asked").len(), 2);
+    life.event("over", "done", "");
+    life.git(&["config", "aynig.attemptExpire", "1d"]);
+    life.run(&["gc"]).expect(0);
+    assert_eq!(life.said_in("asked").len(), 2);
+    life.git(&["config", "aynig.attemptExpire", "0"]);
+    life.run(&["gc"]).expect(0);
+    let id = life.trailer("refs/heads/work", "dwp-question").unwrap();
+    assert_eq!(life.said_in("asked"), [id]);
 }
