@@ -8,6 +8,7 @@ use crate::app::config::Flags;
 use crate::app::session::Session;
 use crate::app::{AppError, Exit, mend};
 use crate::contract::event::Event;
+use crate::contract::id::RunId;
 use crate::contract::run::Run;
 use crate::flow::Flows;
 use crate::flow::project::{Project, folder};
@@ -46,6 +47,16 @@ impl<'a> Reading<'a> {
         runner.store.refresh()?;
         let kept = Flows::new(runner).named(flow)?;
         Ok(Self { project: Project::new(runner, kept.id, data_dir(session, data)) })
+    }
+
+    /// The state of the flow of this id, as its events make it.
+    pub fn state_of(session: &Session, flags: &Flags, flow: RunId) -> Result<Option<Run>, AppError> {
+        let settings = session.settings(flags)?;
+        let interrupt = Interrupt::never()?;
+        let runner = session.reader(&settings, &interrupt)?;
+        let reading = Reading { project: Project::new(&runner, flow, data_dir(session, None)) };
+        reading.project.hear()?;
+        reading.state()
     }
 
     /// Brings the projection up to date, and gives the run's state.

@@ -5,6 +5,7 @@ use crate::app::shown::Shown;
 use crate::contract::edge::Edge;
 use crate::contract::id::{EdgeId, NodeId, RunId};
 use crate::contract::node::NodeConfig;
+use crate::contract::run::Run;
 use crate::contract::time::Time;
 use crate::contract::words::{GlobalMode, Mode, RunStatus, TemplateSource};
 use crate::flow::Kept;
@@ -29,9 +30,17 @@ pub struct FlowLine<'a> {
     #[serde(rename = "ref")]
     name_of_ref: &'a str,
     problem: Option<String>,
+    /// Its state as its events make it, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<Run>,
 }
 
 impl<'a> FlowLine<'a> {
+    /// The same with the flow's state.
+    pub fn with(self, run: Option<Run>) -> Self {
+        Self { run, ..self }
+    }
+
     /// The line of what is in a flow's place.
     pub fn of(name_of_ref: &'a str, read: Result<&'a Kept, String>) -> Self {
         let (kept, problem) = (read.as_ref().ok(), read.as_ref().err().cloned());
@@ -48,6 +57,7 @@ impl<'a> FlowLine<'a> {
             commit: kept.map(|kept| Shown(kept.commit)),
             name_of_ref,
             problem,
+            run: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
 use super::{flags, name, node_name};
+use crate::app::flow::events::Reading;
 use crate::app::flow::lines::FlowLine;
 use crate::app::flow::look::{FlowView, NodeView, list as listed, show as shown};
 use crate::protocol::flow::FLOWS;
@@ -46,7 +47,8 @@ pub fn show(global: &Global, args: &One) -> Result<i32, Failure> {
     let FlowView { kept, nodes } = &view;
     if args.place.json {
         let whole = crate::flow::store::ref_of(kept.id).to_string();
-        output::line(&output::json(&FlowLine::of(&whole, Ok(kept))));
+        let run = Reading::state_of(&session, &flags(&args.place), kept.id)?;
+        output::line(&output::json(&FlowLine::of(&whole, Ok(kept)).with(run)));
         return Ok(0);
     }
     let run = &kept.flow.run;

@@ -41,6 +41,8 @@ fn a_flow_is_told_by_its_events() {
     assert_eq!(count("turn.status"), 6, "three turns began and ended");
     assert_eq!(count("tool.completed"), 3);
     let run = stage.run();
+    let shown = stage.life.run(&["flow", "show", "play", "--json"]).expect(0).json();
+    assert_eq!(shown["run"], serde_json::to_value(&run).unwrap());
     assert_eq!(run.nodes.len(), 3);
     assert!(run.nodes.values().all(|node| node.status == NodeStatus::Idle && node.inbox_count == Some(0)));
     let lead = &run.nodes[&stage.id("lead")];
