@@ -4,6 +4,9 @@ use super::review;
 
 const ID: &str = "44444444-4444-4444-8444-444444444444";
 
+/// A ref's name, files of its tree by path, and what is said of it.
+type Case<'c> = (&'c str, Vec<(&'c str, &'c str)>, &'c str);
+
 /// N1, N12: what is no flow is named, hides no other, and holds only branches of flows that no other speaks for.
 #[test]
 fn what_is_no_flow_is_named_and_hides_no_other() {
@@ -13,7 +16,7 @@ fn what_is_no_flow_is_named_and_hides_no_other() {
     let mine = life.flow_ref();
     let big = format!("{}{}", other.trim_end_matches(['}', '\n']), " ".repeat(5 << 20)) + "}";
     life.git(&["branch", "flow/else/x"]);
-    let cases: [(&str, Vec<(&str, &str)>, &str); 7] = [
+    let cases: [Case; 7] = [
         (ID, vec![], "there is no 'run.json' in it"),
         (ID, vec![("run.json", "{")], "'run.json' of it can't be read"),
         (ID, vec![("run.json", &big)], "'run.json' has 52"),

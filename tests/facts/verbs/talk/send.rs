@@ -114,8 +114,8 @@ fn an_id_that_was_sent_to_another_branch_is_refused_by_name() {
     refused("heard");
     life.git(&["update-ref", &name, &raced]);
     let (_, report) = life.report(&["two"]);
-    let told = format!("it has the id of a message that 'one' has heard");
-    assert!(report.to_string().contains(&told), "{report}");
+    let told = "it has the id of a message that 'one' has heard";
+    assert!(report.to_string().contains(told), "{report}");
     assert_eq!((life.rev("two"), life.try_rev(&name)), (second, Some(raced)));
 }
 
