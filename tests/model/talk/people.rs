@@ -82,7 +82,7 @@ impl World {
     pub(super) fn answer(&self, s: &mut State, p: usize) {
         let mut process = s.processes[p].clone();
         let asked = s.get(Ref::Asked(0));
-        let slot = if self.keeps(Rule::OneAnswer) || p % 2 == 0 { FIRST } else { OTHER };
+        let slot = if self.keeps(Rule::OneAnswer) || p.is_multiple_of(2) { FIRST } else { OTHER };
         let answered = s.get(Ref::Inbox(slot)) != NONE || s.get(Ref::Heard(id_of(slot))) != NONE;
         let question = (asked != NONE)
             .then(|| Question::read(question_id(0), &commits::read(asked).message).unwrap())
