@@ -184,7 +184,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
-'(-f --follow)--all[Those of all branches, the newest first]' \
+'()--all[Those of all branches, the newest first]' \
 '--history[Leases and renewals too]' \
 '-f[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \
 '--follow[Begin with the last ones \[10, or -n\], then show each as it lands, oldest first]' \

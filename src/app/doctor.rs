@@ -154,6 +154,16 @@ fn checked(session: &Session, questions: &Questions) -> Result<Vec<Finding>, App
         found.extend(runner.checkup_remote(remote, questions.network));
     }
     let mut found: Vec<Finding> = found.into_iter().map(Finding::from).collect();
+    if let Some(program) = settings.notify.first()
+        && which::which_in(program, std::env::var_os("PATH"), &session.repo.common_dir).is_err()
+    {
+        let text = format!(
+            "'{}', which 'aynig.notify' names, is no program that is found",
+            escape(program.as_bytes())
+        );
+        let show = Remedy::ShowKey("aynig.notify".to_owned());
+        found.push(Finding::new(Level::Warning, "notify", text).by(show));
+    }
     if remote.is_none() && questions.network {
         let text = "none is configured, so nothing was asked";
         found.push(Finding::new(Level::Ok, "remote", text).by(Remedy::NameRemote));

@@ -17,7 +17,7 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
@@ -27,8 +27,9 @@ pub const EVENTS_SCHEMA: &str = "aynig.events/1";
 const FOLLOW_FROM: usize = 10;
 /// How many it gives at most between two looks.
 const AT_ONCE: usize = 1000;
-/// How often [`Reading::follow`] looks at the branch: here, and on a remote.
+/// How often [`Reading::follow`] looks: at a branch here, at all of them, and on a remote.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+const ALL_LOOK_EVERY: Duration = Duration::from_secs(1);
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// So many events may be older than what is wanted before a branch is read no further: dates need not be in order.
@@ -37,6 +38,8 @@ const OLDER_MAX: usize = 10;
 /// Branches whose events are read.
 pub struct Reading<'a> {
     branches: Vec<(RefName, ObjectId)>,
+    /// They are all that there are.
+    all: bool,
     runner: Runner<'a>,
     filter: Filter,
 }
@@ -95,7 +98,7 @@ pub fn open<'a>(
     let runner = session.reader(settings, interrupt)?;
     let branch = session.branch_or_current(branch, "events <branch>")?;
     match runner.store.tip(&branch)? {
-        Some(head) => Ok(Reading { branches: vec![(branch, head)], runner, filter }),
+        Some(head) => Ok(Reading { branches: vec![(branch, head)], all: false, runner, filter }),
         None => Err(session.no_branch(settings, &branch)),
     }
 }
@@ -110,7 +113,7 @@ pub fn open_all<'a>(
     let runner = session.reader(settings, interrupt)?;
     runner.store.refresh()?;
     let branches = runner.store.scan("refs/heads/")?;
-    Ok(Reading { branches, runner, filter })
+    Ok(Reading { branches, all: true, runner, filter })
 }
 
 impl Reading<'_> {
@@ -184,39 +187,60 @@ impl Reading<'_> {
         mut show: impl FnMut(&Told<'_>) -> bool,
         is_gone: impl Fn() -> bool,
     ) -> Result<Exit, AppError> {
-        let runner = &self.runner;
-        let Some((branch, head)) = self.branches.first() else { return Ok(Exit::Done) };
-        let mut known = HashSet::new();
-        let mut seen: Option<ObjectId> = None;
-        let mut next = Some(*head);
+        let (mut known, mut seen) = (HashSet::new(), HashMap::new());
+        let mut heads = self.branches.clone();
         let mut limit = most.unwrap_or(FOLLOW_FROM);
         loop {
-            if let Some(id) = next
-                && next != seen
-            {
-                let mut events = Vec::new();
-                if limit > 0 {
-                    self.walk(id, &mut known, &mut |tip| {
-                        events.push(tip.clone());
-                        events.len() < limit
+            let mut events: Vec<(&RefName, Tip)> = Vec::new();
+            for (branch, head) in &heads {
+                if seen.insert(branch.clone(), *head) == Some(*head) {
+                    continue;
+                }
+                let mut left = limit;
+                if left > 0 {
+                    self.walk(*head, &mut known, &mut |tip| {
+                        events.push((branch, tip.clone()));
+                        left -= 1;
+                        left > 0
                     })?;
                 }
-                known.insert(id);
-                if !events.iter().rev().all(|tip| self.tell(branch, tip, &mut show)) {
-                    return Ok(Exit::Done);
-                }
-                seen = next;
-                // A branch that was put elsewhere meets nothing known: no more of it than this.
-                limit = AT_ONCE;
+                known.insert(*head);
             }
-            let remote = runner.settings.remote.is_some();
-            runner.interrupt.wait(if remote { REMOTE_LOOK_EVERY } else { LOOK_EVERY });
+            if self.all {
+                events.sort_by_key(|(_, tip)| std::cmp::Reverse(tip.commit.committed));
+                events.truncate(limit);
+            }
+            if !events.iter().rev().all(|(branch, tip)| self.tell(branch, tip, &mut show)) {
+                return Ok(Exit::Done);
+            }
+            // A branch that was put elsewhere meets nothing known: no more of it than this.
+            limit = AT_ONCE;
+            let runner = &self.runner;
+            runner.interrupt.wait(match (runner.settings.remote.is_some(), self.all) {
+                (true, _) => REMOTE_LOOK_EVERY,
+                (false, true) => ALL_LOOK_EVERY,
+                (false, false) => LOOK_EVERY,
+            });
             match runner.interrupt.signal() {
                 Some(signal) => return Ok(Exit::of_signal(signal)),
                 None if is_gone() => return Ok(Exit::Done),
-                None => next = runner.store.tip(branch)?,
+                None => heads = self.heads()?,
             }
         }
+    }
+
+    /// Where the branches are now; those that came meanwhile too, where all are read.
+    fn heads(&self) -> Result<Vec<(RefName, ObjectId)>, AppError> {
+        let store = &self.runner.store;
+        if self.all {
+            store.refresh()?;
+            return Ok(store.scan("refs/heads/")?);
+        }
+        let mut heads = Vec::new();
+        for (branch, _) in &self.branches {
+            heads.extend(store.tip(branch)?.map(|head| (branch.clone(), head)));
+        }
+        Ok(heads)
     }
 }
 

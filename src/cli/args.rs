@@ -331,7 +331,7 @@ pub struct Events {
     /// The branch [default: the current one]
     pub branch: Option<OsString>,
     /// Those of all branches, the newest first
-    #[arg(long, conflicts_with_all = ["branch", "follow"])]
+    #[arg(long, conflicts_with = "branch")]
     pub all: bool,
     /// Only those that are newer: as old as this, or since this day or moment
     #[arg(long, value_name = "DURATION|DATE")]

@@ -27,10 +27,10 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
         true => events::open_all(&session, &settings, &interrupt, filter)?,
         false => events::open(&session, &settings, &interrupt, args.branch.as_deref(), filter)?,
     };
-    if args.follow {
-        return follow(&reading, args);
-    }
     let width = args.all.then(|| reading.width().min(WIDTH_MAX));
+    if args.follow {
+        return follow(&reading, args, width);
+    }
     let mut lines = output::Lines::begin();
     let any = reading.list(args.n.unwrap_or(usize::MAX), |told| match args.json {
         true => lines.offer_json(&EventLine::of(told)),
@@ -48,11 +48,11 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
 }
 
 /// Shows what is there, then what lands, until a signal or until its reader is gone.
-fn follow(reading: &Reading<'_>, args: &Events) -> Result<i32, Failure> {
+fn follow(reading: &Reading<'_>, args: &Events, width: Option<usize>) -> Result<i32, Failure> {
     let show = |told: &Told<'_>| {
         output::offer(&match args.json {
             true => output::json(&EventLine::of(told)),
-            false => line(told, None),
+            false => line(told, width),
         })
     };
     Ok(exit::code(reading.follow(args.n, show, output::reader_gone)?))

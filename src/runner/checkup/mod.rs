@@ -10,6 +10,7 @@ mod durability;
 mod far_locks;
 mod history;
 mod hooks;
+mod inboxes;
 mod mend;
 mod places;
 mod queue;
@@ -92,7 +93,7 @@ impl Runner<'_> {
     /// a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 14] = [
+        let checks: [(&str, Check<'_, '_>); 15] = [
             ("repository", Self::check_backend),
             ("trailers", Self::check_trailers),
             ("trust", Self::check_trust),
@@ -105,6 +106,7 @@ impl Runner<'_> {
             ("durability", Self::check_durability),
             ("locks", Self::check_locks),
             ("branches", Self::check_branches),
+            ("inbox", Self::check_inboxes),
             ("checkouts", Self::check_checkouts),
             ("clock", Self::check_clock),
         ];

@@ -76,3 +76,27 @@ fn a_branch_without_events_says_so_and_a_missing_one_is_an_error() {
     assert!(said.out.is_empty() && said.err.contains("has no state events"), "{}", said.err);
     rig.aynig(&["events", "gone"]).expect(128);
 }
+
+/// K55: those of all branches as they land, each once, of a branch that comes meanwhile too.
+#[test]
+fn all_branches_are_followed() {
+    let rig = Rig::new();
+    rig.set("one", "first");
+    let mut child = rig.spawn(&["events", "--all", "--follow", "--json"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || {
+        let event: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        (event["branch"].as_str().unwrap().to_owned(), event["state"].as_str().unwrap().to_owned())
+    };
+    let is = |branch: &str, state: &str| (branch.to_owned(), state.to_owned());
+    assert_eq!(next(), is("one", "first"));
+    rig.set("two", "second");
+    assert_eq!(next(), is("two", "second"));
+    rig.set("one", "third");
+    assert_eq!(next(), is("one", "third"));
+    rig.git(&["branch", "same", "one"]);
+    rig.set("two", "fourth");
+    assert_eq!(next(), is("two", "fourth"));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

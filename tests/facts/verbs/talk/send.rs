@@ -289,3 +289,21 @@ fn a_pushed_message_is_delivered_by_the_server() {
     assert!(server.git(&["show", "work:heard"]).contains("\"kind\":\"message\""));
     server.assert_sound();
 }
+
+/// K46, K53: what waits for no branch is named, and so is a program for notices that is not there.
+#[test]
+fn doctor_names_an_inbox_without_a_branch_and_a_missing_notify_program() {
+    let life = Life::new(&[("build", DONE)]);
+    life.event("work", "review", "");
+    life.run(&["send", "work", "-m", "Hello."]).expect(0);
+    let doctor = || life.run(&["doctor", "--json"]).stdout;
+    assert!(!doctor().contains("which does not exist") && !doctor().contains("notify"), "{}", doctor());
+    life.git(&["update-ref", "-d", "refs/heads/work"]);
+    life.config("aynig.notify", "no-such-program --loud");
+    let said = doctor();
+    assert!(said.contains("a message waits for 'refs/heads/work', which does not exist"), "{said}");
+    assert!(
+        said.contains("'no-such-program', which 'aynig.notify' names, is no program that is found"),
+        "{said}"
+    );
+}
