@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-const FOLLOW: &str = "inbox --follow, from the start of a send to its line";
+const FOLLOW: &str = "inbox --follow, from the start of a send to the message's line";
 const UNHEARD: &str = "idle tick of one branch, 10,000 messages wait for others";
 /// No line takes so long.
 const LONGEST: Duration = Duration::from_secs(20);
