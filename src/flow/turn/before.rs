@@ -79,7 +79,9 @@ impl Ground<'_> {
             let commit = self.runner.store.read_commit(id).map_err(TalkError::from)?;
             next = commit.parents.first().copied();
             let Some(event) = Event::of(Message::parse(&commit.message)) else { continue };
-            if let Some(run) = event.run_id().filter(|run| !runs.iter().any(|known| known == run)) {
+            let of_turn = event.origin_state().is_some_and(|state| state.as_str() == TURN);
+            if let Some(run) = event.run_id().filter(|run| of_turn && !runs.iter().any(|known| known == run))
+            {
                 runs.push(run.to_owned());
             }
             if let Some(outcome) = Outcome::read(&commit, &event) {

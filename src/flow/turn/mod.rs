@@ -288,6 +288,11 @@ impl<'t> Active<'t> {
             self.note(&format!("{left_out} more lines are in the transcript alone"));
         }
         let waits = if matches!(came.ending.next(), Next::Later(_)) { waits + 1 } else { 0 };
+        if came.ending != Ending::Completed && !self.interrupted {
+            // Whoever did not answer may not have read what it was told, either.
+            let told = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
+            self.untold.splice(..0, told);
+        }
         let session = came.session.clone().or_else(|| {
             // A program that never came so far has not lost what was there.
             before.record.as_ref().filter(|_| came.ending.next() != Next::Afresh)?.session.clone()

@@ -197,6 +197,11 @@ fn what_a_turn_may_not_change_is_kept_and_its_agent_is_told() {
     let kept = format!("refs/aynig/attempts/{run}-rejected");
     assert_eq!(life.show(&kept, "code"), "code", "{:?}", life.attempts());
     stage.go();
+    // Also where a turn comes between that answers nothing.
+    agent(&stage, "exit 3");
+    turn(&stage, "solo", "are you well");
+    assert_eq!(life.state(&branch), "stalled");
+    agent(&stage, &script);
     turn(&stage, "solo", "again").expect(0);
     let prompt = life.said("prompt");
     assert!(prompt.contains("only what is below docs/ may change") && prompt.contains(&kept), "{prompt}");
