@@ -19,6 +19,7 @@ mod routes;
 mod runs;
 mod socket;
 mod state;
+mod systemd;
 mod talk;
 mod ui;
 mod verbs;
@@ -83,11 +84,17 @@ fn run(args: &Args) -> Result<(), Stopped> {
     }
     let (token, label) = args.token_fd.map(keys::handed_in).transpose()?.unzip();
     let places = found(&args.places)?;
-    let listener = TcpListener::bind((args.bind, args.port)).map_err(|error| {
-        let taken = Stopped::new(128, format!("cannot listen on {}:{}: {error}", args.bind, args.port));
-        taken.hint("git aynig serve --port 0")
-    })?;
+    let listener = match systemd::listener()? {
+        Some(handed) => handed,
+        None => TcpListener::bind((args.bind, args.port)).map_err(|error| {
+            let taken = Stopped::new(128, format!("cannot listen on {}:{}: {error}", args.bind, args.port));
+            taken.hint("git aynig serve --port 0")
+        })?,
+    };
     let address = listener.local_addr().map_err(|e| Stopped::new(128, format!("cannot listen: {e}")))?;
+    if !address.ip().is_loopback() {
+        return Err(Stopped::new(2, format!("'{address}' is no address of this machine alone")));
+    }
     let url = format!("http://{address}/");
     // Held for as long as the process lives.
     let _claims = match args.read_only {
@@ -113,6 +120,7 @@ fn run(args: &Args) -> Result<(), Stopped> {
     };
     let state = Arc::new(State::new(served, keys));
     announce(args, &url, &state);
+    systemd::say("READY=1");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)
@@ -120,6 +128,7 @@ fn run(args: &Args) -> Result<(), Stopped> {
         .build()
         .map_err(|error| Stopped::new(128, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(listen::serve(listener, state));
+    systemd::say("STOPPING=1");
     // A question that is still being answered is of no interest to any client now.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended.map_err(|error| Stopped::new(128, format!("cannot serve: {error}")))

@@ -1,10 +1,10 @@
 //! Starts and ends (W1, W3, W4).
 
-use crate::support::{SERVE, World, aynig};
+use crate::support::{SERVE, Server, World, aynig};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -122,4 +122,36 @@ fn w4_no_run_serves() {
     let world = World::new();
     let output = world.call(SERVE, &["--port", "0"]).env("AYNIG_RUN_ID", "x").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// W4: it serves on the socket that a supervisor holds, and says when it is ready and when it ends.
+#[test]
+fn w4_a_supervisor_hands_it_a_socket_and_is_told() {
+    let world = World::new();
+    let told = world.home.path().join("told");
+    let notices = std::os::unix::net::UnixDatagram::bind(&told).unwrap();
+    notices.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let hear = || {
+        let mut word = [0; 64];
+        let size = notices.recv(&mut word).unwrap();
+        String::from_utf8_lossy(&word[..size]).into_owned()
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // A request that comes before the start waits for it.
+    let mut early = std::net::TcpStream::connect(address).unwrap();
+    early.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(early, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let script = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" --json --port 1";
+    let mut command = world.call("sh", &["-c", script, SERVE]);
+    command.env("NOTIFY_SOCKET", &told).stdin(std::os::fd::OwnedFd::from(listener));
+    let server = Server::start(&mut command);
+    assert_eq!(server.address, address.to_string());
+    assert_eq!(hear(), "READY=1");
+    let mut page = String::new();
+    early.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("git-aynig"), "{page}");
+    let pid = server.said["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGTERM).unwrap();
+    assert_eq!(hear(), "STOPPING=1");
 }

@@ -286,7 +286,14 @@ fn systemd_reads_the_units_without_a_warning() {
     }
     let mut command = Command::new("systemd-analyze");
     command.args(["verify", "--user", "--man=no"]).env("XDG_RUNTIME_DIR", folder.path());
-    for unit in ["git-aynig@srv-x.timer", "git-aynig@srv-x.service", "git-aynig-every@srv-x.service"] {
+    let units = [
+        "git-aynig@srv-x.timer",
+        "git-aynig@srv-x.service",
+        "git-aynig-every@srv-x.service",
+        "git-aynig-serve@srv-x.socket",
+        "git-aynig-serve@srv-x.service",
+    ];
+    for unit in units {
         command.arg(folder.path().join(unit));
     }
     let Ok(said) = command.output().map(Said::from) else {
