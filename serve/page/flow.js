@@ -68,7 +68,7 @@ function Graph({ run, selected }) {
   return html`<div class="graph" tabindex="0" role="region" aria-label="graph; the table below says the same"><svg width=${size[0]} height=${size[1]} role="group" aria-label="nodes and edges">
     <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" /></marker></defs>
     ${edges.map((edge) => html`<path key=${edge.id} class="edge" d=${line(edge)} marker-end="url(#tip)" marker-start=${edge.bidirectional && edge.from !== edge.to ? "url(#tip)" : null}><title>${edge.label || edge.type}</title></path>`)}
-    ${Object.values(run.nodes).map((node) => { const [x, y] = spot(node.id); return html`<a key=${node.id} href=${flowPath(run.id, node.id)} aria-label=${`${node.label}, ${node.status}`} aria-current=${selected === node.id ? "true" : null}><g class=${`box ${node.status}`}>
+    ${Object.values(run.nodes).map((node) => { const [x, y] = spot(node.id); return html`<a key=${node.id} href=${flowPath(run.id, node.id)} aria-current=${selected === node.id ? "true" : null}><g class=${`box ${node.status}`}>
       <rect x=${x} y=${y} width=${WIDE} height=${HIGH} rx="8" /><text x=${x + 10} y=${y + 21} class="label">${cut(node.label, 22)}</text>
       <text x=${x + 10} y=${y + 38}>${cut(`${node.status}${node.inboxCount ? ` · ${node.inboxCount} wait` : ""}`, 27)}</text><text x=${x + 10} y=${y + 54}>${node.summary === node.status ? "" : cut(node.summary, 27)}</text></g></a>`; })}
   </svg></div>`;

@@ -6,40 +6,40 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::net::TcpStream;
 
-/// A world in which flows can be made, and whose agent says back what it is told.
+/// A world in which flows can be made.
 pub fn flowing() -> World {
     let world = World::new();
     world.aynig(&["flow", "init"]);
     world.git(&["add", "-A"]);
     world.git(&["commit", "-qm", "flows"]);
-    let agent = world.home.path().join("agent");
-    std::fs::write(
-        &agent,
-        "#!/bin/sh\nwhile read -r line; do printf '%s\\n' '{\"kind\":\"delta\"}' >/dev/null\n\
-         printf '%s\\n' '{\"type\":\"message.assistant.delta\",\"delta\":\"I \"}'\n\
-         printf '%s\\n' '{\"type\":\"message.assistant.final\",\"content\":\"I have done it.\"}'\nexit 0\ndone\n",
-    )
-    .unwrap();
-    world.git(&[
-        "config",
-        "--global",
-        "aynig.provider.custom.command",
-        &format!("/bin/sh {}", agent.display()),
-    ]);
     world
 }
 
-fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+/// The program that has the turns of custom nodes: lines to standard output are what it says.
+pub fn agent(world: &World, script: &str) {
+    let path = world.home.path().join("agent.sh");
+    std::fs::write(&path, format!("read -r prompt\n{script}\n")).unwrap();
+    let command = format!("sh '{}'", path.display());
+    world.git(&["config", "--global", "aynig.provider.custom.command", &command]);
+}
+
+/// The command by which it says this.
+pub fn says(line: &Value) -> String {
+    format!("printf '%s\\n' '{}'", line.to_string().replace('\'', "'\\''"))
+}
+
+/// Sends JSON.
+pub fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
     server.ask(method, path, &[&server.bearer(), "Content-Type: application/json"], &body.to_string())
 }
 
 #[track_caller]
-fn good(answer: Answer) -> Value {
+pub fn good(answer: Answer) -> Value {
     assert!((200..300).contains(&answer.status), "{} {}", answer.status, answer.text());
     answer.json()
 }
 
-fn node(label: &str, role: &str) -> Value {
+pub fn node(label: &str, role: &str) -> Value {
     json!({"node": {"label": label, "roleTemplate": role, "provider": "custom", "capabilities": {"edgeManagement": "all"},
         "permissions": {"cliPermissionsMode": "skip"}, "session": {"resume": true, "resetCommands": ["/new", "/clear"]}}})
 }
@@ -329,4 +329,57 @@ fn w6_a_client_that_comes_back_misses_nothing() {
     good(server.post(&format!("{at}/nodes"), &node("quiet", "implementer").to_string()));
     good(send(&server, "PATCH", &format!("/api/runs/{other}"), &json!({"patch": {"mode": "INTERACTIVE"}})));
     assert_eq!(next(&mut elsewhere)["runId"], other);
+}
+
+/// W5, W6: a turn is heard as it happens: what was said, the text as it streams, all of it, and what the node does at last; the
+/// answer stands in the log with the ids that were told.
+#[test]
+fn w6_a_turn_is_heard_as_it_happens() {
+    let world = flowing();
+    let delta = says(&json!({"type": "message.assistant.delta", "delta": "I have "}));
+    let last = says(&json!({"type": "message.assistant.final", "content": "I have done it."}));
+    agent(&world, &format!("{delta}\n{last}"));
+    let server = world.serve(&[]);
+    let run = good(server.post("/api/runs", "{\"mode\":\"INTERACTIVE\"}"))["run"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let at = format!("/api/runs/{run}");
+    let writer =
+        good(server.post(&format!("{at}/nodes"), &node("Writer", "implementer").to_string()))["node"]["id"]
+            .clone();
+    let mut client = live(&server, &format!("?runId={run}"));
+    let said =
+        good(server.post(&format!("{at}/chat"), &json!({"nodeId": writer, "content": "do it"}).to_string()));
+    let first = next(&mut client);
+    assert_eq!((&first["type"], &first["message"]["id"]), (&json!("message.user"), &said["messageId"]));
+    let ran = world.run();
+    let mut heard = vec![first];
+    while heard.last().unwrap()["type"] != "node.progress" || heard.last().unwrap()["status"] != "idle" {
+        heard.push(next(&mut client));
+    }
+    let of = |kind: &str| heard.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
+    assert_eq!(of("message.assistant.final")[0]["content"], "I have done it.", "{ran} {heard:?}");
+    assert!(of("artifact.created").len() >= 2, "{heard:?}");
+    assert!(heard.windows(2).all(|pair| pair[0]["ts"].as_str() <= pair[1]["ts"].as_str()), "{heard:?}");
+    let ids: HashSet<String> = heard.iter().map(|event| event["id"].to_string()).collect();
+    assert_eq!(ids.len(), heard.len(), "none twice");
+    let found = good(server.get(&at))["run"].clone();
+    assert_eq!(
+        (&found["nodes"][writer.as_str().unwrap()]["status"], &found["status"]),
+        (&json!("idle"), &json!("running"))
+    );
+    let prompt = found["artifacts"]
+        .as_object()
+        .unwrap()
+        .values()
+        .find(|one| one["name"] == "prompt.full.txt")
+        .unwrap();
+    let prompt = good(server.get(&format!("{at}/artifacts/{}", prompt["id"].as_str().unwrap())));
+    assert!(prompt["content"].as_str().unwrap().contains("do it"), "{prompt}");
+    // A server that is killed has lost nothing: the next one says the same.
+    let page = good(server.get(&format!("{at}/events")));
+    drop(server);
+    let again = world.serve(&[]);
+    assert_eq!(good(again.get(&format!("{at}/events"))), page);
 }

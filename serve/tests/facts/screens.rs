@@ -196,3 +196,99 @@ fn w9_a_flow_is_made_and_steered() {
     let complaints = browser.complaints();
     assert!(complaints.as_array().unwrap().iter().all(|c| c["level"] != "SEVERE"), "{complaints}");
 }
+
+/// W9: a call that waits is shown with its arguments, and made with others where a person changed them; the answer is seen.
+#[test]
+fn w9_a_call_is_made_with_other_arguments() {
+    let Some(browser) = Browser::start(&["--window-size=1200,1000"]) else { return };
+    let world = crate::runs::flowing();
+    let call = json!({"type": "approval.requested", "approvalId": "a", "tool": {"id": "a", "name": "deploy", "args": {"to": "production"}}});
+    let last = json!({"type": "message.assistant.final", "content": "It is **out**, see [there](https://example.com)."});
+    crate::runs::agent(
+        &world,
+        &format!(
+            "{}\nread -r answer\nprintf '%s' \"$answer\" >'{}'\n{}",
+            crate::runs::says(&call),
+            world.home.path().join("answer").display(),
+            crate::runs::says(&last)
+        ),
+    );
+    let server = world.serve(&[]);
+    let run = crate::runs::good(server.post("/api/runs", "{\"mode\":\"INTERACTIVE\",\"name\":\"ship\"}"))["run"]["id"].as_str().unwrap().to_owned();
+    let mut writer = crate::runs::node("Writer", "implementer");
+    writer["node"]["permissions"]["cliPermissionsMode"] = json!("gated");
+    let writer =
+        crate::runs::good(server.post(&format!("/api/runs/{run}/nodes"), &writer.to_string()))["node"]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+    browser.enter(&server);
+    browser.open(&format!("http://{}/#/flow/{run}/{writer}", server.address));
+    browser.click("//textarea[@name='chat']");
+    browser.types("Ship it");
+    browser.click("//button[.='Send']");
+    browser.sees("1 wait");
+    let mut runner = world.runner().stderr(std::process::Stdio::null()).spawn().unwrap();
+    browser.sees("wants to call deploy");
+    browser.sees("waits for you");
+    browser.fits("flow-approval");
+    let waiting = server.get("/api/approvals").json();
+    assert_eq!(waiting["approvals"][0]["approval"]["tool"]["args"], json!({"to": "production"}), "{waiting}");
+    browser.says("const e = document.querySelector('textarea[name=args]'); e.value = '{\"to\": \"staging\"}'; e.dispatchEvent(new Event('input', {bubbles: true}))");
+    browser.click("//button[.='Approve as changed']");
+    browser.sees("It is out, see there.");
+    browser.find("//a[@href='https://example.com' and contains(@rel, 'noopener')]");
+    assert!(runner.wait().unwrap().success());
+    let answer = std::fs::read_to_string(world.home.path().join("answer")).unwrap();
+    assert!(answer.contains("staging") && !answer.contains("production"), "{answer}");
+    assert_eq!(server.get("/api/approvals").json()["approvals"], json!([]));
+    browser.looks(360, 740, "light");
+    browser.fits("flow-said-narrow");
+}
+
+/// W10: axe-core finds nothing on any screen, light and dark. `AYNIG_AXE=<axe.min.js>` (npm pack axe-core) says where it is.
+#[test]
+fn w10_axe_finds_nothing() {
+    let Some(axe) = std::env::var_os("AYNIG_AXE") else {
+        eprintln!("skipped: AYNIG_AXE names no axe.min.js");
+        return;
+    };
+    let axe = std::fs::read_to_string(axe).unwrap();
+    let Some(browser) = Browser::start(&["--window-size=1200,1000"]) else { return };
+    let world = asking();
+    world.aynig(&["set-state", "fail", "-b", "broken"]);
+    world.run();
+    world.aynig(&["flow", "init"]);
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "flows"]);
+    let server = world.serve(&[]);
+    let run = crate::runs::good(server.post("/api/runs", "{}"))["run"]["id"].as_str().unwrap().to_owned();
+    let node = crate::runs::node("Writer", "implementer").to_string();
+    let node = crate::runs::good(server.post(&format!("/api/runs/{run}/nodes"), &node))["node"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    browser.enter(&server);
+    let screens = [
+        ("#/needs", "//article"),
+        ("#/running", "//main//p"),
+        ("#/branches", "//div[@role='listitem']"),
+        ("#/branch/0/broken", "//ol[@class='timeline']/li"),
+        ("#/flow", "//article"),
+        (&*format!("#/flow/{run}/{node}"), "//section[@class='node']"),
+        ("#/usage", "//main//p"),
+    ];
+    for scheme in ["light", "dark"] {
+        browser.looks(1200, 1000, scheme);
+        for (screen, shown) in &screens {
+            browser.open(&format!("http://{}/{screen}", server.address));
+            browser.find(shown);
+            browser.says(&axe);
+            let found = browser.post(
+                "execute/async",
+                &json!({"args": [], "script": "const done = arguments[arguments.length - 1]; axe.run().then((r) => done(r.violations.map((v) => [v.id, v.nodes.map((n) => n.html).slice(0, 3)])))"}),
+            );
+            assert_eq!(found, json!([]), "{screen}, {scheme}");
+        }
+    }
+}

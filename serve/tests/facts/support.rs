@@ -68,13 +68,18 @@ impl World {
         told(self.call(aynig(), args).output().unwrap())
     }
 
-    /// Runs what is ready, until nothing is; what stalls is no failure here.
-    pub fn run(&self) -> String {
-        // Commands call the program too.
+    /// What runs all that is ready; commands call the program too.
+    pub fn runner(&self) -> Command {
         let path = std::env::var_os("PATH").unwrap();
         let folders = aynig().parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
-        let path = std::env::join_paths(folders).unwrap();
-        let ran = self.call(aynig(), &["run"]).env("PATH", path).output().unwrap();
+        let mut command = self.call(aynig(), &["run"]);
+        command.env("PATH", std::env::join_paths(folders).unwrap());
+        command
+    }
+
+    /// Runs what is ready, until nothing is; what stalls is no failure here.
+    pub fn run(&self) -> String {
+        let ran = self.runner().output().unwrap();
         String::from_utf8_lossy(&ran.stderr).into_owned()
     }
 
