@@ -3,9 +3,8 @@
 //! A message that was shown and that a tick took in meanwhile is not shown again. Implements K48.
 
 use super::super::change::Change;
-use super::super::config::Flags;
 use super::super::session::Session;
-use super::super::{AppError, Exit, mend};
+use super::super::{AppError, Exit, events};
 use super::{id, kind};
 use crate::protocol::inbox::Kind;
 use crate::runner::Runner;
@@ -29,9 +28,7 @@ pub struct Reading<'a> {
 /// The settings of the verb: inside a run those of its own branch.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
     let own = || session.inside().map(|inside| inside.remote.unwrap_or_else(|| ".".to_owned()));
-    let settings = session.settings(&Flags { remote: remote.or_else(own), ..Flags::default() })?;
-    mend::all(session);
-    Ok(settings)
+    events::settings(session, remote.or_else(own))
 }
 
 /// Finds the branch: named, the run's own, or the current one. One that is gone may still have an inbox.
