@@ -51,7 +51,8 @@ def tool_call(step, offered):
     if "shell" in step:
         for name in SHELLS:
             if name == "exec_command" and name in offered:
-                return name, {"cmd": step["shell"]}
+                # It hands back what is not over by then, and a busy machine is slow.
+                return name, {"cmd": step["shell"], "yield_time_ms": 60000}
             if name == "shell" and name in offered:
                 return name, {"command": ["bash", "-c", step["shell"]]}
             if name in offered:
