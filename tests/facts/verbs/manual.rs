@@ -122,6 +122,13 @@ fn every_example_of_a_manual_page_does_what_it_is_there_for() {
                 );
                 assert_eq!(code, 0, "{out}");
             }
+            if verb == "flow" {
+                // Each goes on from those above it.
+                let above: Vec<&str> = examples.lines().take(nth).map(str::trim).collect();
+                let start = "git aynig flow init -q && git add .aynig && git commit -qm flows";
+                let (code, out) = sh(&world, &dir, &format!("set -e\n{start}\n{}", above.join("\n")));
+                assert_eq!(code, 0, "{example}: {out}");
+            }
             let (code, out) = sh(&world, &dir, needs(example));
             assert_eq!(code, 0, "{example}, before: {out}");
             let line = match example {
@@ -129,6 +136,9 @@ fn every_example_of_a_manual_page_does_what_it_is_there_for() {
                 "git aynig run --every 30s" => "timeout -s TERM 3 git aynig run --every 30s; [ $? = 124 ]",
                 "git aynig inbox --follow --kind interrupt" => {
                     "timeout -s TERM 1 git aynig inbox --follow; [ $? = 124 ]"
+                }
+                "git aynig flow events review --follow" => {
+                    "timeout -s TERM 1 git aynig flow events review --follow; [ $? = 124 ]"
                 }
                 // Only a run asks.
                 inside if verb == "ask" && inside.contains("$(git aynig ask") => "true",
