@@ -274,7 +274,8 @@ fn w14_answers_are_dressed() {
         assert!(!answer.headers.keys().any(|name| name.starts_with("access-control-")), "{answer:?}");
     }
     for method in ["OPTIONS", "PUT", "DELETE", "PATCH", "TRACE"] {
-        let asked = ["Access-Control-Request-Method: POST", origin.as_str(), bearer.as_str()];
+        let kind = "Content-Type: application/json";
+        let asked = ["Access-Control-Request-Method: POST", origin.as_str(), bearer.as_str(), kind];
         let answer = server.ask(method, "/api/branches/main/retry", &asked, "");
         answer.failed(405, "method");
         assert!(!answer.headers.keys().any(|name| name.starts_with("access-control-")), "{answer:?}");
