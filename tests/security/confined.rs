@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const DONE: &str = "echo 'SET_STATE {\"state\":\"done\"}'";
 
@@ -348,4 +349,44 @@ fn s37_strict_reads_no_home_and_no_other_run_and_connects_nowhere() {
             (life.git(&["log", "-1", "--format=%s", &format!("{branch}~1")]), "one\ntwo".into())
         );
     }
+}
+
+/// S37, K59: a kernel without Landlock, or with one that its owner switched off, confines nothing, and nothing is run.
+#[test]
+fn s37_a_kernel_that_cannot_confine_runs_nothing() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return support::skipped("S37: strace is not here, to take Landlock away");
+    }
+    let life = Life::new(&[("build", &format!("echo ran >\"$T/ran\"; {DONE}"))]);
+    let trigger = life.event("work", "build", "");
+    for (sandbox, needs) in [("write", 3), ("strict", 4)] {
+        life.git(&["config", "--global", "--replace-all", "aynig.sandbox", sandbox]);
+        for error in ["ENOSYS", "EOPNOTSUPP"] {
+            let without = |args: &[&str]| {
+                let own = life.aynig(args);
+                let mut strace = life.repo.command("strace");
+                let inject = format!("inject=landlock_create_ruleset:error={error}");
+                strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &inject]).arg(own.get_program());
+                strace.args(own.get_args());
+                strace.envs(own.get_envs().filter_map(|(key, value)| Some((key, value?))));
+                support::life::done(strace.output().unwrap())
+            };
+            let said = without(&["tick", "work"]).expect(2);
+            let why = format!("'aynig.sandbox' needs Landlock {needs}, and this kernel has none");
+            assert!(said.stdout.contains(&why), "{said:?}");
+            let report = without(&["tick", "--json", "work"]).expect(2).json();
+            assert_eq!(report["result"], "refused", "{report}");
+            assert_eq!(life.rev("work"), trigger, "nothing is claimed");
+            assert_eq!(life.said("ran"), "");
+            let doctor = without(&["doctor"]);
+            let text = format!(
+                "'{sandbox}' needs Landlock {needs}, and this kernel has no Landlock: every run is refused"
+            );
+            assert!(doctor.stdout.contains(&text) && doctor.code == Some(1), "{doctor:?}");
+        }
+    }
+    // Where nothing is to be confined it is not asked for.
+    life.git(&["config", "--global", "--replace-all", "aynig.sandbox", "off"]);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.said("ran"), "ran\n");
 }
