@@ -21,6 +21,7 @@ pub mod fan;
 pub mod flow;
 pub mod gc;
 pub(crate) mod govern;
+pub mod handed;
 pub mod hook;
 pub mod land;
 pub mod logs;

@@ -5,7 +5,7 @@
 use super::args::Ask;
 use super::fail::Failure;
 use super::session::Global;
-use super::{exit, output};
+use super::{exit, handed, output};
 use crate::app::AppError;
 use crate::app::change::Change;
 use crate::app::config::{Flags, duration};
@@ -18,6 +18,9 @@ use crate::supervisor::interrupt::Interrupt;
 
 /// `git aynig ask`.
 pub fn run(global: &Global, args: &Ask) -> Result<i32, Failure> {
+    if let Some(code) = handed::ask(args)? {
+        return Ok(code);
+    }
     let no_duration = |text: &String| AppError::from(Misuse::Duration(text.clone()));
     let timeout = args.timeout.as_ref().map(|text| duration(text).ok_or_else(|| no_duration(text)));
     let timeout = timeout.transpose()?;

@@ -3,7 +3,7 @@
 use super::args::{Branches, DialectArg, SetState, SetWorking};
 use super::fail::Failure;
 use super::session::{Global, Session};
-use super::{exit, output, written};
+use super::{exit, handed, output, written};
 use crate::app::change::{About, Change, declaration, end, state};
 use crate::app::config::Flags;
 use crate::app::{AppError, Exit};
@@ -39,6 +39,9 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }
+    if let Some(code) = handed::set_state(args)? {
+        return Ok(code);
+    }
     let asked = args.dialect.map(|dialect| match dialect {
         DialectArg::Dwp => Dialect::Dwp,
         DialectArg::Aynig => Dialect::Aynig,
@@ -57,6 +60,9 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
 
 /// `git aynig set-working`.
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
+    if let Some(code) = handed::set_working(args)? {
+        return Ok(code);
+    }
     let flags = Flags { lease: args.lease.clone(), remote: args.remote.clone(), ..Flags::default() };
     let session = global.open()?;
     let change = Change::begin(&session, &flags)?;

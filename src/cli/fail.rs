@@ -53,7 +53,7 @@ impl Failure {
     pub fn caused(error: &dyn std::error::Error) -> Self {
         Self::of(error, 128)
     }
-    fn of(error: &dyn std::error::Error, code: i32) -> Self {
+    pub(super) fn of(error: &dyn std::error::Error, code: i32) -> Self {
         let mut causes = Vec::new();
         let mut source = error.source();
         while let Some(cause) = source {

@@ -23,6 +23,7 @@ mod fan;
 mod flow;
 mod gc;
 mod govern;
+mod handed;
 mod hints;
 mod hook;
 mod hooks;

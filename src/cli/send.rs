@@ -3,7 +3,7 @@
 use super::args::Send;
 use super::fail::Failure;
 use super::session::Global;
-use super::{change, output};
+use super::{change, handed, output};
 use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::talk::MessageLine;
@@ -12,6 +12,9 @@ use crate::protocol::text::escape;
 
 /// `git aynig send`.
 pub fn run(global: &Global, args: &Send) -> Result<i32, Failure> {
+    if let Some(code) = handed::send(args)? {
+        return Ok(code);
+    }
     let text = change::text(&args.message, args.file.as_deref())?;
     let session = global.open()?;
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;

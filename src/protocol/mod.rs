@@ -17,6 +17,7 @@ pub mod environment;
 pub mod event;
 pub mod fan;
 pub mod flow;
+pub mod handed;
 pub mod heard;
 pub mod holding;
 pub mod id;

@@ -60,6 +60,8 @@ pub(super) struct ActiveRun<'a> {
     pub interrupted: Option<i32>,
     /// The slot's HEAD that was found unfit for the branch, and the lease that it was looked at on (K29).
     pub passed_over: Option<(ObjectId, ObjectId)>,
+    /// How many verbs its command has handed over.
+    pub handed: usize,
     /// The lock that says that a runner is at work on this run.
     alive: Option<Flock<File>>,
 }
@@ -97,6 +99,7 @@ impl<'a> ActiveRun<'a> {
             held_open: false,
             interrupted: None,
             passed_over: None,
+            handed: 0,
             alive: None,
         }
     }

@@ -17,6 +17,7 @@ mod complete;
 mod declared;
 mod deliver;
 pub(crate) mod gc;
+mod handed;
 mod head;
 mod heard;
 pub(crate) mod history;

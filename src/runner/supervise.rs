@@ -5,6 +5,7 @@
 //! branch. Implements K16-K18, K29.
 
 use super::active_run::ActiveRun;
+use super::handed;
 use super::report::Note;
 use super::{Progress, RunnerError};
 use crate::protocol::complete::{Declared, Exit, HeadIs};
@@ -169,6 +170,8 @@ impl ActiveRun<'_> {
             }
             let interrupt = self.interrupted.is_none().then(|| runner.interrupt.fd());
             let until = self.has_duty(&watch).then(|| self.wake_at(watch.look, &deadlines));
+            let asked = self.hands_over().then(|| runner.clock.instant() + handed::LOOK);
+            let until = until.into_iter().chain(asked).min();
             match watch.guardian.next(until, interrupt)? {
                 Wake::Event(Event::Exited { ending, leaked }) => {
                     self.held_open = leaked;
@@ -192,6 +195,10 @@ impl ActiveRun<'_> {
                     watch.stopped.get_or_insert(Exit::Interrupted);
                 }
                 Wake::Deadline => {}
+            }
+            if self.hands_over() && self.answer_handed() {
+                // What the verb wrote may be the outcome.
+                watch.look = runner.clock.instant();
             }
             if self.has_duty(&watch) {
                 self.keep_lease_alive(&mut watch, &deadlines);

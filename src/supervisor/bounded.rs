@@ -127,6 +127,11 @@ impl<'a> Bounded<'a> {
         }
     }
 
+    /// This program, with the default bounds.
+    pub fn program(program: &std::path::Path) -> Self {
+        Self::new(Command::new(program))
+    }
+
     /// Runs it to its end.
     pub fn run(mut self) -> Result<Finished, SupervisorError> {
         let mut input = Vec::new();

@@ -390,3 +390,74 @@ fn s37_a_kernel_that_cannot_confine_runs_nothing() {
     life.tick(&["work"]).expect(0);
     assert_eq!(life.said("ran"), "ran\n");
 }
+
+/// S37, K59: verbs that write refs are handed to the runner, about the run's own branch and nothing else.
+#[test]
+fn s37_verbs_are_handed_over_and_concern_the_own_branch_alone() {
+    if !confined() {
+        return;
+    }
+    let tries = r#"
+{
+git aynig send "$AYNIG_BRANCH" -m 'to myself' --kind note; echo "send $?"
+git aynig send other -m hi; echo "other $?"
+git aynig set-state evil -b other; echo "set-other $?"
+git aynig set-working; echo "renew $?"
+git aynig ask 'ok?' --choice yes >"$T/question" 2>/dev/null; echo "ask $?"
+git aynig ask 'ok?' --wait; echo "wait $?"
+mkdir -p "$AYNIG_RUN_DIR/handed"; cd "$AYNIG_RUN_DIR/handed"
+ask() { printf '%s' "$1" >x; id=$(cat /proc/sys/kernel/random/uuid); mv x "$id"; until [ -e "$id.done" ]; do sleep 0.02; done; cat "$id.done"; echo; }
+ask '{"verb":"send","what":"other","text":"x","flags":[],"switches":[]}'
+ask '{"verb":"set-state","what":"evil","text":null,"flags":[["branch","other"]],"switches":[]}'
+ask '{"verb":"set-state","what":"evil","text":null,"flags":[["file","/etc/passwd"]],"switches":[]}'
+ask '{"verb":"update-ref","flags":[],"switches":[]}'
+id=$(cat /proc/sys/kernel/random/uuid); ln -s "$HOME/keep" "$id"; until [ -e "$id.done" ]; do sleep 0.02; done; cat "$id.done"; echo
+cd "$WORKTREE_PATH"; echo made >made
+git aynig set-state review -m 'By the verb' --trailer 'by: me'; echo "set $?"
+} >>"$T/said" 2>>"$T/said-err"
+"#;
+    for sandbox in ["write", "strict"] {
+        let life = Life::new(&[("build", tries)]);
+        life.config("aynig.sandbox", sandbox);
+        for key in ["aynig.sandboxWrite", "aynig.sandboxRead"] {
+            life.config(key, life.shared().to_str().unwrap());
+        }
+        if sandbox == "strict" {
+            let own = Path::new(support::life::BIN).parent().unwrap();
+            life.git(&["config", "--global", "--add", "aynig.sandboxRead", own.to_str().unwrap()]);
+        }
+        let keep = life.repo.home().join("keep");
+        fs::write(&keep, "secret").unwrap();
+        life.event("other", "rest", "");
+        let other = life.rev("other");
+        life.event("work", "build", "");
+        life.tick(&["work"]).expect(0);
+        let said = life.said("said");
+        let err = life.said("said-err");
+        let ends: Vec<&str> = said
+            .lines()
+            .filter(|line| line.rsplit(' ').next().is_some_and(|n| n.parse::<u8>().is_ok()))
+            .collect();
+        assert_eq!(
+            ends,
+            ["send 0", "other 2", "set-other 2", "renew 0", "ask 0", "wait 2", "set 0"],
+            "{sandbox}: {said}{err}"
+        );
+        let refused: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
+        assert_eq!(refused.len(), 5, "{said}");
+        assert!(
+            refused.iter().all(|line| line.contains("\"code\":2") && line.contains("refused")),
+            "{refused:?}"
+        );
+        assert!(!said.contains("secret"), "{said}");
+        assert_eq!(
+            (life.state("work").as_str(), life.trailer("work", "by").as_deref()),
+            ("review", Some("me"))
+        );
+        assert_eq!((life.rev("other"), life.show("work", "made")), (other, "made".into()));
+        let waits = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox/"]);
+        assert_eq!(waits.lines().count(), 1, "{waits}");
+        assert!(waits.starts_with("refs/aynig/inbox/work/note/"), "{waits}");
+        assert_eq!(fs::read(&keep).unwrap(), b"secret");
+    }
+}

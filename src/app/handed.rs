@@ -1,0 +1,63 @@
+//! Verbs inside a sandbox: they are asked of the runner, by a file in the run's folder, and its answer is theirs.
+//!
+//! [`confined`] says whether this process is in one; then nothing of the repository is opened, which need not be readable
+//! here. Implements K59 (the hand-over).
+
+use crate::protocol::handed::{ANSWER_MAX, Answer, FOLDER, Handed};
+use crate::store::read_plain;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long an answer is waited for: longer than a verb may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A run that this process is confined to.
+pub struct Confined {
+    dir: PathBuf,
+    branch: OsString,
+}
+
+/// The run, where this process is in a sandbox of one.
+pub fn confined() -> Option<Confined> {
+    let text = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    text("AYNIG_SANDBOX")?;
+    Some(Confined { dir: PathBuf::from(text("AYNIG_RUN_DIR")?), branch: text("AYNIG_BRANCH")? })
+}
+
+impl Confined {
+    /// True for the run's own branch, as it is named or left out.
+    pub fn is_own(&self, branch: Option<&OsStr>) -> bool {
+        branch.is_none_or(|branch| *branch == *self.branch)
+    }
+
+    /// Asks the runner for it, and waits for the answer.
+    ///
+    /// # Errors
+    /// What kept it from being asked; [`std::io::ErrorKind::TimedOut`] where no answer came.
+    pub fn ask(&self, request: &Handed) -> std::io::Result<Answer> {
+        let folder = self.dir.join(FOLDER);
+        match std::fs::create_dir(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let name = folder.join(uuid::Uuid::new_v4().to_string());
+        let aside = name.with_extension("new");
+        std::fs::write(&aside, serde_json::to_vec(request)?)?;
+        std::fs::rename(&aside, &name)?;
+        let (done, until) = (name.with_extension("done"), Instant::now() + PATIENCE);
+        // Each byte of its streams may be escaped by six.
+        let most = 16 * ANSWER_MAX as u64;
+        while Instant::now() < until {
+            if let Ok(raw) = read_plain(&done, most) {
+                let _ = std::fs::remove_file(&done);
+                return Ok(serde_json::from_slice(&raw)?);
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = std::fs::remove_file(&name);
+        Err(std::io::ErrorKind::TimedOut.into())
+    }
+}

@@ -1,0 +1,91 @@
+//! `set-state`, `set-working`, `send` and `ask` inside a sandbox: what was typed, handed to the runner. Implements K59.
+
+use super::args::{Ask, DialectArg, Send, SetState, SetWorking};
+use super::fail::Failure;
+use super::{change, exit, output};
+use crate::app::Exit;
+use crate::app::handed::{Confined, confined};
+use crate::protocol::handed::{Handed, Verb};
+use std::ffi::OsStr;
+
+fn refused(what: &str) -> Failure {
+    let why = format!("refused in the sandbox: {what}");
+    Failure::of(&std::io::Error::other(why), exit::code(Exit::Refused))
+}
+
+fn only(may: bool, what: &str) -> Result<(), Failure> {
+    if may { Ok(()) } else { Err(refused(what)) }
+}
+
+fn switches(named: &[(bool, &str)]) -> Vec<String> {
+    named.iter().filter(|(set, _)| *set).map(|(_, name)| (*name).to_owned()).collect()
+}
+
+fn flags(name: &str, values: &[String]) -> Vec<(String, String)> {
+    values.iter().map(|value| (name.to_owned(), value.clone())).collect()
+}
+
+/// Hands a request over, and says what the runner's verb said.
+fn hand(confined: &Confined, request: &Handed) -> Result<i32, Failure> {
+    let answer = confined.ask(request).map_err(|error| {
+        let why = std::io::Error::new(error.kind(), format!("the runner did not answer: {error}"));
+        Failure::of(&why, exit::code(Exit::Later))
+    })?;
+    answer.out.lines().for_each(output::line);
+    answer.err.lines().for_each(output::note);
+    Ok(answer.code)
+}
+
+const OWN: &str = "a run changes no branch but its own";
+
+/// `set-state`; `None` where this is no sandbox.
+pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
+    let Some(confined) = confined() else { return Ok(None) };
+    only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
+    only(!args.push, "'--push'")?;
+    let text = change::text(&args.message, args.file.as_deref())?;
+    let mut flags = flags("trailer", &args.trailer);
+    flags.extend(args.dialect.map(|dialect| {
+        let name = match dialect {
+            DialectArg::Dwp => "dwp",
+            DialectArg::Aynig => "aynig",
+        };
+        ("dialect".to_owned(), name.to_owned())
+    }));
+    let switches = switches(&[(args.keep_trailers, "keep-trailers"), (args.json, "json")]);
+    let text = Some(text).filter(|text| !text.is_empty());
+    let request = Handed { verb: Verb::SetState, what: Some(args.state.clone()), text, flags, switches };
+    hand(&confined, &request).map(Some)
+}
+
+/// `set-working`; `None` where this is no sandbox.
+pub fn set_working(args: &SetWorking) -> Result<Option<i32>, Failure> {
+    let Some(confined) = confined() else { return Ok(None) };
+    only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
+    let flags = flags("lease", args.lease.as_slice());
+    let switches = switches(&[(args.json, "json")]);
+    hand(&confined, &Handed { verb: Verb::SetWorking, what: None, text: None, flags, switches }).map(Some)
+}
+
+/// `send`; `None` where this is no sandbox.
+pub fn send(args: &Send) -> Result<Option<i32>, Failure> {
+    let Some(confined) = confined() else { return Ok(None) };
+    let branch: &OsStr = &args.branch;
+    only(confined.is_own(Some(branch)) && args.remote.is_none(), OWN)?;
+    only(args.attach.is_none(), "'--attach'")?;
+    let text = Some(change::text(&args.message, args.file.as_deref())?).filter(|text| !text.is_empty());
+    let mut flags = flags("trailer", &args.trailer);
+    flags.push(("kind".to_owned(), args.kind.clone()));
+    flags.extend(args.id.clone().map(|id| ("id".to_owned(), id)));
+    let switches = switches(&[(args.json, "json")]);
+    hand(&confined, &Handed { verb: Verb::Send, what: None, text, flags, switches }).map(Some)
+}
+
+/// `ask`; `None` where this is no sandbox.
+pub fn ask(args: &Ask) -> Result<Option<i32>, Failure> {
+    let Some(confined) = confined() else { return Ok(None) };
+    only(!args.wait, "'--wait': declare the state in which the branch waits for the answer")?;
+    let (flags, switches) = (flags("choice", &args.choice), switches(&[(args.json, "json")]));
+    let what = Some(args.question.clone());
+    hand(&confined, &Handed { verb: Verb::Ask, what, text: None, flags, switches }).map(Some)
+}

@@ -1,0 +1,94 @@
+//! What a confined command asks its runner for, in the run's folder: one request a file, and one answer beside it.
+//!
+//! The folder is the command's to write, so it is read as an enemy's: through no link, plain files, bounded in size and
+//! number. The verb is started as a process of the runner's own, outside of the sandbox, with what the runner knows of
+//! the run in its environment and nothing of what the command says: it can be about this run alone, and whether the
+//! branch is still the run's the verb itself asks. Implements K59 (the hand-over).
+
+use super::active_run::ActiveRun;
+use super::settings::Sandbox;
+use crate::protocol::handed::{ANSWER_MAX, Answer, FOLDER, Handed, REQUEST_MAX, REQUESTS_MAX};
+use crate::protocol::text::with_causes;
+use crate::store::beneath::Root;
+use crate::supervisor::bounded::{Bounded, Input, Output};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often it is looked for requests.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+/// How long a verb may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Most names in the folder.
+const NAMES_MAX: usize = 10_000;
+
+impl ActiveRun<'_> {
+    /// True where the command hands verbs over.
+    pub(super) fn hands_over(&self) -> bool {
+        self.runner.settings.sandbox != Sandbox::Off
+    }
+
+    /// Answers what was asked for until now; true where that was something. What can't be read is no request.
+    pub(super) fn answer_handed(&mut self) -> bool {
+        let Ok(root) = Root::open(&self.dir) else { return false };
+        let Ok(root) = root.below(Path::new(FOLDER)) else { return false };
+        let Ok(entries) = root.list(Path::new(""), NAMES_MAX) else { return false };
+        let mut any = false;
+        for entry in entries {
+            let name = PathBuf::from(entry.name);
+            if name.to_str().and_then(|name| uuid::Uuid::parse_str(name).ok()).is_none() {
+                continue;
+            }
+            let raw = root.read(&name, REQUEST_MAX);
+            // It is asked for once, whatever comes of it.
+            if root.remove(&name).is_err() {
+                continue;
+            }
+            any = true;
+            self.handed += 1;
+            let answer = match raw {
+                Ok(_) if self.handed > REQUESTS_MAX => Answer::refused("it has asked too often"),
+                Ok(raw) => self.answer_one(&raw).unwrap_or_else(|why| Answer::refused(&why)),
+                Err(why) => Answer::refused(&with_causes(&why)),
+            };
+            let done = name.with_extension("done");
+            let _ = serde_json::to_vec(&answer).map(|answer| root.replace(&done, &answer, 0o644));
+        }
+        any
+    }
+
+    fn answer_one(&self, raw: &[u8]) -> Result<Answer, String> {
+        let request = Handed::parse(raw)?;
+        let words = request.words(self.branch.short())?;
+        let (runner, run) = (self.runner, &self.claim.run);
+        let mut bounds = Bounded::program(&runner.program);
+        let command = &mut bounds.command;
+        command
+            .arg("--git-dir")
+            .arg(&runner.repo.git_dir)
+            .args(words.iter().map(|word| OsStr::from_bytes(word)));
+        command.env_remove("AYNIG_SANDBOX").env("AYNIG_RUN_ID", &run.id).env("AYNIG_RUN_DIR", &self.dir);
+        command.env("AYNIG_BRANCH", OsStr::from_bytes(self.branch.short()));
+        command
+            .env("AYNIG_REMOTE", run.remote.as_deref().unwrap_or(""))
+            .env("AYNIG_HOP", run.hop.to_string());
+        command.current_dir(&runner.repo.common_dir);
+        let input = request.text.map_or(Input::Null, |text| Input::Bytes(text.into_bytes()));
+        let bounds = Bounded {
+            input,
+            stdout: Output::Capture(ANSWER_MAX),
+            stderr: Output::Capture(ANSWER_MAX),
+            deadline: Some(runner.clock.instant() + PATIENCE),
+            own_group: true,
+            ..bounds
+        };
+        let ended = bounds.run().map_err(|why| with_causes(&why))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Answer {
+            code: ended.status.code().unwrap_or(75),
+            out: text(&ended.stdout.bytes),
+            err: text(&ended.stderr.bytes),
+        })
+    }
+}
