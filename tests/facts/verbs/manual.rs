@@ -23,7 +23,7 @@ fn needs(example: &str) -> &'static str {
         "git aynig logs --stderr job" | "git aynig logs -f job" | "git aynig logs -f --events job" => {
             "git aynig set-state fail -b job && ! git aynig tick job"
         }
-        example if example.starts_with("git aynig diff job") => {
+        example if example.starts_with("git aynig diff job") || example.starts_with("git aynig shell ") => {
             "git aynig set-state fail -b job && ! git aynig tick job"
         }
         "git aynig wait job --timeout 10m" => "git aynig set-state review -b job",
@@ -140,6 +140,8 @@ fn every_example_of_a_manual_page_does_what_it_is_there_for() {
                 "git aynig flow events review --follow" => {
                     "timeout -s TERM 1 git aynig flow events review --follow; [ $? = 124 ]"
                 }
+                // A commit of a run.
+                "git aynig shell 1b671a64" => "git aynig shell $(git rev-parse --short=8 job)",
                 // Only a run asks.
                 inside if verb == "ask" && inside.contains("$(git aynig ask") => "true",
                 // Nobody is asked here, and nothing goes without a word.
