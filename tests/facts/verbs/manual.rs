@@ -58,6 +58,12 @@ fn needs(example: &str) -> &'static str {
         "git aynig answer job yes -m 'After six, please.'"
         | "git aynig approve job"
         | "git aynig reject job -m 'Not on a Friday.'" => ASKS,
+        example if example.starts_with("git aynig fan topic") => "git aynig set-state build -b topic",
+        "git aynig choose topic-2"
+        | "git aynig compare topic"
+        | "git aynig compare topic-1 topic-2 --json"
+        | "git diff topic-1 topic-2" => FANNED,
+        example if example.starts_with("git aynig land ") => LANDS,
         _ => "true",
     }
 }
@@ -69,6 +75,21 @@ id=$(git aynig -q ask Go? --choice yes --choice no) &&
 git aynig set-state waiting --emit --trailer "dwp-question: $id" --trailer "dwp-accepts: answer=go"
 END
 chmod +x .aynig/command/ask && git add .aynig && git commit -qm ask && git aynig set-state ask -b job && git aynig tick job"#;
+
+/// A branch whose trigger three others answer.
+const FANNED: &str = r#"set -e
+printf 'all:\n' >Makefile && git add Makefile && git commit -qm make
+git aynig set-state build -b topic && git aynig fan topic -n 3 --no-tick && git aynig tick topic-2"#;
+
+/// Branches with work that passes its check.
+const LANDS: &str = r#"set -e
+printf '#!/bin/sh\ntrue\n' >.aynig/command/check && chmod +x .aynig/command/check && echo 'check: check' >.aynig/land
+git add .aynig && git commit -qm land && git branch release
+git config --global aynig.landOnto '*'
+for branch in topic a b c first second; do
+    git switch -qc $branch main && echo $branch >$branch && git add $branch && git commit -qm $branch
+done
+git switch -q main"#;
 
 /// Where no network is, its addresses are folders.
 const ADDRESSES: &str = "\
