@@ -37,6 +37,9 @@ pub struct Carried {
     heard: IndexSet<PayloadId>,
     /// Nodes' stop flags.
     stopped: IndexSet<NodeId>,
+    /// The time of the last event: none is told as of before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<Time>,
 }
 
 /// The projection of one run.
@@ -54,6 +57,7 @@ struct Out<'a> {
     id: RunId,
     /// The fact's own name: the commit, the message, the line.
     of: &'a [&'a [u8]],
+    /// When it was; no earlier than what was told before.
     at: Time,
     events: Vec<Event>,
 }
@@ -103,11 +107,14 @@ impl Projection {
     }
 
     /// Takes a fact, and gives the events that it means, in their order. A fact of a node that the flow does not have
-    /// means nothing.
+    /// means nothing. Times never go back, as a log has them: so the state is what the log's events make, whichever fact was
+    /// seen first. Where a fact is older than the last event, `at` holds its true time.
     pub fn take(&mut self, fact: &Fact) -> Vec<Event> {
         let name = fact.name();
         let name: Vec<&[u8]> = name.iter().map(Vec::as_slice).collect();
-        let mut out = Out { id: self.id, of: &name, at: fact.at(), events: Vec::new() };
+        let at = fact.at();
+        let ts = self.carried.last.map_or(at, |last| last.max(at));
+        let mut out = Out { id: self.id, of: &name, at: ts, events: Vec::new() };
         match fact {
             Fact::Flow { flow, .. } => self.flow(flow, &mut out),
             Fact::Stalled { node, evidence, .. } => self.stalled(*node, evidence, &mut out),
@@ -118,7 +125,12 @@ impl Projection {
             Fact::Line { node, body, .. } => self.line(*node, body, &mut out),
         }
         // One event after the other makes the state, here as with everybody who reads them.
-        for event in &out.events {
+        for event in &mut out.events {
+            // A message has a time of its own.
+            let own = if event.ts == ts { at } else { event.ts };
+            event.ts = self.carried.last.map_or(event.ts, |last| last.max(event.ts));
+            event.at = (event.ts != own).then_some(own);
+            self.carried.last = Some(event.ts);
             match (&mut self.run, &event.body) {
                 (Some(run), _) => run.apply(event),
                 (none, Body::RunPatch { patch }) => *none = patch.made(),

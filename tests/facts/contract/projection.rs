@@ -523,6 +523,8 @@ proptest! {
         let (events, projection) = project(&facts);
         let made = folded(&events);
         prop_assert_eq!(made.as_ref(), projection.run());
+        // As a log has them, so what is read of it makes the same state.
+        prop_assert!(events.windows(2).all(|two| two[0].ts <= two[1].ts));
         let schema = schema::contract();
         for event in &events {
             let value = serde_json::to_value(event).unwrap();
