@@ -152,6 +152,43 @@ const VERBS: &[(&str, &[&[&str]])] = &[
     ("resume", &[&[], &["--all"], &["--all", "--remote", "&"]]),
     // Not an address of this machine: it ends there. What it does over a repository is the verbs' own code.
     ("serve", &[&["--bind", "203.0.113.1", "--port", "0"]]),
+    ("fan", &[&["work", "-n", "2"], &["work", "-n", "2", "--no-tick"]]),
+    ("choose", &[&["work"]]),
+    ("compare", &[&["work", "stalled"], &["work", "stalled", "--json"]]),
+    ("land", &[&["work"], &["work", "--linear", "--onto", "main"], &["work", "--no-tick"]]),
+    ("shell", &[&["stalled"]]),
+    ("flow init", &[&[]]),
+    ("flow new", &[&["other"]]),
+    ("flow list", &[&[], &["--json"], &["--remote", "&"]]),
+    ("flow show", &[&["f"], &["f", "--json"], &["f", "--remote", "&"]]),
+    (
+        "flow node",
+        &[
+            &["add", "f", "--label", "New", "--role", "implementer", "--provider", "custom"],
+            &["set", "f", "One", "--label", "Other"],
+            &["remove", "f", "One"],
+        ],
+    ),
+    ("flow edge", &[&["add", "f", "Two", "One"], &["remove", "f", "One"]]),
+    ("flow send", &[&["f", "One", "-m", "x"], &["f", "One", "-m", "x", "--remote", "&"]]),
+    ("flow interrupt", &[&["f", "One"], &["f", "One", "-m", "x"]]),
+    ("flow reset", &[&["f", "One"]]),
+    ("flow pause", &[&["f"]]),
+    ("flow resume", &[&["f"]]),
+    ("flow stop", &[&["f"], &["f", "One"]]),
+    ("flow start", &[&["f", "One"]]),
+    ("flow mode", &[&["f", "auto"]]),
+    ("flow set", &[&["f", "--status", "completed"]]),
+    ("flow rm", &[&["f", "One"], &["f"]]),
+    ("flow approvals", &[&[], &["f"]]),
+    ("flow approve", &[&["x"]]),
+    ("flow deny", &[&["x"]]),
+    ("flow modify", &[&["x", "{}"]]),
+    ("flow template", &[&["list"], &["show", "planner"], &["rm", "planner"]]),
+    ("flow events", &[&["f"], &["f", "--json"], &["f", "--remote", "&"]]),
+    ("flow artifacts", &[&["f"]]),
+    ("flow route", &[&[]]),
+    ("flow turn", &[&[]]),
     ("cancel", &[&["leased"], &["--all"], &["leased", "--remote", "&"]]),
     ("retry", &[&["stalled"], &["sta*"], &["main"], &["stalled", "--remote", "&"]]),
     ("hooks", &[&["status"], &["install"], &["uninstall"]]),
@@ -221,6 +258,9 @@ impl Scene {
             ("a.y", "one\n"),
             ("a.bin", "one\n"),
             (".aynig/command/go", &edit),
+            (".aynig/command/turn", &edit),
+            (".aynig/command/route", &edit),
+            (".aynig/land", "check: go\n"),
         ];
         world.commit_files(&dir, "main", &files, "seed");
         world.git(&dir, &["reset", "-q", "--hard"]);
@@ -242,6 +282,13 @@ impl Scene {
             "leased",
             b"x\n\ndwp-state: working\ndwp-run-id: x\ndwp-lease-seconds: 3000\n",
         );
+        world.aynig(&dir, &["flow", "new", "f", "--mode", "interactive"]).expect(0);
+        for label in ["One", "Two"] {
+            let node = ["flow", "node", "add", "f", "--label", label, "--role", "implementer"];
+            world.aynig(&dir, &[&node[..], &["--provider", "custom"]].concat()).expect(0);
+        }
+        world.aynig(&dir, &["flow", "edge", "add", "f", "One", "Two"]).expect(0);
+        world.aynig(&dir, &["flow", "send", "f", "Two", "-m", "x"]).expect(0);
         world.aynig(&dir, &["trust", "--revoke"]).expect(0);
         let pack = world.init("pack");
         world.commit_files(&pack, "main", &[(".aynig/command/packed", "#!/bin/sh\n")], "pack");
