@@ -537,7 +537,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l plan -d 'Turns change nothing but what is below docs/'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l implement -d 'Turns change what their nodes may [default]'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l implement -d 'Turns change what their nodes may: the default'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'

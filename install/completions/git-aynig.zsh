@@ -865,7 +865,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '(--implement)--plan[Turns change nothing but what is below docs/]' \
-'--implement[Turns change what their nodes may \[default\]]' \
+'--implement[Turns change what their nodes may\: the default]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \

@@ -97,7 +97,7 @@ pub struct New {
     /// Turns change nothing but what is below docs/
     #[arg(long, conflicts_with = "implement")]
     pub plan: bool,
-    /// Turns change what their nodes may [default]
+    /// Turns change what their nodes may: the default
     #[arg(long)]
     pub implement: bool,
     /// The commit that its nodes begin at [default: HEAD]
