@@ -2684,7 +2684,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__serve)
-            opts="-C -q -v -h --git-dir --quiet --verbose --port --bind --open --read-only --share --allow-host --allow-origin --token-fd --ui --data-dir --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --port --bind --open --read-only --share --allow-host --allow-origin --token-fd --tls-cert --tls-key --ui --data-dir --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2715,6 +2715,14 @@ _git__aynig() {
                     return 0
                     ;;
                 --token-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

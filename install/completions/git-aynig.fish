@@ -321,10 +321,12 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -s h -l hel
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l port -d 'The port; 0 takes any that is free' -r
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l bind -d 'The address; of this machine itself' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l bind -d 'The address; without TLS of this machine itself' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-host -d 'Also answer to this name, as NAME:PORT' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l allow-origin -d 'Also take requests from pages of this origin' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l token-fd -d 'Read the token from this descriptor, so that it stays the same over restarts' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l tls-cert -d 'The certificates to show, in PEM, the server\'s own first' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l tls-key -d 'Their private key, in PEM' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l ui -d 'Also show the page in this folder, which others wrote, on a name of its own' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l data-dir -d 'Where flows\' logs are kept [default: aynig.dataDir, else aynig/data in the Git directory]' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s q -l quiet -d 'Say less: no progress, no notes'

@@ -500,10 +500,12 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--port=[The port; 0 takes any that is free]:PORT:_default' \
-'--bind=[The address; of this machine itself]:ADDRESS:_default' \
+'--bind=[The address; without TLS of this machine itself]:ADDRESS:_default' \
 '*--allow-host=[Also answer to this name, as NAME\:PORT]:HOST:_default' \
 '*--allow-origin=[Also take requests from pages of this origin]:ORIGIN:_default' \
 '--token-fd=[Read the token from this descriptor, so that it stays the same over restarts]:N:_default' \
+'--tls-cert=[The certificates to show, in PEM, the server'\''s own first]:FILE:_files' \
+'--tls-key=[Their private key, in PEM]:FILE:_files' \
 '--ui=[Also show the page in this folder, which others wrote, on a name of its own]:DIR:_files' \
 '--data-dir=[Where flows'\'' logs are kept \[default\: aynig.dataDir, else aynig/data in the Git directory\]]:DIR:_files' \
 '-q[Say less\: no progress, no notes]' \

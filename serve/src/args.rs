@@ -14,7 +14,7 @@ pub struct Args {
     /// The port; 0 takes any that is free
     #[arg(long, default_value_t = 4600)]
     pub port: u16,
-    /// The address; of this machine itself
+    /// The address; without TLS of this machine itself
     #[arg(long, default_value = "127.0.0.1")]
     pub bind: IpAddr,
     /// Open it in the browser
@@ -35,6 +35,12 @@ pub struct Args {
     /// Read the token from this descriptor
     #[arg(long)]
     pub token_fd: Option<i32>,
+    /// The certificates to show, in PEM, its own first
+    #[arg(long, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Their key, in PEM
+    #[arg(long, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Also show the page in this folder, on a name of its own
     #[arg(long)]
     pub ui: Option<PathBuf>,

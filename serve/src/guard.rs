@@ -24,17 +24,22 @@ pub const TOKEN_PROTOCOL: &str = "token.";
 /// The subprotocol that is spoken.
 pub const PROTOCOL: &str = "aynig";
 
-/// The hosts that are ours, as a request names them.
-pub fn hosts<'a>(address: SocketAddr, more: impl Iterator<Item = &'a String>) -> Vec<String> {
+/// The hosts that are ours, as a request names them: the names that were given first.
+pub fn hosts(address: SocketAddr, is_private: bool, more: &[String]) -> Vec<String> {
     let port = address.port();
-    let own = [address.to_string(), format!("localhost:{port}")];
-    let more = more.map(|host| format!("{}:{port}", host.to_ascii_lowercase()));
-    own.into_iter().chain(more).collect()
+    let with_port = |host: &str| format!("{}:{port}", host.to_ascii_lowercase());
+    // A browser leaves out the port that everybody uses.
+    let is_usual = port == if is_private { 443 } else { 80 };
+    let bare = more.iter().filter(|_| is_usual).map(|host| host.to_ascii_lowercase());
+    // All addresses together are no address that anybody asks for.
+    let own = if address.ip().is_unspecified() { with_port("127.0.0.1") } else { address.to_string() };
+    let named = more.iter().map(|host| with_port(host));
+    named.chain([own, with_port("localhost")]).chain(bare).collect()
 }
 
 /// The origins that are ours.
-pub fn origins(hosts: &[String], more: &[String]) -> Vec<String> {
-    hosts.iter().map(|host| format!("http://{host}")).chain(more.iter().cloned()).collect()
+pub fn origins(scheme: &str, hosts: &[String], more: &[String]) -> Vec<String> {
+    hosts.iter().map(|host| format!("{scheme}://{host}")).chain(more.iter().cloned()).collect()
 }
 
 /// A header that must not be there twice.

@@ -3,8 +3,8 @@
 //! Implements W4 (the end), W14 (caps).
 
 use crate::state::{State, closed};
-use crate::watch;
-use crate::{live, routes};
+use crate::{live, routes, tls, watch};
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -12,8 +12,10 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio::sync::watch::Receiver;
 
 /// Most connections at a time.
 pub const CONNECTIONS_MAX: usize = 256;
@@ -48,19 +50,15 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
         };
         let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
-        let mut closing = state.closing.subscribe();
+        let (router, closing) = (router.clone(), state.closing.subscribe());
+        let tls = state.served.tls.clone();
         tokio::spawn(async move {
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
-            server.max_buf_size(HEADERS_MAX).max_headers(HEADER_LINES_MAX);
-            let connection = server.serve_connection(TokioIo::new(stream), service).with_upgrades();
-            let mut connection = std::pin::pin!(connection);
-            tokio::select! {
-                _ = connection.as_mut() => {}
-                () = closed(&mut closing) => {
-                    connection.as_mut().graceful_shutdown();
-                    let _ = tokio::time::timeout(LAST_WORDS / 2, connection).await;
+            match tls {
+                None => answer(stream, router, closing).await,
+                Some(tls) => {
+                    if let Some(stream) = tls::greeted(&tls, stream).await {
+                        answer(stream, router, closing).await;
+                    }
                 }
             }
             drop(permit);
@@ -72,4 +70,25 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
     let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
     let _ = tokio::time::timeout(LAST_WORDS, connections.acquire_many(all)).await;
     Ok(())
+}
+
+/// Answers what comes by one connection.
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    mut closing: Receiver<bool>,
+) {
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
+    server.max_buf_size(HEADERS_MAX).max_headers(HEADER_LINES_MAX);
+    let service = TowerToHyperService::new(router);
+    let connection = server.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = closed(&mut closing) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(LAST_WORDS / 2, connection).await;
+        }
+    }
 }

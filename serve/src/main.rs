@@ -21,7 +21,9 @@ mod socket;
 mod state;
 mod systemd;
 mod talk;
+mod tls;
 mod ui;
+mod validity;
 mod verbs;
 mod watch;
 
@@ -32,7 +34,7 @@ use keys::{Keys, Scope};
 use places::Claim;
 use serde_json::json;
 use state::{Served, State};
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -78,11 +80,23 @@ fn run(args: &Args) -> Result<(), Stopped> {
     if std::env::var_os("AYNIG_RUN_ID").is_some() {
         return Err(Stopped::new(2, "a page is for people: no command of a run serves one"));
     }
-    if !args.bind.is_loopback() {
-        let refused = Stopped::new(2, format!("'{}' is no address of this machine alone", args.bind));
-        return Err(refused.hint("ssh -L 4600:127.0.0.1:4600 <host>, and open it here"));
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
+        (None | Some(_), _) => None,
+    };
+    if let (Some(folder), true) = (&args.ui, tls.is_some()) {
+        let folder = folder.display();
+        let why =
+            format!("'{folder}' would be shown on a name below 'localhost', which no certificate is for");
+        return Err(Stopped::new(129, why).hint("git aynig serve --ui <dir>, without --tls-cert"));
     }
+    private_enough(args.bind, tls.is_some())?;
     let (token, label) = args.token_fd.map(keys::handed_in).transpose()?.unzip();
+    let names: Vec<String> = args.allow_host.iter().cloned().chain(label.flatten()).collect();
+    if args.bind.is_unspecified() && names.is_empty() {
+        let nameless = Stopped::new(129, format!("'{}' says no name by which to ask for it", args.bind));
+        return Err(nameless.hint("git aynig serve ... --allow-host <name in the certificate>"));
+    }
     let places = found(&args.places)?;
     let listener = match systemd::listener()? {
         Some(handed) => handed,
@@ -92,10 +106,12 @@ fn run(args: &Args) -> Result<(), Stopped> {
         })?,
     };
     let address = listener.local_addr().map_err(|e| Stopped::new(128, format!("cannot listen: {e}")))?;
-    if !address.ip().is_loopback() {
-        return Err(Stopped::new(2, format!("'{address}' is no address of this machine alone")));
-    }
-    let url = format!("http://{address}/");
+    private_enough(address.ip(), tls.is_some())?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let mut hosts = guard::hosts(address, tls.is_some(), &names);
+    // A certificate is for a name; without TLS any name may lead elsewhere.
+    let shown = hosts.first().filter(|_| tls.is_some()).cloned().unwrap_or_else(|| address.to_string());
+    let url = format!("{scheme}://{shown}/");
     // Held for as long as the process lives.
     let _claims = match args.read_only {
         true => Vec::new(),
@@ -106,9 +122,8 @@ fn run(args: &Args) -> Result<(), Stopped> {
     };
     let keys = Keys::new(token);
     let ui = args.ui.as_deref().map(|folder| ui::Ui::read(folder, address.port())).transpose()?;
-    let mut hosts = guard::hosts(address, args.allow_host.iter().chain(label.flatten().iter()));
     hosts.extend(ui.iter().map(|ui| ui.host.clone()));
-    let origins = guard::origins(&hosts, &args.allow_origin);
+    let origins = guard::origins(scheme, &hosts, &args.allow_origin);
     let served = Served {
         data: args.data_dir.clone(),
         places,
@@ -117,6 +132,7 @@ fn run(args: &Args) -> Result<(), Stopped> {
         hosts,
         origins,
         ui,
+        tls,
     };
     let state = Arc::new(State::new(served, keys));
     announce(args, &url, &state);
@@ -132,6 +148,15 @@ fn run(args: &Args) -> Result<(), Stopped> {
     // A question that is still being answered is of no interest to any client now.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended.map_err(|error| Stopped::new(128, format!("cannot serve: {error}")))
+}
+
+/// Refuses to be heard beyond this machine in the clear.
+fn private_enough(address: IpAddr, is_private: bool) -> Result<(), Stopped> {
+    if address.is_loopback() || is_private {
+        return Ok(());
+    }
+    let why = format!("'{address}' is no address of this machine alone: it needs --tls-cert and --tls-key");
+    Err(Stopped::new(2, why).hint("ssh -L 4600:127.0.0.1:4600 <host>, and open it here"))
 }
 
 fn found(folders: &[PathBuf]) -> Result<Vec<Place>, Stopped> {

@@ -73,8 +73,9 @@ pub fn policy(state: &State, host: Option<&str>, path: &str) -> HeaderValue {
     }
     let host = host.filter(|host| state.served.hosts.iter().any(|own| own == host));
     let plain = host.filter(|host| !host.contains('['));
-    let own = plain.map_or_else(|| "'self'".to_owned(), |host| format!("http://{host}/p/{}/", *HASH));
-    let socket = plain.map_or_else(String::new, |host| format!(" ws://{host}"));
+    let (http, ws) = state.served.schemes();
+    let own = plain.map_or_else(|| "'self'".to_owned(), |host| format!("{http}://{host}/p/{}/", *HASH));
+    let socket = plain.map_or_else(String::new, |host| format!(" {ws}://{host}"));
     let policy = format!(
         "default-src 'none'; script-src {own}; style-src {own}; connect-src 'self'{socket}; img-src data:; base-uri \
          'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

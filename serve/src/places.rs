@@ -45,7 +45,8 @@ fn elsewhere(place: &Place, file: File) -> Stopped {
     let _ = file.take(256).read_to_end(&mut bytes);
     // Others may write into the repository: only what can be such an address is shown.
     let url = String::from_utf8(bytes).ok().filter(|url| {
-        url.starts_with("http://") && url.bytes().all(|b| b.is_ascii_alphanumeric() || b":/.[]-".contains(&b))
+        (url.starts_with("http://") || url.starts_with("https://"))
+            && url.bytes().all(|b| b.is_ascii_alphanumeric() || b":/.[]-".contains(&b))
     });
     let at = url.map_or_else(String::new, |url| format!(" at {url}"));
     let folder = place.folder.display();

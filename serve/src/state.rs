@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, watch};
+use tokio_rustls::TlsAcceptor;
 
 /// So long what was read of the branches is good where nothing changed: leases run on by the clock.
 const FRESH: Duration = Duration::from_secs(10);
@@ -28,6 +29,15 @@ pub struct Served {
     pub origins: Vec<String>,
     /// A page that others wrote.
     pub ui: Option<Ui>,
+    /// How connections are made private, where they are.
+    pub tls: Option<TlsAcceptor>,
+}
+
+impl Served {
+    /// What its addresses, and those of its sockets, begin with.
+    pub fn schemes(&self) -> (&'static str, &'static str) {
+        if self.tls.is_some() { ("https", "wss") } else { ("http", "ws") }
+    }
 }
 
 /// How the branches of a place stood when they were last read.

@@ -433,7 +433,7 @@ pub struct Serve {
     /// The port; 0 takes any that is free
     #[arg(long, value_name = "PORT", default_value_t = 4600)]
     pub port: u16,
-    /// The address; of this machine itself
+    /// The address; without TLS of this machine itself
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub bind: IpAddr,
     /// Open it in the browser
@@ -454,6 +454,12 @@ pub struct Serve {
     /// Read the token from this descriptor, so that it stays the same over restarts
     #[arg(long, value_name = "N")]
     pub token_fd: Option<i32>,
+    /// The certificates to show, in PEM, the server's own first
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Their private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Also show the page in this folder, which others wrote, on a name of its own
     #[arg(long, value_name = "DIR")]
     pub ui: Option<PathBuf>,

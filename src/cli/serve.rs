@@ -49,6 +49,8 @@ fn words(global: &Global, args: &Serve) -> Vec<OsString> {
     args.token_fd.iter().for_each(|fd| value("--token-fd", &fd.to_string().into()));
     args.allow_host.iter().for_each(|host| value("--allow-host", &host.into()));
     args.allow_origin.iter().for_each(|origin| value("--allow-origin", &origin.into()));
+    args.tls_cert.iter().for_each(|file| value("--tls-cert", &file.into()));
+    args.tls_key.iter().for_each(|file| value("--tls-key", &file.into()));
     args.ui.iter().for_each(|dir| value("--ui", &dir.into()));
     args.data_dir.iter().for_each(|dir| value("--data-dir", &dir.into()));
     words.push("--".into());

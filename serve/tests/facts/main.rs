@@ -11,3 +11,4 @@ mod runs;
 mod screens;
 mod support;
 mod talk;
+mod tls;

@@ -116,7 +116,8 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("it said {line:?}"));
         let url = said["url"].as_str().unwrap();
-        let address = url.strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
+        let (_, address) = url.split_once("://").unwrap();
+        let address = address.trim_end_matches('/').to_owned();
         Self { child, said, address }
     }
 
@@ -197,7 +198,7 @@ pub const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebS
                            13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 /// Reads to the end of the headers.
-pub fn head(stream: &mut TcpStream) -> String {
+pub fn head(stream: &mut impl Read) -> String {
     let mut bytes = Vec::new();
     let mut one = [0];
     while !bytes.ends_with(b"\r\n\r\n") && stream.read(&mut one).is_ok_and(|n| n == 1) {
@@ -207,7 +208,7 @@ pub fn head(stream: &mut TcpStream) -> String {
 }
 
 /// Reads a text frame of a server.
-pub fn frame(stream: &mut TcpStream) -> Option<String> {
+pub fn frame(stream: &mut impl Read) -> Option<String> {
     let mut start = [0; 2];
     stream.read_exact(&mut start).ok()?;
     let mut len = usize::from(start[1]);
@@ -230,7 +231,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn read(stream: &mut TcpStream) -> Self {
+    pub fn read(stream: &mut impl Read) -> Self {
         let head = head(stream);
         let mut body = Vec::new();
         let _ = stream.read_to_end(&mut body);

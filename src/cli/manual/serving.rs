@@ -12,10 +12,16 @@ The program is 'git-aynig-serve', a package of its own. It is looked for beside 
 /// `serve`, sections.
 pub const SERVE_MORE: &str = "\
 Who may come in:
-It listens on this machine alone. Every request must name a host, and come from an origin, that is its own or was given \
+Without TLS it listens on this machine alone. Every request must name a host, and come from an origin, that is its own or was given \
 by --allow-host or --allow-origin. The printed address carries a code behind the '#', which is not sent: the page trades \
 it, once, for a token that is new at each start and kept in memory only. Scripts take the token from --json, and send it \
 as 'Authorization: Bearer <token>'. A token of --share may only look.
+
+Beyond this machine:
+Another address is served with --tls-cert and --tls-key alone: a certificate and its key, in PEM. Both are read once, at \
+the start; what is wrong with them is said there. The address that is printed has the first name of --allow-host, which is \
+the certificate's; for all addresses together one is needed. Whoever has the token may do what this user can: a shell by \
+ssh and its -L are the other way.
 
 A repository of which nobody said what may run (see git-aynig-trust(1)) is shown and not changed. Nothing over HTTP \
 changes what may run.
@@ -41,9 +47,9 @@ With --json one object for each start: url, code, token, share and ui (addresses
 
 Exit status:
   0    ended by SIGTERM or an interrupt
-  2    refused: an address that is not this machine's
+  2    refused: an address that is not this machine's, without TLS
   3    another server serves the repository
-  128  no repository, the port is taken, or the program is missing
+  128  no repository, the port is taken, a certificate or a key is not usable, or the program is missing
   129  wrong usage
 
 Examples:
@@ -51,6 +57,7 @@ Examples:
   git aynig serve --port 0 --json
   git aynig serve ~/src/api ~/src/site
   git aynig serve --read-only --share
+  git aynig serve --bind 0.0.0.0 --allow-host box.example --tls-cert cert.pem --tls-key key.pem
 
 See also:
   git-aynig(1), git-aynig-status(1), git-aynig-trust(1)";
