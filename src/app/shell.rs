@@ -7,8 +7,7 @@
 use super::AppError;
 use super::change::Change;
 use super::diff::Found;
-use crate::runner::Silent;
-use crate::store::RefName;
+use crate::runner::{Left, Silent};
 use crate::supervisor::attended;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
@@ -19,13 +18,13 @@ use std::process::{Command, ExitStatus};
 const OF_GIT: [&str; 6] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
 
-/// How a shell ended, and the ref that keeps what was changed.
+/// How a shell ended, and where is kept what was changed.
 #[derive(Debug)]
 pub struct Visited {
     /// How the shell ended.
     pub status: ExitStatus,
     /// What was changed in the slot.
-    pub kept: Option<RefName>,
+    pub left: Left,
 }
 
 /// Opens the user's shell in a slot that holds a run's work; `begun` is told the folder first.
@@ -45,6 +44,6 @@ pub fn open(change: &Change<'_>, found: &Found, begun: impl FnOnce(&Path)) -> Re
         attended::run(command)
     });
     let remote = change.settings.remote.clone();
-    let (status, kept) = visited.map_err(|error| AppError::Change { error, remote })?;
-    Ok(Visited { status: status?, kept })
+    let (status, left) = visited.map_err(|error| AppError::Change { error, remote })?;
+    Ok(Visited { status: status?, left })
 }

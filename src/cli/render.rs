@@ -247,6 +247,14 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let kept = place(folder);
             format!("commits in submodules that their remotes are not known to have are kept in '{kept}'{hints}")
         }
+        Note::RepositoriesKept(folder, names) => {
+            let look = |name: &PathBuf| {
+                let git_dir = shell_word(folder.join(name).as_os_str().as_encoded_bytes());
+                format!("\nhint: git --git-dir={git_dir} log --all")
+            };
+            let hints: String = names.iter().map(look).collect();
+            format!("repositories inside the worktree are kept in '{}'{hints}", place(folder))
+        }
         Note::NotCommitted(path, home) => {
             let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));
             return Some(format!("{branch}: .aynig/{path} is in the working tree, not in {}\n{hint}", home.shown()));

@@ -29,7 +29,12 @@ pub fn run(global: &Global, args: &Shell) -> Result<i32, Failure> {
             output::note("what you change here is kept when this shell ends; the branch is not touched");
         }
     })?;
-    match visited.kept.as_ref().filter(|_| !global.quiet) {
+    let left = &visited.left;
+    if let Some(folder) = left.repositories.as_ref().filter(|_| !global.quiet) {
+        let folder = escape(folder.as_os_str().as_encoded_bytes());
+        output::note(&format!("repositories that were there are kept in '{folder}'"));
+    }
+    match left.kept.as_ref().filter(|_| !global.quiet) {
         Some(name) => {
             let (name, place) = (shell_word(full(name).as_bytes()), hints::place(session.place()));
             output::note(&format!("what you changed is kept in {name}"));
@@ -37,7 +42,7 @@ pub fn run(global: &Global, args: &Shell) -> Result<i32, Failure> {
             let send = Addressed::new(&found.branch, change.remote()).call("send");
             output::note(&format!("hint: to hand it over: {send} --attach {name}"));
         }
-        None if global.quiet => {}
+        None if global.quiet || left.repositories.is_some() => {}
         None => output::note("nothing was changed"),
     }
     let ended = visited.status;

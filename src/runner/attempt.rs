@@ -38,7 +38,8 @@ pub(crate) fn left_out_ref(run_id: &str) -> Option<RefName> {
 
 impl Runner<'_> {
     /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote
-    /// itself, under `refs/aynig/attempts/`; `None` where that is nothing.
+    /// itself, under `refs/aynig/attempts/`; `None` where that is nothing. Repositories, which no tree holds, are moved
+    /// away ([`Runner::note_modules`] says where).
     pub(super) fn keep_attempt(
         &self,
         slot: &Slot,
@@ -49,6 +50,7 @@ impl Runner<'_> {
     ) -> Result<Option<RefName>, RunnerError> {
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let found = slot.salvage(self.repo, Stage::All, lease, tree)?;
+        slot.keep_nested(self.repo, run_id, &found.nested)?;
         if found.tree == tree && found.head == lease || outcome == Some(found.tree) {
             return Ok(None);
         }
@@ -100,6 +102,7 @@ impl Runner<'_> {
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let lease = Tip::from(self.store.read_commit(first)?);
         let mut found = slot.salvage(self.repo, Stage::All, first, lease.commit.tree)?;
+        slot.keep_nested(self.repo, run_id, &found.nested)?;
         let head = self.store.read_commit(found.head).map_or(lease, Tip::from);
         // A HEAD that can't be read is nothing to stand on.
         found.head = head.id();

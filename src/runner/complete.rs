@@ -231,9 +231,15 @@ impl ActiveRun<'_> {
             }
             Ok(Moved::Blocked(by)) => {
                 let kept = self.keep_outcome(commit)?;
+                self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &found.nested)?;
                 self.stall(Some(exit), Stall::Checkout(by), kept)
             }
-            Err(error) => self.not_landed(exit, error, commit, kept),
+            Err(error) => {
+                if let Err(why) = self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &found.nested) {
+                    self.report.notes.push(Note::WorkNotKept(with_causes(&why)));
+                }
+                self.not_landed(exit, error, commit, kept)
+            }
         }
     }
 
@@ -280,6 +286,7 @@ impl ActiveRun<'_> {
             return Ok(None);
         };
         let mut all = self.slot.salvage(runner.repo, Stage::All, claim.first, claim.tree)?;
+        self.slot.keep_nested(runner.repo, &claim.run.id, &all.nested)?;
         all.tree = self.slot.with_paths(runner.repo, all.tree, &next.take.paths)?;
         if all.tree == taken.tree && all.head == claim.first {
             return Ok(None);
@@ -362,6 +369,7 @@ impl ActiveRun<'_> {
             && let Ok(commit) = self.outcome_commit(next, &found, lease, &[])
         {
             attempt = self.keep_outcome(commit)?;
+            self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &found.nested)?;
         }
         if attempt.is_none() {
             attempt = self.keep_rest(None)?;

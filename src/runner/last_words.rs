@@ -10,6 +10,7 @@ use crate::protocol::secrets::Secrets;
 use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::store::RefName;
 use crate::store::beneath::apart;
+use crate::store::slots::modules;
 use std::path::Path;
 use std::time::Duration;
 
@@ -48,6 +49,12 @@ impl ActiveRun<'_> {
             text += &format!(
                 "\nWork that is not on the branch is kept in {}.\n",
                 String::from_utf8_lossy(name.as_bytes())
+            );
+        }
+        if modules::kept_of(self.runner.repo, self.run_id()).is_dir() {
+            text += &format!(
+                "\nRepositories that were in its worktree are kept in aynig/submodules/{}/ of the runner's Git directory.\n",
+                self.run_id()
             );
         }
         let retry = retry_call(self.branch.short(), self.runner.settings.remote.as_deref());

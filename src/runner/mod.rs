@@ -71,6 +71,7 @@ use clock::Clock;
 use settings::Settings;
 use std::ffi::OsString;
 use std::path::PathBuf;
+pub(crate) use visit::Left;
 
 /// What a run does, as it happens.
 #[derive(Debug)]

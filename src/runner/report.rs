@@ -329,6 +329,9 @@ pub enum Note {
     NestedRepositories(Vec<String>),
     /// Commits in submodules that their remotes may not have: the folder that keeps them, and the submodules' names.
     SubmodulesKept(PathBuf, Vec<PathBuf>),
+    /// Repositories that were in the slot of a run that came to no outcome: the folder that keeps them, and the paths of
+    /// their Git directories in it.
+    RepositoriesKept(PathBuf, Vec<PathBuf>),
     /// A command of that name is in the checkout, not in the commit.
     NotCommitted(String, Home),
     /// The command is on the branch, but commands come from elsewhere.

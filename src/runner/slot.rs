@@ -223,12 +223,19 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Says where the repositories of submodules are that a run left with commits of its own.
+    /// Says where repositories are that a run left: of submodules with commits of its own, and others in its worktree.
     pub(super) fn note_modules(&self, run_id: &str, report: &mut Report) {
         let kept = modules::kept_of(self.repo, run_id);
         if kept.is_dir() {
             let names = modules::names(&kept).unwrap_or_default();
-            report.notes.push(Note::SubmodulesKept(kept, names));
+            let (nested, modules): (Vec<_>, Vec<_>) =
+                names.into_iter().partition(|name| name.file_name().is_some_and(|name| name == ".git"));
+            if modules.is_empty() || !nested.is_empty() {
+                report.notes.push(Note::RepositoriesKept(kept.clone(), nested));
+            }
+            if !modules.is_empty() {
+                report.notes.push(Note::SubmodulesKept(kept, modules));
+            }
         }
     }
 

@@ -9,11 +9,20 @@ use super::report::Report;
 use super::{Runner, Tip};
 use crate::protocol::id::ObjectId;
 use crate::store::RefName;
-use crate::store::slots::Occupant;
-use std::path::Path;
+use crate::store::slots::{Occupant, modules};
+use std::path::{Path, PathBuf};
+
+/// What a look left.
+#[derive(Debug)]
+pub struct Left {
+    /// The ref that keeps what was changed.
+    pub kept: Option<RefName>,
+    /// The folder that keeps repositories which were in the slot (K26).
+    pub repositories: Option<PathBuf>,
+}
 
 impl Runner<'_> {
-    /// Has `look` see the files of a commit in a slot. With what it gave back, and the ref that keeps what was changed.
+    /// Has `look` see the files of a commit in a slot. With what it gave back, and where is kept what was changed.
     ///
     /// # Errors
     /// [`ChangeError::Slot`] where no slot is free.
@@ -22,7 +31,7 @@ impl Runner<'_> {
         branch: &RefName,
         commit: ObjectId,
         look: impl FnOnce(&Path) -> T,
-    ) -> Result<(T, Option<RefName>), ChangeError> {
+    ) -> Result<(T, Left), ChangeError> {
         self.ready()?;
         let tip = Tip::from(self.store.read_commit(commit)?);
         let Some(mut slot) = self.take_slot(branch, &tip, &mut Report::new(branch))? else {
@@ -35,6 +44,7 @@ impl Runner<'_> {
         let kept = self.keep_attempt(&slot, &id, commit, tip.commit.tree, None)?;
         let _ = slot.leave(self.repo, commit);
         slot.occupy(None)?;
-        Ok((seen, kept))
+        let repositories = Some(modules::kept_of(self.repo, &id)).filter(|folder| folder.is_dir());
+        Ok((seen, Left { kept, repositories }))
     }
 }

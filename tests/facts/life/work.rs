@@ -190,6 +190,73 @@ fn nested_repositories_and_ignored_files_are_left_out() {
     life.repo.assert_sound();
 }
 
+/// K26: a repository that a run made is not lost with its slot, wherever that is, though no attempt can hold it.
+#[test]
+fn a_repository_of_a_run_that_stalled_is_kept_with_its_files() {
+    let make = "mkdir -p sub; git init -q sub/made; cd sub/made; echo in >in; git add in; git commit -qm made; echo more >in\n\
+                git config core.fsmonitor /bin/false; echo exit >.git/hooks/pre-commit; mkdir deep; echo 'gitdir: ../.git' >deep/.git; cd ../..";
+    let rights = "chmod 500 sub/made sub/made/.git";
+    let elsewhere =
+        std::path::Path::new("/dev/shm").is_dir().then(|| tempfile::tempdir_in("/dev/shm").unwrap());
+    for (script, dir, ends) in [
+        (format!("{make}; exit 1"), None, "stalled"),
+        (format!("{make}; {rights}; echo x >file; exit 1"), None, "stalled"),
+        (format!("{make}; git branch -qf work main; {NEXT}"), None, "fenced"),
+        (format!("{make}; exit 1"), elsewhere.as_ref(), "stalled"),
+    ] {
+        let life = Life::new(&[("build", &script)]);
+        if let Some(dir) = dir {
+            life.config("aynig.worktreeDir", dir.path().to_str().unwrap());
+        }
+        life.event("work", "build", "");
+        let (_, report) = life.report(&["--jobs", "1", "work"]);
+        assert_eq!(report["result"].as_str(), Some(ends), "{script}: {report}");
+        let run_id = report["run_id"].as_str().unwrap();
+        let kept = life.repo.git_dir().join("aynig/submodules").join(run_id);
+        let git_dir = kept.join("sub/made/.git");
+        assert!(report["notes"].to_string().contains(git_dir.to_str().unwrap()), "{script}: {report}");
+        if ends == "stalled" {
+            assert!(
+                life.body("work").contains(&format!("aynig/submodules/{run_id}/")),
+                "{}",
+                life.body("work")
+            );
+        }
+        assert_eq!(std::fs::read_to_string(kept.join("sub/made/in")).unwrap(), "more\n");
+        let git_dir = git_dir.to_str().unwrap();
+        assert_eq!(life.git(&["--git-dir", git_dir, "log", "--format=%s", "--all"]), "made");
+        // Whoever looks there starts nothing.
+        assert!(!life.git(&["--git-dir", git_dir, "config", "--list", "--local"]).contains("fsmonitor"));
+        assert!(!std::path::Path::new(git_dir).join("hooks").exists());
+        assert!(!kept.join("sub/made/deep/.git").exists() && kept.join("sub/made/deep/dot-git").exists());
+        // And the next run has a whole slot.
+        life.event("other", "build", "");
+        life.tick(&["--jobs", "1", "other"]);
+        assert!(kept.join("sub/made/in").exists());
+    }
+}
+
+/// K26: nor where its runner was killed.
+#[test]
+fn a_repository_of_a_killed_runner_is_kept() {
+    let made = "git init -q made; git -C made commit -q --allow-empty -m made; echo >\"$T/began\"; sleep 60";
+    let life = Life::new(&[("build", made)]);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["--jobs", "1", "work"]);
+    life.hear("began");
+    tick.signal(nix::sys::signal::Signal::SIGKILL);
+    tick.done();
+    let said = life.run(&["gc"]).expect(0).stderr;
+    let kept = life.repo.git_dir().join("aynig/submodules");
+    let [place] = &std::fs::read_dir(kept).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>()[..] else {
+        panic!("{said}")
+    };
+    assert_eq!(
+        life.git(&["--git-dir", place.join("made/.git").to_str().unwrap(), "log", "--format=%s"]),
+        "made"
+    );
+}
+
 /// K25
 #[test]
 fn with_stage_index_only_what_was_staged_is_taken() {

@@ -1,0 +1,112 @@
+//! Repositories that a command made in its slot: a clone, or a `git init`.
+//!
+//! No tree can hold one, so neither can an outcome or an attempt. What a run that stalled or was fenced has of them is
+//! moved to `aynig/submodules/<run-id>/`, files and all, under the path that it had; of each `.git` in it only what starts
+//! no programs stays, and one that only leads elsewhere is renamed.
+//! Implements K26.
+
+use super::Slot;
+use super::modules::{kept_of, names};
+use super::tame::tame;
+use crate::store::repository::Repository;
+use crate::store::{StoreError, io_error, make_readable, remove_tree};
+use crate::supervisor::beneath::{Kind, Root};
+use gix::bstr::BString;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What a `.git` is called that is no folder.
+const LEADS_ELSEWHERE: &str = "dot-git";
+
+impl Slot {
+    /// Keeps these repositories of the slot, whose paths are relative to it. Those that were moved already are left out.
+    pub(crate) fn keep_nested(
+        &self,
+        repo: &Repository,
+        run_id: &str,
+        nested: &[BString],
+    ) -> Result<(), StoreError> {
+        if nested.is_empty() {
+            return Ok(());
+        }
+        let opened = Root::open(&self.dir);
+        let slot = opened.map_err(|error| io_error("open", &self.dir)(error.into()))?;
+        let kept = kept_of(repo, run_id);
+        for path in nested.iter().map(|path| Path::new(OsStr::from_bytes(path))) {
+            // Through no link: what one leads to is not the run's.
+            if !matches!(slot.kind(path), Ok(Some(Kind::Folder))) {
+                continue;
+            }
+            let mut to = kept.join(path);
+            if to.symlink_metadata().is_ok() {
+                to = kept.join(uuid::Uuid::new_v4().to_string()).join(path);
+            }
+            let above = to.parent().unwrap_or(&kept);
+            std::fs::create_dir_all(above).map_err(io_error("create", above))?;
+            let from = self.dir.join(path);
+            // What a command took the rights away from can be moved once they are back.
+            let moved = take(&from, &to).or_else(|_| {
+                make_readable(&from);
+                take(&from, &to)
+            });
+            moved.map_err(io_error("move", &from))?;
+            make_readable(&to);
+            tame_all(repo, &to).map_err(io_error("write", &to))?;
+        }
+        if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
+    }
+}
+
+/// Moves a folder, to another file system too: then it is where it was until all of it is there.
+fn take(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            copy(from, to).inspect_err(|_| {
+                let _ = remove_tree(to);
+            })?;
+            remove_tree(from)
+        }
+        moved => moved,
+    }
+}
+
+/// Copies a folder. Links stay links; fifos, sockets and devices hold no work.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, path, new) = (entry.file_type()?, entry.path(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&path, &new)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(&path)?, &new)?;
+        } else if kind.is_file() {
+            std::fs::copy(&path, &new)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes what starts programs out of every repository in a folder.
+fn tame_all(repo: &Repository, folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (kind, path) = (entry.file_type()?, entry.path());
+        if entry.file_name() != ".git" {
+            if kind.is_dir() {
+                tame_all(repo, &path)?;
+            }
+        } else if kind.is_dir() {
+            let modules = path.join("modules");
+            let inside = names(&modules).map_err(io::Error::other)?;
+            for git_dir in inside.iter().map(|name| modules.join(name)).chain([path]) {
+                tame(repo, &git_dir)?;
+            }
+        } else {
+            std::fs::rename(&path, folder.join(LEADS_ELSEWHERE))?;
+        }
+    }
+    Ok(())
+}
