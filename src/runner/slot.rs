@@ -7,7 +7,7 @@
 
 use super::pending::is_asking;
 use super::report::{Note, Report};
-use super::{Progress, Runner, RunnerError, Tip};
+use super::{Progress, Runner, RunnerError, Tip, io};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, RECOVERY_ID, RUNNER_ID};
@@ -188,6 +188,11 @@ impl Runner<'_> {
 
     /// Makes a locked slot ours to use: work of a dead run is kept first. False where it must be left.
     pub(super) fn settle(&self, slot: &mut Slot, report: &mut Report) -> Result<bool, RunnerError> {
+        if let Some(note) = slot.record().unreadable.clone() {
+            // Whose work is in it is not known: it is left as it is.
+            let cause = std::io::Error::new(ErrorKind::InvalidData, note.why);
+            return Err(io("read", &note.path)(cause));
+        }
         let Some(mut occupant) = slot.record().run.clone() else {
             return Ok(!slot.is_inhabited()?);
         };
@@ -242,6 +247,7 @@ impl Runner<'_> {
     /// True where a locked slot must be left to its run: [`Runner::settle`] without doing anything.
     pub(super) fn is_taken(&self, slot: &Slot) -> Result<bool, RunnerError> {
         let lives = match &slot.record().run {
+            _ if slot.record().unreadable.is_some() => true,
             Some(occupant) => occupant.lingering && self.lease_lives(occupant)?,
             None => slot.is_inhabited()?,
         };

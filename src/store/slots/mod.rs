@@ -46,6 +46,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How the administrative folders of slots begin under `worktrees/` in the Git directory.
 pub(crate) const ADMIN_PREFIX: &str = "aynig-slot-";
 
+/// No note of a slot is longer, in bytes.
+const RECORD_MAX: u64 = 1 << 20;
+
 /// What is remembered of a slot between processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -73,6 +76,16 @@ pub(crate) struct Record {
     /// What of that is never its run's work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<Vec<u8>>,
+    /// Why the note that is there could not be read: whose work is in the slot is not known.
+    #[serde(skip)]
+    pub(crate) unreadable: Option<Unreadable>,
+}
+
+/// A note of a slot that is there and can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    pub(crate) path: PathBuf,
+    pub(crate) why: String,
 }
 
 /// A run in a slot.
@@ -290,10 +303,12 @@ impl<'r> Pool<'r> {
 
 fn read_record(notes: &Path, number: usize) -> Record {
     let path = notes.join(format!("{number}.json"));
-    crate::store::read_plain(&path, 1 << 20)
-        .ok()
-        .and_then(|raw| serde_json::from_slice(&raw).ok())
-        .unwrap_or_default()
+    let read = match crate::store::read_plain(&path, RECORD_MAX) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Record::default(),
+        Err(error) => Err(error.to_string()),
+        Ok(raw) => serde_json::from_slice(&raw).map_err(|error| error.to_string()),
+    };
+    read.unwrap_or_else(|why| Record { unreadable: Some(Unreadable { path, why }), ..Record::default() })
 }
 
 impl Slot {

@@ -351,3 +351,34 @@ fn a_users_own_excludes_and_modes_count() {
         assert!(life.git(&["ls-tree", "work", "file"]).starts_with(mode), "{set}");
     }
 }
+
+/// K26: a slot whose note can't be read may hold anyone's work: it is left as it is, and others are used.
+#[test]
+fn a_slot_whose_note_cannot_be_read_keeps_what_is_in_it() {
+    let life = Life::new(&[
+        ("build", "echo work >made; echo >\"$T/began\"; sleep 60"),
+        ("next", "pwd >\"$T/where\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    ]);
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["--jobs", "1", "work"]);
+    life.hear("began");
+    tick.signal(nix::sys::signal::Signal::SIGKILL);
+    tick.done();
+    let note = life.repo.git_dir().join("aynig/slots/0.json");
+    let content = std::fs::read(&note).unwrap();
+    for broken in [&b"{"[..], &content[..content.len() / 2]] {
+        std::fs::write(&note, broken).unwrap();
+        life.event("other", "next", "");
+        let said = life.tick(&["--jobs", "1", "other"]);
+        assert!(said.code != Some(0) && said.stderr.contains("slots/0.json"), "{said:?}");
+        assert!(life.slot(0).join("made").exists());
+        life.run(&["gc"]);
+        assert!(life.slot(0).join("made").exists());
+        life.tick(&["--jobs", "2", "other"]).expect(0);
+        assert!(life.said("where").trim_end().ends_with("/1"), "{}", life.said("where"));
+    }
+    // Put right, it is found.
+    std::fs::write(&note, content).unwrap();
+    life.run(&["gc"]);
+    assert_eq!(life.show(&life.attempts()[0], "made"), "work");
+}
