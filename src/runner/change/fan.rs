@@ -14,6 +14,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
 use crate::protocol::name::{CANCELED, STALLED, StateName};
 use crate::store::{Expected, RefChange, RefName, StoreError};
+use std::collections::HashSet;
 
 /// The state of an attempt that was chosen: the branch itself goes on.
 const DONE: &str = "done";
@@ -146,7 +147,10 @@ impl Runner<'_> {
     /// [`ChangeError::Raced`].
     pub fn choose(&self, branch: &RefName) -> Result<Chosen, ChangeError> {
         let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
-        let group = self.group_of(branch)?.ok_or_else(|| ChangeError::NotFanned(branch.clone()))?;
+        let Some(group) = self.group_of(branch)? else {
+            let done = self.finish_choice(branch, &tip)?;
+            return done.ok_or_else(|| ChangeError::NotFanned(branch.clone()));
+        };
         if group.branch == *branch {
             let names = group.attempts.iter().map(|(name, _)| RefName::branch(name)).collect();
             return Err(ChangeError::Fanned(branch.clone(), names));
@@ -181,6 +185,33 @@ impl Runner<'_> {
         };
         let notes = notes.ok_or_else(|| ChangeError::Raced(group.branch.clone()))?;
         Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
+    }
+
+    /// Says `done` on an attempt that its branch goes on with already: a kill came between the two. `None` where that is not
+    /// so, or the attempt went on itself.
+    fn finish_choice(&self, attempt: &RefName, tip: &Tip) -> Result<Option<Chosen>, ChangeError> {
+        let (known, mut of) = (HashSet::new(), None);
+        self.walk(tip.id(), &known, &mut |below| {
+            let event = below.event.as_ref();
+            of = event.and_then(|event| event.message.last(fan::OF)).map(RefName::branch);
+            of.is_none()
+        })?;
+        let head = of.as_ref().filter(|of| of.is_valid()).map(|of| self.fresh_tip(of)).transpose()?.flatten();
+        let (Some(branch), Some(head)) = (of, head) else { return Ok(None) };
+        let mut found = None;
+        self.walk(head.id(), &known, &mut |below| {
+            let Some(event) = &below.event else { return true };
+            let chose = event.message.last(fan::CHOSEN) == Some(attempt.short());
+            if chose && below.commit.parents.get(1) == Some(&tip.id()) {
+                found = event.state_name().cloned();
+            }
+            !chose && attempts_of(event).is_empty()
+        })?;
+        let Some(state) = found else { return Ok(None) };
+        let end = fan::ended(tip.event.as_ref(), DONE, attempt.short(), &unique());
+        let end = self.write_declared(attempt, &end, tip.commit.tree, vec![tip.id()])?;
+        unless_raced(attempt, self.advance(attempt, tip.id(), end, "aynig: choose")?)?;
+        Ok(Some(Chosen { written: written(&branch, head.id(), &state), canceled: Vec::new() }))
     }
 
     /// Cancels an attempt that was not chosen; `None` where it is canceled, or gone.

@@ -109,6 +109,30 @@ fn the_branch_goes_on_with_what_was_chosen_and_the_others_are_canceled_and_kept(
     life.repo.assert_sound();
 }
 
+/// K61: killed between the two moves of a choice, the attempt would be answered as well as the branch.
+#[test]
+fn a_choice_that_was_cut_short_is_made_whole_by_the_next() {
+    let life = life();
+    life.run(&["fan", "topic", "-n", "2"]).expect(0);
+    life.run(&["run"]).expect(0);
+    let work = life.rev("topic-2");
+    life.run(&["choose", "topic-2"]).expect(0);
+    let chosen = life.rev("topic");
+    life.git(&["update-ref", "refs/heads/topic-2", &work]);
+    // The branch may have gone on meanwhile.
+    life.run(&["set-state", "-b", "topic", "later"]).expect(0);
+    let head = life.rev("topic");
+    let said = lines(&life.run(&["choose", "topic-2", "--json"]).expect(0).stdout, "aynig.change/1");
+    assert_eq!(said[0]["branch"], "topic");
+    assert_eq!((life.state("topic-2").as_str(), life.rev("topic")), ("done", head));
+    life.git(&["merge-base", "--is-ancestor", &chosen, "topic"]);
+    // Made whole it is no choice any more, and one that went on by itself is none either.
+    life.run(&["choose", "topic-2"]).expect(128);
+    life.git(&["update-ref", "refs/heads/topic-2", &work]);
+    life.run(&["set-state", "-b", "topic-2", "again"]).expect(0);
+    life.run(&["choose", "topic-2"]).expect(128);
+}
+
 /// K61: a command that runs is ended.
 #[test]
 fn an_attempt_that_runs_is_canceled_by_the_choice() {
