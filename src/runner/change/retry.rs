@@ -18,7 +18,12 @@ impl Runner<'_> {
     /// Asks for a stalled branch's trigger again, or lands its finished outcome: `retry`.
     pub fn retry(&self, branch: &RefName, inside: Option<&Inside>) -> Result<Written, ChangeError> {
         let head = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
-        let stalled = self.stalled_below(branch, &head)?;
+        let stalled = match self.stalled_below(branch, &head) {
+            Err(ChangeError::NotStalled(branch)) => {
+                return self.asked_already(&branch, &head)?.ok_or(ChangeError::NotStalled(branch));
+            }
+            stalled => stalled?,
+        };
         let event = stalled.event.as_ref().ok_or_else(|| ChangeError::NotStalled(branch.clone()))?;
         if let Some(attempt) = self.finished_attempt(&stalled)? {
             return self.land_attempt(branch, &head, &stalled, attempt);
@@ -42,6 +47,25 @@ impl Runner<'_> {
         // What was checked before it lands is asked for by the request.
         let asked = Event::of(message).and_then(|event| event.state_name().cloned());
         Ok(written(branch, commit, asked.as_ref().unwrap_or(state)))
+    }
+
+    /// A head that a `retry` wrote, which may have been ended before it could say so; `None`: it is none.
+    fn asked_already(&self, branch: &RefName, head: &Tip) -> Result<Option<Written>, ChangeError> {
+        let Some((event, state)) = head.event.as_ref().and_then(|event| Some((event, event.state_name()?)))
+        else {
+            return Ok(None);
+        };
+        let Some(parent) = head.commit.parents.first() else { return Ok(None) };
+        let below = Tip::from(self.store.read_commit(*parent)?);
+        let stalled = |event: &&Event| event.state_name().is_some_and(|s| s.as_str() == STALLED);
+        let Some(stalled) = below.event.as_ref().filter(stalled) else { return Ok(None) };
+        let landed = event.text(RECOVERY_ID).is_some() && event.run_id() == recover::stalled_run(stalled);
+        let trigger = stalled.trigger().and_then(|id| self.store.read_commit(id).ok()).map(Tip::from);
+        let asked = trigger.and_then(|trigger| trigger.event).and_then(|trigger| {
+            Event::of(transition::retried(trigger.state_name()?, &trigger, None))?.state_name().cloned()
+        });
+        let again = landed || !event.is_working() && asked.as_ref() == Some(state);
+        Ok(again.then(|| written(branch, head.id(), state)))
     }
 
     /// What is written here is signed: it repeats nothing that was not.

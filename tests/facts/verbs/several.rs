@@ -136,3 +136,22 @@ fn events_since_a_moment_are_those_that_are_newer() {
     let said = rig.aynig(&["events", "main", "--since", "yesterday"]).expect(129);
     assert!(said.err.contains("is no moment"), "{}", said.err);
 }
+
+/// A retry that was ended after its swap, and before it could say so, is made once: what hooks would start follows.
+#[test]
+fn a_retry_of_what_was_asked_again_already_says_so() {
+    let rig = Rig::new();
+    rig.set("a", "fail");
+    rig.aynig(&["tick", "a"]).expect(1);
+    rig.aynig(&["retry", "a"]).expect(0);
+    let head = rig.git(&["rev-parse", "a"]);
+    let lines = rig.json(&["retry", "a", "--json"], 0, CHANGE);
+    assert_eq!(
+        (texts(&lines, "commit"), rig.git(&["rev-parse", "a"])),
+        (vec![head.trim_end()], head.clone())
+    );
+    // Any other state over it is none.
+    rig.aynig(&["tick", "a"]).expect(1);
+    rig.aynig(&["set-state", "-b", "a", "other"]).expect(0);
+    rig.aynig(&["retry", "a"]).expect(128);
+}
