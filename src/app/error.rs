@@ -212,6 +212,11 @@ pub enum Misuse {
     /// What should be a commit is none.
     #[error("'{}' is no commit here", escape(.0.as_bytes()))]
     Commit(OsString),
+    /// `stalled` is declared outside of a run.
+    #[error(
+        "state 'stalled' is what a run ends with: declared outside of one there is nothing that could be tried again"
+    )]
+    StalledOutside,
     /// A lease is written by `set-working`.
     #[error("state 'working' is reserved for leases")]
     Working,

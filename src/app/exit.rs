@@ -235,6 +235,7 @@ impl From<&AppError> for Exit {
                 | Misuse::Role { .. }
                 | Misuse::State { .. }
                 | Misuse::Working
+                | Misuse::StalledOutside
                 | Misuse::Kind { .. }
                 | Misuse::Id { .. }
                 | Misuse::Flow(_)

@@ -6,9 +6,10 @@ use super::session::{Global, Session};
 use super::{exit, handed, output, written};
 use crate::app::change::{About, Change, declaration, end, state};
 use crate::app::config::Flags;
-use crate::app::{AppError, Exit};
+use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::declaration::LINE_PREFIX;
 use crate::protocol::dialect::Dialect;
+use crate::protocol::name::STALLED;
 use crate::protocol::text::escape;
 use crate::runner::change::{ChangeError, Written};
 use crate::store::RefName;
@@ -36,6 +37,9 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     let declaration =
         declaration(state, &text(&args.message, args.file.as_deref())?, &args.trailer, args.keep_trailers)?;
     if args.emit {
+        if declaration.state.as_str() == STALLED && std::env::var_os("AYNIG_RUN_ID").is_none() {
+            return Err(AppError::from(Misuse::StalledOutside).into());
+        }
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }

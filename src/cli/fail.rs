@@ -152,6 +152,7 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::Past(error) => diff::mended(error),
         AppError::Trust(error) => trust::mended(error),
         AppError::Misuse(Misuse::NoSource) => Some("git aynig trust --ref <branch>".to_owned()),
+        AppError::Misuse(Misuse::StalledOutside) => Some("git aynig set-state --emit blocked".to_owned()),
         AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),
         AppError::Unasked(remote) | AppError::NoBranch { unasked: Some(remote), .. } => {
             Some(hints::same_with_remote(remote))

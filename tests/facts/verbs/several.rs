@@ -155,3 +155,12 @@ fn a_retry_of_what_was_asked_again_already_says_so() {
     rig.aynig(&["set-state", "-b", "a", "other"]).expect(0);
     rig.aynig(&["retry", "a"]).expect(128);
 }
+
+/// K20: `stalled` is what a run ends with, declared or written.
+#[test]
+fn stalled_is_not_declared_outside_of_a_run() {
+    let rig = Rig::new();
+    let said = rig.aynig(&["set-state", "stalled", "--emit"]).expect(129);
+    assert!(said.out.is_empty() && said.err.contains("what a run ends with"), "{} {}", said.out, said.err);
+    rig.aynig(&["set-state", "blocked", "--emit"]).expect(0);
+}
