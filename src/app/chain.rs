@@ -10,7 +10,7 @@ use super::config::{Flags, HookMode};
 use super::dispatch::Tally;
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
-use crate::runner::pending::Taken;
+use crate::runner::pending::{Taken, take};
 use crate::runner::queue::{Waiting, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
 use crate::runner::select::{Round, evaluate};
@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Most notes that a chain has in hand at a time: each is an open file.
+const IN_HAND: usize = 128;
 /// Longest wait for a rebase to end its own affairs.
 const REBASE_ENDS: Duration = Duration::from_secs(60);
 
@@ -148,7 +150,8 @@ impl<'a> Chaining<'a> {
         let runner = self.session.runner(self.settings, self.interrupt, self.audience)?;
         // Where hooks are all there is, no other verb mends.
         mend::all(self.session);
-        let mut stuck = !self.evaluate(branches, Vec::new())?;
+        let (branches, taken) = self.note_ahead(branches)?;
+        let mut stuck = !self.evaluate(branches, taken)?;
         let mut looked = HashSet::new();
         while self.interrupt.signal().is_none() && !self.has_changed() {
             if self.settings.wait_for_slot {
@@ -179,6 +182,28 @@ impl<'a> Chaining<'a> {
             stuck = !self.evaluate(awaited, Vec::new())?;
         }
         Ok(self.has_changed())
+    }
+
+    /// Notes what can't be run at once, so that no death of this process loses it. Of those it has some in hand; the rest is
+    /// taken on as slots become free.
+    fn note_ahead(&self, mut branches: Vec<RefName>) -> Result<(Vec<RefName>, Vec<Taken>), AppError> {
+        let mut taken = Vec::new();
+        // Who watches sees what becomes of them.
+        if self.settings.wait_for_slot || branches.len() <= self.settings.jobs {
+            return Ok((branches, taken));
+        }
+        let later = branches.split_off(self.settings.jobs);
+        for branch in &later {
+            self.note(branch)?;
+        }
+        for mut one in later.iter().take(IN_HAND).filter_map(|branch| take(&self.session.repo, branch)) {
+            if let (Some(id), Ok(mut ids)) = (one.run_id.take(), self.settings.run_ids.lock()) {
+                ids.insert(one.branch.clone(), id);
+            }
+            branches.push(one.branch.clone());
+            taken.push(one);
+        }
+        Ok((branches, taken))
     }
 
     fn has_changed(&self) -> bool {

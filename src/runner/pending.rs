@@ -98,6 +98,16 @@ pub(crate) fn notes(repo: &Repository) -> Vec<Note> {
     all
 }
 
+/// Takes the note of this branch on; `None` where there is none, or another process has it.
+pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
+    let note = Note {
+        branch: branch.clone(),
+        since: SystemTime::UNIX_EPOCH,
+        path: folder(repo).join(name_of(branch)),
+    };
+    note.take()
+}
+
 /// Branch and promised id; `None` for what is half a note. A killed process may have left a whole one under
 /// its name with something after it.
 fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {

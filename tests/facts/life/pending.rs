@@ -233,3 +233,22 @@ fn a_note_that_nobody_is_awake_for_is_told_and_taken_by_whoever_comes_next() {
     server.is("third", "done");
     server.is("second", "done");
 }
+
+/// K40: what is pushed at once and waits for the one slot is noted before the first command runs, and is not lost with the
+/// process that had it in hand.
+#[test]
+fn the_second_of_one_push_outlives_the_chain_that_had_it_in_hand() {
+    let server = Server::new();
+    server.config("aynig.leaseDuration", "4s");
+    let _gate = server.life.gate("gate");
+    server.push(&[("first", "hold"), ("second", "build")]);
+    let guardian: i32 = server.life.hear("pid").parse().unwrap();
+    assert_eq!(server.notes(), 1);
+    let runner = std::fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap();
+    let runner: i32 = runner.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
+    kill(Pid::from_raw(runner), Signal::SIGKILL).unwrap();
+    // Whoever looks next takes it on, once the slot is free.
+    server.push(&[("third", "build")]);
+    server.is("second", "done");
+    server.is("third", "done");
+}
