@@ -84,8 +84,8 @@ pub fn tick<A: Audience>(
     let audience = audience(settings, &selection);
     let look = Look { session: &session, settings, selection, interrupt, audience, dry: ticking.dry_run };
     match look.pass(chain) {
-        Ok(pass) => Ok(look.end(pass.exit)),
-        Err(error) => look.stopped(error),
+        Ok((pass, None)) => Ok(look.end(pass.exit)),
+        Ok((_, Some(error))) | Err(error) => look.stopped(error),
     }
 }
 
@@ -180,13 +180,22 @@ impl<A: Audience> Look<'_, A> {
         let mut exit = Exit::Done;
         loop {
             let pass = match self.pass(true) {
-                Ok(pass) => pass,
-                Err(error) if self.interrupt.signal().is_some() => return Ok((self.stopped(error)?, None)),
+                Ok((pass, None)) => pass,
+                // What was seen before a remote fell silent counts, such as when to look again.
+                Ok((pass, Some(error)))
+                    if polls && self.interrupt.signal().is_none() && Exit::from(&error) == Exit::Later =>
+                {
+                    self.session.warn(Warning::Failed(error));
+                    return Ok((pass.exit.max(Exit::Later), pass.earliest));
+                }
+                Ok((_, Some(error))) | Err(error) if self.interrupt.signal().is_some() => {
+                    return Ok((self.stopped(error)?, None));
+                }
                 Err(error) if polls && Exit::from(&error) == Exit::Later => {
                     self.session.warn(Warning::Failed(error));
                     return Ok((Exit::Later, None));
                 }
-                Err(error) => return Err(error),
+                Ok((_, Some(error))) | Err(error) => return Err(error),
             };
             // What stalled on the way counts even where a handler went on from it.
             exit = if polls { pass.exit } else { exit.max(pass.exit) };
@@ -196,8 +205,8 @@ impl<A: Audience> Look<'_, A> {
         }
     }
 
-    /// One pass over the selected branches.
-    fn pass(&self, chain: bool) -> Result<Pass, AppError> {
+    /// One pass over the selected branches, and what ended it before its time.
+    fn pass(&self, chain: bool) -> Result<(Pass, Option<AppError>), AppError> {
         let make = || self.session.runner(self.settings, self.interrupt, &self.audience);
         let runner = make()?;
         if !self.dry {
@@ -221,16 +230,16 @@ impl<A: Audience> Look<'_, A> {
         self.audience.settled(&settled);
         settled.iter().for_each(count);
         let jobs = if round.waiting() <= 1 { 1 } else { self.settings.jobs };
-        if jobs == 1 {
-            runner.work_off(&round, self.dry, chain, &told)?;
+        let done = if jobs == 1 {
+            runner.work_off(&round, self.dry, chain, &told)
         } else {
             drop(runner);
-            evaluate(&round, jobs, self.dry, chain, make, told)?;
-        }
+            evaluate(&round, jobs, self.dry, chain, make, told)
+        };
         self.take_on_pending(kept.into_inner())?;
         let mut pass = tally.pass();
         pass.advanced |= round.has_passed_over();
-        Ok(pass)
+        Ok((pass, done.err().map(AppError::from)))
     }
 
     /// A slot is free again: branches that hooks left waiting for one go on in the background (K14). So does what
