@@ -18,13 +18,16 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Confined {
     dir: PathBuf,
     branch: OsString,
+    /// True where the repository can't be read whole either.
+    pub is_strict: bool,
 }
 
 /// The run, where this process is in a sandbox of one.
 pub fn confined() -> Option<Confined> {
     let text = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    text("AYNIG_SANDBOX")?;
-    Some(Confined { dir: PathBuf::from(text("AYNIG_RUN_DIR")?), branch: text("AYNIG_BRANCH")? })
+    let is_strict = text("AYNIG_SANDBOX")? == "strict";
+    let (dir, branch) = (PathBuf::from(text("AYNIG_RUN_DIR")?), text("AYNIG_BRANCH")?);
+    Some(Confined { dir, branch, is_strict })
 }
 
 impl Confined {

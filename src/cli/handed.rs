@@ -1,6 +1,6 @@
-//! `set-state`, `set-working`, `send` and `ask` inside a sandbox: what was typed, handed to the runner. Implements K59.
+//! `set-state`, `set-working`, `send`, `ask` and `inbox` inside a sandbox: what was typed, handed to the runner. Implements K59.
 
-use super::args::{Ask, DialectArg, Send, SetState, SetWorking};
+use super::args::{Ask, DialectArg, Inbox, Send, SetState, SetWorking};
 use super::fail::Failure;
 use super::{change, exit, output};
 use crate::app::Exit;
@@ -88,4 +88,16 @@ pub fn ask(args: &Ask) -> Result<Option<i32>, Failure> {
     let (flags, switches) = (flags("choice", &args.choice), switches(&[(args.json, "json")]));
     let what = Some(args.question.clone());
     hand(&confined, &Handed { verb: Verb::Ask, what, text: None, flags, switches }).map(Some)
+}
+
+/// `inbox`; `None` where this is no sandbox, or one in which the repository can be read.
+pub fn inbox(args: &Inbox) -> Result<Option<i32>, Failure> {
+    let Some(confined) = confined().filter(|confined| confined.is_strict) else { return Ok(None) };
+    let own = confined.is_own(args.branch.as_deref()) && args.remote.is_none();
+    only(own, "a run reads no inbox but its own")?;
+    only(!args.follow, "'--follow': ask again without it")?;
+    let mut flags = flags("kind", args.kind.as_slice());
+    flags.extend(args.take.clone().map(|id| ("take".to_owned(), id)));
+    let switches = switches(&[(args.json, "json")]);
+    hand(&confined, &Handed { verb: Verb::Inbox, what: None, text: None, flags, switches }).map(Some)
 }

@@ -5,7 +5,7 @@
 use super::args::Inbox;
 use super::fail::Failure;
 use super::session::Global;
-use super::{exit, output};
+use super::{exit, handed, output};
 use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::events::date;
@@ -17,6 +17,9 @@ use crate::supervisor::interrupt::Interrupt;
 
 /// `git aynig inbox`.
 pub fn run(global: &Global, args: &Inbox) -> Result<i32, Failure> {
+    if let Some(code) = handed::inbox(args)? {
+        return Ok(code);
+    }
     let session = global.open()?;
     if let Some(id) = &args.take {
         let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;

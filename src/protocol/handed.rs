@@ -1,6 +1,6 @@
-//! What a confined command hands over: a verb that writes refs, which the kernel keeps from itself.
+//! What a confined command hands over: a verb that writes refs, which the kernel keeps from itself, or reads what it may not.
 //!
-//! A request is a typed value, never a command line: what becomes of it are the words of one of four verbs, about the
+//! A request is a typed value, never a command line: what becomes of it are the words of one of five verbs, about the
 //! run's own branch, with each value in one word with its flag, so that none is taken for another. Whatever else a
 //! command writes there is refused. Implements K59 (the hand-over).
 
@@ -27,6 +27,8 @@ pub enum Verb {
     Send,
     /// `ask`, without waiting.
     Ask,
+    /// `inbox`, with `--take` too.
+    Inbox,
 }
 
 /// A request.
@@ -70,6 +72,7 @@ impl Verb {
             Verb::SetWorking => "set-working",
             Verb::Send => "send",
             Verb::Ask => "ask",
+            Verb::Inbox => "inbox",
         }
     }
 
@@ -79,6 +82,7 @@ impl Verb {
             Verb::SetWorking => (&["lease"], &["json"]),
             Verb::Send => (&["kind", "id", "trailer"], &["json"]),
             Verb::Ask => (&["choice"], &["json"]),
+            Verb::Inbox => (&["kind", "take"], &["json"]),
         }
     }
 }
@@ -114,15 +118,17 @@ impl Handed {
         }
         match (self.verb, &self.text) {
             (Verb::SetState | Verb::Send, Some(_)) => words.extend([b"-F".to_vec(), b"-".to_vec()]),
-            (Verb::SetState | Verb::Send | Verb::SetWorking | Verb::Ask, None) => {}
-            (Verb::SetWorking | Verb::Ask, Some(_)) => return Err("a text that no flag is for".into()),
+            (Verb::SetState | Verb::Send | Verb::SetWorking | Verb::Ask | Verb::Inbox, None) => {}
+            (Verb::SetWorking | Verb::Ask | Verb::Inbox, Some(_)) => {
+                return Err("a text that no flag is for".into());
+            }
         }
         let what = self.what.as_ref().filter(|what| !what.contains('\0'));
         let positional = match (self.verb, what) {
             (Verb::SetState | Verb::Ask, Some(what)) => Some(what.clone().into_bytes()),
             (Verb::Send, None) => Some(own.to_vec()),
-            (Verb::SetWorking, None) => None,
-            (Verb::SetState | Verb::Ask, None) | (Verb::Send | Verb::SetWorking, Some(_)) => {
+            (Verb::SetWorking | Verb::Inbox, None) => None,
+            (Verb::SetState | Verb::Ask, None) | (Verb::Send | Verb::SetWorking | Verb::Inbox, Some(_)) => {
                 return Err(format!("'{}' without its words, or with others", self.verb.name()));
             }
         };
@@ -163,6 +169,7 @@ mod tests {
             words(&handed(Verb::Ask, Some("ok?"), &[("choice", "yes")], &[])).unwrap(),
             "ask|--choice=yes|--|ok?"
         );
+        assert_eq!(words(&handed(Verb::Inbox, None, &[("take", "-x")], &[])).unwrap(), "inbox|--take=-x");
         for (verb, what, flag) in [
             (Verb::SetState, Some("x"), "branch"),
             (Verb::SetState, Some("x"), "remote"),
@@ -171,6 +178,8 @@ mod tests {
             (Verb::Send, None, "file"),
             (Verb::Ask, Some("x"), "wait"),
             (Verb::SetWorking, None, "branch"),
+            (Verb::Inbox, None, "branch"),
+            (Verb::Inbox, None, "follow"),
         ] {
             assert!(words(&handed(verb, what, &[(flag, "x")], &[])).is_err(), "{flag}");
             assert!(words(&handed(verb, what, &[], &[flag])).is_err(), "{flag}");

@@ -402,6 +402,8 @@ fn s37_verbs_are_handed_over_and_concern_the_own_branch_alone() {
 git aynig send "$AYNIG_BRANCH" -m 'to myself' --kind note; echo "send $?"
 git aynig send other -m hi; echo "other $?"
 git aynig set-state evil -b other; echo "set-other $?"
+git aynig inbox --json >"$T/inbox"; echo "inbox $?"
+git aynig inbox --take "$(sed 's/.*"id":"\([^"]*\)".*/\1/' "$T/inbox")"; echo "take $?"
 git aynig set-working; echo "renew $?"
 git aynig ask 'ok?' --choice yes >"$T/question" 2>/dev/null; echo "ask $?"
 git aynig ask 'ok?' --wait; echo "wait $?"
@@ -440,7 +442,7 @@ git aynig set-state review -m 'By the verb' --trailer 'by: me'; echo "set $?"
             .collect();
         assert_eq!(
             ends,
-            ["send 0", "other 2", "set-other 2", "renew 0", "ask 0", "wait 2", "set 0"],
+            ["send 0", "other 2", "set-other 2", "inbox 0", "take 0", "renew 0", "ask 0", "wait 2", "set 0"],
             "{sandbox}: {said}{err}"
         );
         let refused: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
@@ -456,8 +458,8 @@ git aynig set-state review -m 'By the verb' --trailer 'by: me'; echo "set $?"
         );
         assert_eq!((life.rev("other"), life.show("work", "made")), (other, "made".into()));
         let waits = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox/"]);
-        assert_eq!(waits.lines().count(), 1, "{waits}");
-        assert!(waits.starts_with("refs/aynig/inbox/work/note/"), "{waits}");
+        assert_eq!(waits, "", "what was taken is heard");
+        assert_eq!(life.git(&["for-each-ref", "refs/aynig/heard/"]).lines().count(), 1);
         assert_eq!(fs::read(&keep).unwrap(), b"secret");
     }
 }
