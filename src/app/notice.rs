@@ -22,6 +22,7 @@ use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::talk::ask::Asked;
 use crate::runner::{Runner, RunnerError};
+use crate::store::RefName;
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict as Ended};
 use crate::supervisor::interrupt::Interrupt;
 use serde::Serialize;
@@ -75,14 +76,23 @@ struct Notice<'a> {
 
 /// Gives notice of what this evaluation's runs came to. What goes wrong is no failure of theirs.
 pub fn after(session: &Session, settings: &Settings, report: &Report) {
-    let settings = match (&report.remote, report.owed.is_empty()) {
-        (_, true) => return,
-        (remote, false) => settings.on_remote(remote.as_deref()),
-    };
+    // What could not be landed is no run's: a conflict is found without one.
+    let unlanded = report.unlanded().filter(|_| !settings.notify.is_empty());
+    if report.owed.is_empty() && unlanded.is_none() {
+        return;
+    }
+    let settings = settings.on_remote(report.remote.as_deref());
+    if let Some(commit) = unlanded {
+        let _ = with_survey(session, &settings, |survey, _| {
+            let branch = &report.branch;
+            tell(session, (branch, settings.remote.as_deref()), None, &survey.of_commit(branch, commit)?);
+            Ok(())
+        });
+    }
     for owed in &report.owed {
         if let Some(commit) = ended_with(report, &owed.run_id) {
             let _ = with_survey(session, &settings, |survey, _| {
-                tell(session, owed, &survey.of_commit(&owed.branch, commit)?);
+                tell(session, owed.at(), Some(&owed.run_id), &survey.of_commit(&owed.branch, commit)?);
                 Ok(())
             });
             owed.settle();
@@ -136,7 +146,7 @@ pub fn make_up(session: &Session) {
         if let Some(status) = status(&owed)
             && status.tip.event.as_ref().is_some_and(|event| of_run(event, &owed.run_id))
         {
-            tell(session, &owed, &status);
+            tell(session, owed.at(), Some(&owed.run_id), &status);
         }
         owed.settle();
     }
@@ -153,7 +163,12 @@ fn with_survey<T>(
 }
 
 /// Has the program told what a person should know of this branch, where that is something.
-fn tell(session: &Session, owed: &Owed, status: &BranchStatus) {
+fn tell(
+    session: &Session,
+    (branch, remote): (&RefName, Option<&str>),
+    run_id: Option<&str>,
+    status: &BranchStatus,
+) {
     let Some(event) = &status.tip.event else { return };
     let Some(state) = event.state_name().map(|state| state.as_str()) else { return };
     let question = event.message.last(QUESTION).and_then(|id| std::str::from_utf8(id).ok());
@@ -164,15 +179,15 @@ fn tell(session: &Session, owed: &Owed, status: &BranchStatus) {
         schema: NOTICE_SCHEMA,
         kind,
         repository: repository(session),
-        branch: short(&owed.branch),
-        remote: owed.remote.as_deref(),
+        branch: short(branch),
+        remote,
         commit: Shown(status.tip.id()),
         state,
         why: stalled_why(status),
         subject: text(&event.message.subject),
         body: text(&event.message.body),
         question,
-        run_id: Some(&owed.run_id),
+        run_id,
         origin_state: event.text(ORIGIN_STATE),
     };
     give(session, &notice);

@@ -38,6 +38,13 @@ pub(crate) struct Owed {
     _held: Flock<File>,
 }
 
+impl Owed {
+    /// Whose end it is.
+    pub(crate) fn at(&self) -> (&RefName, Option<&str>) {
+        (&self.branch, self.remote.as_deref())
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Note {
     branch: Vec<u8>,

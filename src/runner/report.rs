@@ -410,6 +410,11 @@ impl Report {
     pub fn kept_lease(&self) -> bool {
         matches!(&self.verdict, Verdict::Ran(ran) if matches!(ran.outcome, Outcome::KeptLease { .. }))
     }
+
+    /// The `stalled` commit of a branch that could not be landed, without a run of its own.
+    pub(crate) fn unlanded(&self) -> Option<ObjectId> {
+        if let Verdict::Unlanded { commit, .. } = &self.verdict { Some(*commit) } else { None }
+    }
 }
 
 impl Report {

@@ -1,6 +1,7 @@
 //! `land`: what lands is what was checked, once, and nothing is lost on the way.
 
 use crate::support::life::{Life, Running, eventually};
+use crate::support::net::{Machine, Net};
 use std::process::Command;
 
 /// Fails where there is a file `bad`.
@@ -430,6 +431,17 @@ fn many_branches_land_once_each_by_four_runners() {
     }
     println!("{} of {count} landed, {stalled} failed their check", wanted.len());
     drop(runners);
+    // Each as it was asked: by a merge of its own, or its own commit on the target's line.
+    let line = life.git(&["log", "--first-parent", "--format=%P/%s", "main"]);
+    for (n, landed) in (0..count).filter(|n| n % 8 != 5).map(|n| (n, format!("b{n:03}"))) {
+        let subject = match n % 2 {
+            0 => format!("/Merge branch '{landed}'"),
+            _ => format!("/{landed}: f{n}"),
+        };
+        let found: Vec<&str> = line.lines().filter(|commit| commit.ends_with(&subject)).collect();
+        let parents = if n % 2 == 0 { 1 } else { 0 };
+        assert!(matches!(found[..], [one] if one.matches(' ').count() >= parents), "{subject}: {found:?}");
+    }
     assert_landed_once(&life, &wanted);
 }
 
@@ -470,4 +482,79 @@ fn killed_anywhere_and_asked_again_it_lands_once() {
     }
     println!("killed at {points} points");
     assert!(points > 2, "{points}");
+}
+
+/// K60, K53: who waits for it hears of a conflict, and of a check that failed.
+#[test]
+fn a_conflict_and_a_failed_check_are_told() {
+    let life = life("echo broken >&2; test ! -e bad", "check: check\n");
+    let told = life.repo.home().join("told");
+    life.config("aynig.notify", &format!("sh -c 'cat >>\"{}\"'", told.display()));
+    work(&life, "failing", "bad", "x\n");
+    work(&life, "apart", "file", "theirs\n");
+    life.write("file", "ours\n");
+    commit(&life, "ours");
+    for branch in ["failing", "apart"] {
+        life.run(&["land", branch]).expect(1);
+    }
+    let read = || std::fs::read_to_string(&told).unwrap_or_default();
+    let text = eventually("two notices", || Some(read()).filter(|text| text.lines().count() == 2));
+    let all: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |branch: &str| all.iter().find(|one| one["branch"] == branch).unwrap();
+    assert!(all.iter().all(|one| one["kind"] == "stalled"), "{all:?}");
+    assert_eq!(of("failing")["origin_state"], "check");
+    assert!(of("failing")["body"].as_str().unwrap().contains("broken"), "{all:?}");
+    assert!(of("apart")["body"].as_str().unwrap().contains("file"), "{all:?}");
+}
+
+/// A branch of the remote with one commit of one file, made in a clone.
+fn pushed(machine: &Machine<'_>, branch: &str) {
+    machine.git(&["checkout", "-q", "-b", branch, "origin/main"]);
+    std::fs::write(machine.dir.join(branch), "x\n").unwrap();
+    machine.git(&["add", "-A"]);
+    machine.git(&["commit", "-qm", &format!("{branch}: {branch}")]);
+    machine.git(&["push", "-q", "origin", branch]);
+    machine.git(&["checkout", "-q", "main"]);
+}
+
+/// K60: of a remote the target is the remote's: who comes second lands on what the first has landed.
+#[test]
+fn two_clones_land_onto_one_remote_main() {
+    for (rules, merges) in [("check: check\n", 6), ("check: check\nhistory: linear\n", 0)] {
+        let net = Net::new(&[("check", &format!("{CHECK}; echo x >>\"$T/checks\""))]);
+        net.life.write(".aynig/land", rules);
+        commit(&net.life, "rules");
+        net.life.git(&["push", "-q", "origin", "main"]);
+        let start = net.rev("main");
+        let machines = [net.machine("a"), net.machine("b")];
+        let all = [["one", "two", "three"], ["four", "five", "six"]];
+        for (machine, branches) in machines.iter().zip(all) {
+            branches.iter().for_each(|branch| pushed(machine, branch));
+        }
+        let call = |machine: &Machine<'_>, branches: [&str; 3]| {
+            Running::of(machine.aynig(&[&["land", "--remote", "origin"], &branches[..]].concat()))
+        };
+        let landing: Vec<Running> =
+            machines.iter().zip(all).map(|(machine, branches)| call(machine, branches)).collect();
+        for running in landing {
+            let done = running.done();
+            assert!(matches!(done.code, Some(0 | 3)), "{done:?}");
+        }
+        // Whose turn it was not is looked at again, as a timer would.
+        eventually("all land", || {
+            machines.iter().for_each(|machine| drop(machine.run(&["run", "--remote", "origin"])));
+            all.iter().flatten().all(|branch| net.states(branch)[0] == "landed").then_some(())
+        });
+        let subjects = net.git(&["log", "--format=%s", &format!("{start}..main")]);
+        for branch in all.iter().flatten() {
+            let subject = format!("{branch}: {branch}");
+            assert_eq!(subjects.lines().filter(|line| **line == *subject).count(), 1, "{subjects}");
+        }
+        let made = net.git(&["rev-list", "--merges", "--count", &format!("{start}..main")]);
+        assert_eq!(made, merges.to_string(), "{subjects}");
+        for machine in &machines {
+            assert_eq!(machine.git(&["status", "--porcelain"]), "");
+        }
+        net.git(&["fsck", "--strict", "--no-dangling"]);
+    }
 }
