@@ -37,6 +37,8 @@ pub struct Config {
     /// Keys of the account's whose file the repository's branch or remotes have Git read: with one, nothing may run.
     pub conditional: Vec<String>,
     identity: Option<(String, String)>,
+    /// `commit.gpgSign`, as Git reads it.
+    signs: bool,
 }
 
 /// What a hook does about a state event.
@@ -78,8 +80,14 @@ impl Config {
         let last = |key: &str| all.iter().rev().find(|e| e.key == key).and_then(|e| e.value.clone());
         let said = |key| last(key).filter(|value| !value.trim().is_empty());
         let identity = said("user.name").zip(said("user.email"));
+        // A key without a value is true.
+        let sign = all.iter().rev().find(|entry| entry.key == "commit.gpgsign");
+        let signs = sign.is_some_and(|entry| {
+            let value = entry.value.as_deref().unwrap_or("true").to_ascii_lowercase();
+            matches!(&*value, "true" | "yes" | "on" | "1")
+        });
         let (ignored, conditional) = (narrowed.ignored, narrowed.conditional);
-        Self { entries: narrowed.counts, ignored, conditional, identity }
+        Self { entries: narrowed.counts, ignored, conditional, identity, signs }
     }
 
     /// The last value of a key.
@@ -217,6 +225,7 @@ impl Config {
             branches: self.all("branches"),
             land_onto: self.all("landOnto"),
             require_signature: self.bool("requireSignature", false)?,
+            sign_landed: self.signs,
             exec: words("exec", &self.all("exec"))?,
             budget_per_day: self.dollars("budgetPerDay")?,
             budget_per_branch: self.dollars("budgetPerBranch")?,

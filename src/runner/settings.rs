@@ -96,6 +96,8 @@ pub struct Settings {
     pub land_onto: Vec<String>,
     /// Dispatch only signed heads, and sign what is written.
     pub require_signature: bool,
+    /// Sign what lands on a target, as `git merge` and `git rebase` would (`commit.gpgSign`).
+    pub sign_landed: bool,
     /// What every command is started with.
     pub exec: Vec<String>,
     /// The program that is told what a person should know, and its arguments; empty: no program is told.

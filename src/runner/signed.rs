@@ -26,10 +26,26 @@ impl Runner<'_> {
         }
         let message = self.render(&signed_for(branch, message))?;
         let commit = NewCommit { tree, parents, signature: self.signature(), message };
-        self.repo.git.commit_signed(&commit).map_err(|e| match e {
-            StoreError::Git { message, .. } => RunnerError::Signing { cause: message },
-            other => RunnerError::Store(other),
-        })
+        self.repo.git.commit_signed(&commit).map_err(not_signed)
+    }
+
+    /// True where what lands on a target is to be signed: by the policy, or as the user has Git sign commits.
+    pub(super) fn signs_landed(&self) -> bool {
+        self.settings.require_signature || self.settings.sign_landed
+    }
+
+    /// Writes a commit that is to land, and no event.
+    pub(super) fn write_landing(
+        &self,
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+        message: &Message,
+    ) -> Result<ObjectId, RunnerError> {
+        if !self.signs_landed() {
+            return self.write_unsigned(tree, parents, message);
+        }
+        let commit = NewCommit { tree, parents, signature: self.signature(), message: self.render(message)? };
+        self.repo.git.commit_signed(&commit).map_err(not_signed)
     }
 
     /// Writes a commit without a signature.
@@ -61,6 +77,14 @@ impl Runner<'_> {
                 branch: branch.clone(),
             }),
         })
+    }
+}
+
+/// What kept a commit from being signed.
+pub(super) fn not_signed(error: StoreError) -> RunnerError {
+    match error {
+        StoreError::Git { message, .. } => RunnerError::Signing { cause: message },
+        other => RunnerError::Store(other),
     }
 }
 

@@ -4,8 +4,9 @@
 //! that it equals, of one that only joined what it stood on the side that was joined, else the first, and the merge is one
 //! commit with all that it brought. Commits that only talk to runners (state events without a change) are left out, and
 //! no copy carries a state: the target asks for nothing. What the target has already is not brought twice.
-//! Implements K60 (histories).
+//! What lands is signed where the policy or the user's own Git asks for that. Implements K60 (histories), K35 (signing).
 
+use super::super::signed::not_signed;
 use super::super::{Runner, RunnerError, Tip};
 use super::Target;
 use crate::protocol::dialect::Dialect;
@@ -85,7 +86,7 @@ impl Runner<'_> {
         };
         let message =
             Message::new(format!("Merge branch '{}'{into}", escape(branch.short())), "", Vec::new());
-        Ok(Built::Commit(self.write(&target.name, tree, vec![base, work], &message)?))
+        Ok(Built::Commit(self.write_landing(tree, vec![base, work], &message)?))
     }
 
     fn replay_onto(&self, base: &Commit, work: ObjectId) -> Result<Built, RunnerError> {
@@ -122,7 +123,12 @@ impl Runner<'_> {
                 continue;
             }
             let message = event.map(|event| self.render(&without_state(event.message))).transpose()?;
-            onto = self.repo.git.copy_commit(commit.id, (picked, onto), message, &self.signature())?;
+            let by = self.signature();
+            let copied = match self.signs_landed() {
+                true => self.repo.git.copy_signed(commit.id, (picked, onto), message, &by),
+                false => self.repo.git.copy_commit(commit.id, (picked, onto), message, &by),
+            };
+            onto = copied.map_err(not_signed)?;
             tree = picked;
         }
         Ok(if onto == base.id { Built::Nothing } else { Built::Commit(onto) })

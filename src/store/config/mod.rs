@@ -30,7 +30,7 @@ pub struct Entry {
 }
 
 /// Sections that are ever asked for.
-const SECTIONS: &[&str] = &["aynig", "user"];
+const SECTIONS: &[&str] = &["aynig", "user", "commit"];
 
 /// All values of our sections, in Git's order: the last one of a key wins.
 pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {

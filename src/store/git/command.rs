@@ -19,7 +19,7 @@ use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
 use crate::supervisor::interrupt::ForceStop;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -301,6 +301,14 @@ impl GitCommand {
             self.inner.env(format!("GIT_{role}_NAME"), &name);
             self.inner.env(format!("GIT_{role}_EMAIL"), &email);
             self.inner.env(format!("GIT_{role}_DATE"), &date);
+        }
+        self
+    }
+
+    /// Sets another author than the one who commits.
+    pub(crate) fn author(mut self, name: Vec<u8>, mail: Vec<u8>, date: Vec<u8>) -> Self {
+        for (what, value) in [("NAME", name), ("EMAIL", mail), ("DATE", date)] {
+            self.inner.env(format!("GIT_AUTHOR_{what}"), OsString::from_vec(value));
         }
         self
     }

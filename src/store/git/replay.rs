@@ -4,6 +4,7 @@
 //! committer is who does it now. Implements K60 (linear).
 
 use super::calls::RepoGit;
+use super::confined::of_signatures;
 use crate::protocol::id::ObjectId;
 use crate::store::commit::person;
 use crate::store::{Signature, StoreError};
@@ -36,12 +37,8 @@ impl RepoGit {
         message: Option<Vec<u8>>,
         by: &Signature,
     ) -> Result<ObjectId, StoreError> {
-        let raw = self.here().verb("cat-file").args(["commit", &commit.to_string()]).ok()?;
-        let end = raw.windows(2).position(|two| two == b"\n\n").unwrap_or(raw.len());
-        let header = |key: &[u8]| {
-            let mut lines = raw[..end].split(|b| *b == b'\n').filter(|line| line.starts_with(key));
-            lines.next().map(<[u8]>::to_vec)
-        };
+        let original = self.original(commit)?;
+        let header = |key: &[u8]| original.header(key);
         let mut copy = format!("tree {tree}\nparent {parent}\n").into_bytes();
         let committer = format!("committer {}", person(by)).into_bytes();
         copy.extend(header(b"author ").unwrap_or_else(|| format!("author {}", person(by)).into_bytes()));
@@ -56,8 +53,67 @@ impl RepoGit {
                 .flat_map(|line| [&line[..], b"\n"].concat()),
         );
         copy.push(b'\n');
-        copy.extend(message.unwrap_or_else(|| raw.get(end + 2..).unwrap_or_default().to_vec()));
+        copy.extend(message.unwrap_or_else(|| original.message().to_vec()));
         let command = self.here().durable(self.durable).verb("hash-object");
         command.args(["-t", "commit", "-w", "--stdin"]).stdin(copy).id()
+    }
+
+    /// [`RepoGit::copy_commit`] with a signature of the committer's: Git writes the copy then, so an author's name is cleaned as
+    /// Git cleans names.
+    pub(crate) fn copy_signed(
+        &self,
+        commit: ObjectId,
+        (tree, parent): (ObjectId, ObjectId),
+        message: Option<Vec<u8>>,
+        by: &Signature,
+    ) -> Result<ObjectId, StoreError> {
+        let original = self.original(commit)?;
+        let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
+        let mut command = command.durable(self.durable).identity(by);
+        if let Some((name, mail, date)) = original.author() {
+            command = command.author(name, mail, date);
+        }
+        // A message of ours is UTF-8.
+        let encoding = original.header(b"encoding ").filter(|_| message.is_none());
+        if let Some(encoding) = encoding {
+            let name = String::from_utf8_lossy(&encoding[b"encoding ".len()..]).into_owned();
+            command = command.config(&format!("i18n.commitEncoding={name}"));
+        }
+        let message = message.unwrap_or_else(|| original.message().to_vec());
+        let args = ["-S", &tree.to_string(), "-p", &parent.to_string(), "-F", "-"].map(str::to_owned);
+        command.verb("commit-tree").args(args).stdin(message).id()
+    }
+
+    fn original(&self, commit: ObjectId) -> Result<Original, StoreError> {
+        let raw = self.here().verb("cat-file").args(["commit", &commit.to_string()]).ok()?;
+        let end = raw.windows(2).position(|two| two == b"\n\n").unwrap_or(raw.len());
+        Ok(Original { raw, end })
+    }
+}
+
+/// A commit as it is stored.
+struct Original {
+    raw: Vec<u8>,
+    /// Where its headers end.
+    end: usize,
+}
+
+impl Original {
+    fn header(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let mut lines = self.raw[..self.end].split(|b| *b == b'\n').filter(|line| line.starts_with(key));
+        lines.next().map(<[u8]>::to_vec)
+    }
+
+    fn message(&self) -> &[u8] {
+        self.raw.get(self.end + 2..).unwrap_or_default()
+    }
+
+    /// The author's name and address, and the date as Git reads it.
+    fn author(&self) -> Option<(Vec<u8>, Vec<u8>, Vec<u8>)> {
+        let line = self.header(b"author ")?;
+        let line = line.strip_prefix(b"author ")?;
+        let (open, close) = (line.iter().position(|b| *b == b'<')?, line.iter().rposition(|b| *b == b'>')?);
+        let (name, mail) = (line[..open].trim_ascii(), line.get(open + 1..close)?);
+        Some((name.to_vec(), mail.to_vec(), [b"@", line[close + 1..].trim_ascii()].concat()))
     }
 }

@@ -484,6 +484,53 @@ fn killed_anywhere_and_asked_again_it_lands_once() {
     assert!(points > 2, "{points}");
 }
 
+/// K60: where an account has Git sign commits, or the policy asks for it, what lands is signed: a merge, and copies.
+#[test]
+fn what_lands_is_signed_where_that_is_asked_for() {
+    let life = life(CHECK, "check: check\n");
+    let key = life.repo.home().join("key");
+    let path = key.to_str().unwrap();
+    let made = life.repo.command("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", path]).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return crate::support::skipped("no ssh-keygen");
+    }
+    let public = std::fs::read_to_string(key.with_extension("pub")).unwrap();
+    let allowed = life.repo.home().join("allowed");
+    let mail = life.git(&["config", "user.email"]);
+    std::fs::write(&allowed, format!("{} {public}", mail.trim_end())).unwrap();
+    let allowed = allowed.to_str().unwrap();
+    for (key, value) in
+        [("gpg.format", "ssh"), ("user.signingKey", path), ("gpg.ssh.allowedSignersFile", allowed)]
+    {
+        life.config(key, value);
+    }
+    for key in ["", "commit.gpgSign", "aynig.requireSignature"] {
+        if !key.is_empty() {
+            life.config(key, "true");
+        }
+        for history in ["--linear", "--merge"] {
+            let branch = format!("topic{key}{history}");
+            work(&life, &branch, &format!("{branch}.txt"), "x\n");
+            life.write("meanwhile", &branch);
+            commit(&life, "meanwhile");
+            let before = life.rev("main");
+            life.run(&["land", &branch, history]).expect(0);
+            assert_eq!(life.rev("main^1"), before);
+            let signed = life.repo.try_git(&["verify-commit", "main"]).status.success();
+            assert_eq!(signed, !key.is_empty(), "{key} {history}");
+            if history == "--linear" {
+                let format = "--format=%an <%ae> %at %s";
+                let own = life.git(&["log", "-1", format, "--grep", &format!("^{branch}: "), &branch, "--"]);
+                assert_eq!(life.git(&["log", "-1", format, "main"]), own);
+            }
+        }
+        if key == "commit.gpgSign" {
+            life.git(&["config", "--global", "--unset", key]);
+        }
+    }
+    assert_landed_once(&life, &[]);
+}
+
 /// K60, K53: who waits for it hears of a conflict, and of a check that failed.
 #[test]
 fn a_conflict_and_a_failed_check_are_told() {
