@@ -1,69 +1,106 @@
 //! `/ws`: events of runs as they come, one a text frame.
 //!
 //! Who comes is told nothing that is not asked for; with `since` the events after that place come first, with their own
-//! ids, then the run's state. Each client reads the logs at its own pace, from its own place, so no event is lost or
-//! doubled and nothing is kept for who is slow; one that is too far behind is closed, and comes back with `since`.
-//! What is alive is told every 2 s, on the wire alone. Implements W6.
+//! ids, then the run's state. The logs are looked at once for all clients, and the end of each is kept as frames that
+//! all of them share; a client that is further behind reads the log itself, a piece at a time, so nothing is kept for
+//! it. What is alive is told every 2 s, on the wire alone. A client's side is `client.rs`. Implements W6.
 
+use crate::client::{Asked, Client};
 use crate::fail::Failed;
 use crate::guard::PROTOCOL;
 use crate::paging::with_seq;
 use crate::runs::id;
-use crate::socket::{PING_EVERY, Place as Seat, SEND_WITHIN, UpgradeOf, closing_frame, sent, upgrade};
+use crate::socket::{UpgradeOf, upgrade};
 use crate::state::{State, blocking, closed};
 use axum::extract::rejection::QueryRejection;
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use axum::extract::ws::Utf8Bytes;
 use axum::extract::{Query, State as Of};
 use axum::response::{IntoResponse, Response};
 use aynig::contract::id::{NodeId, RunId};
 use aynig::contract::words::NodeStatus;
-use aynig::served::Cause;
+use aynig::served::{Cause, Place, Unanswered};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
 
-/// A client that is so many bytes behind is closed.
-const BEHIND_MAX: u64 = 8 << 20;
-/// How often what is alive is told.
-const ALIVE_EVERY: Duration = Duration::from_secs(2);
+/// A client that is so many frames, or so many bytes, behind and does not read is closed.
+pub const FRAMES_MAX: usize = 1000;
+pub const BEHIND_MAX: u64 = 8 << 20;
+/// Most connections of which it is kept that they were closed so.
+const CLOSED_MAX: usize = 64;
+
+/// The end of a log, as frames.
+#[derive(Debug, Default)]
+pub struct Tail {
+    /// Where it begins.
+    pub from: u64,
+    /// Each with the place after it.
+    pub frames: Vec<(u64, Utf8Bytes)>,
+}
 
 /// A run, as it was last looked at.
 #[derive(Debug, Clone)]
-struct Head {
-    repo: usize,
-    log: u64,
-    running: Vec<NodeId>,
+pub struct Head {
+    pub repo: usize,
+    pub log: u64,
+    pub running: Vec<NodeId>,
+    pub tail: Arc<Tail>,
 }
+
+pub type Heads = HashMap<RunId, Head>;
 
 /// What is told to all clients.
 pub struct Live {
-    heads: watch::Sender<Arc<HashMap<RunId, Head>>>,
+    heads: watch::Sender<Arc<Heads>>,
     /// What is in no log: a layout that was put.
     said: broadcast::Sender<(RunId, Value)>,
+    /// One look at a time, and how many began.
+    looking: tokio::sync::Mutex<()>,
+    looks: AtomicU64,
+    /// How long logs were when clients were closed that did not read, until they come back.
+    closed: Mutex<VecDeque<(RunId, u64)>>,
 }
 
 impl Live {
     pub fn new() -> Self {
-        Self { heads: watch::channel(Arc::default()).0, said: broadcast::channel(256).0 }
+        Self {
+            heads: watch::channel(Arc::default()).0,
+            said: broadcast::channel(256).0,
+            looking: tokio::sync::Mutex::default(),
+            looks: AtomicU64::new(0),
+            closed: Mutex::default(),
+        }
     }
 
     /// Tells clients of a run what is in no log.
     pub fn say(&self, run: RunId, event: &Value) {
         let _ = self.said.send((run, event.clone()));
     }
-}
 
-/// A new id of the contract's form.
-fn fresh() -> String {
-    let mut raw = [0; 16];
-    getrandom::fill(&mut raw).expect("the system has no random numbers");
-    raw[6] = raw[6] & 0x0f | 0x40;
-    raw[8] = raw[8] & 0x3f | 0x80;
-    let hex: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    /// What is said from now on.
+    pub fn listen(&self) -> broadcast::Receiver<(RunId, Value)> {
+        self.said.subscribe()
+    }
+
+    /// Keeps that a client of this run was closed for not reading, when its log was so long.
+    pub fn closed_behind(&self, run: RunId, log: u64) {
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        if closed.len() >= CLOSED_MAX {
+            closed.pop_front();
+        }
+        closed.push_back((run, log));
+    }
+
+    /// True, once, where a client that has seen so much may be one that was closed for not reading.
+    pub fn was_closed(&self, run: RunId, since: u64) -> bool {
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = closed.iter().position(|(of, log)| *of == run && since < *log);
+        found.is_some_and(|at| closed.remove(at).is_some())
+    }
 }
 
 /// Looks at the runs whenever something changed, while there are clients.
@@ -81,30 +118,77 @@ pub async fn look(state: Arc<State>) {
     }
 }
 
-/// Looks at all runs.
+/// Looks at all runs. Of many who ask at once one looks, and no look is laid over a later one.
 async fn refresh(state: &Arc<State>) {
-    let of = Arc::clone(state);
-    let heads = blocking(move || {
-        let mut heads = HashMap::new();
-        for (repo, place) in of.served.places.iter().enumerate() {
-            for run in place.flows()? {
-                let found = match place.flow(run, of.served.data.as_deref()) {
-                    Ok(found) => found,
-                    Err(error) if error.cause == Cause::Unknown => continue,
-                    Err(error) => return Err(error),
-                };
-                let nodes = found.run.nodes.values();
-                let running =
-                    nodes.filter(|node| node.status == NodeStatus::Running).map(|node| node.id).collect();
-                heads.insert(run, Head { repo, log: found.log, running });
-            }
-        }
-        Ok(heads)
-    });
-    // What could not be read now is read with the next change.
-    if let Ok(Ok(heads)) = heads.await {
-        state.live.heads.send_replace(Arc::new(heads));
+    let live = &state.live;
+    let asked = live.looks.load(Ordering::SeqCst);
+    let _turn = live.looking.lock().await;
+    if live.looks.load(Ordering::SeqCst) > asked {
+        return;
     }
+    live.looks.fetch_add(1, Ordering::SeqCst);
+    let before = Arc::clone(&live.heads.borrow());
+    let of = Arc::clone(state);
+    // What could not be read now is read with the next change.
+    if let Ok(Ok(heads)) = blocking(move || looked(&of, &before)).await {
+        live.heads.send_replace(Arc::new(heads));
+    }
+}
+
+fn looked(state: &State, before: &Heads) -> Result<Heads, Unanswered> {
+    let mut heads = HashMap::new();
+    let data = state.served.data.as_deref();
+    for (repo, place) in state.served.places.iter().enumerate() {
+        for run in place.flows()? {
+            let found = match place.flow(run, data) {
+                Ok(found) => found,
+                Err(error) if error.cause == Cause::Unknown => continue,
+                Err(error) => return Err(error),
+            };
+            let nodes = found.run.nodes.values();
+            let running =
+                nodes.filter(|node| node.status == NodeStatus::Running).map(|node| node.id).collect();
+            let tail = match before.get(&run).filter(|head| head.repo == repo && head.log <= found.log) {
+                Some(head) if head.log == found.log => Arc::clone(&head.tail),
+                Some(head) => Arc::new(longer(place, run, data, head, found.log)?),
+                None => Arc::new(Tail { from: found.log, frames: Vec::new() }),
+            };
+            heads.insert(run, Head { repo, log: found.log, running, tail });
+        }
+    }
+    Ok(heads)
+}
+
+/// The end of a log that has grown to so many bytes.
+fn longer(
+    place: &Place,
+    run: RunId,
+    data: Option<&Path>,
+    before: &Head,
+    log: u64,
+) -> Result<Tail, Unanswered> {
+    let lines = place.flow_log(run, data, before.log, (log - before.log).min(BEHIND_MAX))?;
+    if lines.len() as u64 != log - before.log {
+        return Ok(Tail { from: log, frames: Vec::new() });
+    }
+    let mut frames = before.tail.frames.clone();
+    frames.extend(framed(&lines, before.log));
+    // One more than a client may be behind shows that it is.
+    let surplus = frames.len().saturating_sub(FRAMES_MAX + 1);
+    let from = frames[..surplus].last().map_or(before.tail.from, |(end, _)| *end);
+    frames.drain(..surplus);
+    Ok(Tail { from, frames })
+}
+
+/// The frames of lines that begin at this place.
+pub fn framed(lines: &[u8], mut at: u64) -> Vec<(u64, Utf8Bytes)> {
+    let lines = lines.split_inclusive(|byte| *byte == b'\n');
+    let framed = lines.filter_map(|line| {
+        at += line.len() as u64;
+        let frame = std::str::from_utf8(line).ok().and_then(|line| with_seq(line, at))?;
+        Some((at, Utf8Bytes::from(frame)))
+    });
+    framed.collect()
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -112,16 +196,6 @@ async fn refresh(state: &Arc<State>) {
 pub struct OfLive {
     run_id: Option<String>,
     since: Option<String>,
-}
-
-/// One client.
-struct Client {
-    state: Arc<State>,
-    run: Option<RunId>,
-    /// How far it was told of each run.
-    told: HashMap<RunId, u64>,
-    /// The last time that it was told of each run: none that comes later is earlier.
-    last: HashMap<RunId, String>,
 }
 
 /// Opens one.
@@ -135,196 +209,18 @@ pub async fn open(
     let since = asked.since.as_deref().map(|since| {
         since.parse::<u64>().map_err(|_| Failed::invalid("'since' is no place: it is a number, as it came"))
     });
-    let since = since.transpose()?;
-    if since.is_some() && run.is_none() {
-        return Err(Failed::invalid("'since' needs 'runId'"));
-    }
+    let asked = match (run, since.transpose()?) {
+        (None, Some(_)) => return Err(Failed::invalid("'since' needs 'runId'")),
+        (None, None) => Asked::All,
+        (Some(run), None) => Asked::Of(run),
+        (Some(run), Some(since)) => Asked::Since(run, since),
+    };
     let (upgrade, seat) = upgrade(upgraded)?;
     // From before the first look on.
     let heads = state.live.heads.subscribe();
     refresh(&state).await;
     Ok(upgrade
         .protocols([PROTOCOL])
-        .on_upgrade(move |socket| serve(state, socket, seat, heads, run, since))
+        .on_upgrade(move |socket| Client::serve(state, socket, seat, heads, asked))
         .into_response())
-}
-
-async fn serve(
-    state: Arc<State>,
-    mut socket: WebSocket,
-    _seat: Seat,
-    mut heads: watch::Receiver<Arc<HashMap<RunId, Head>>>,
-    run: Option<RunId>,
-    since: Option<u64>,
-) {
-    let mut said = state.live.said.subscribe();
-    let mut closing = state.closing.subscribe();
-    let now = Arc::clone(&heads.borrow_and_update());
-    let mut told: HashMap<RunId, u64> = now.iter().map(|(run, head)| (*run, head.log)).collect();
-    if let (Some(run), Some(since)) = (run, since) {
-        told.insert(run, since.min(now.get(&run).map_or(0, |head| head.log)));
-    }
-    let mut client = Client { state, run, told, last: HashMap::new() };
-    if since.is_some() {
-        let caught_up = client.catch_up(&mut socket, &now, true).await;
-        if !caught_up || !client.snapshot(&mut socket).await {
-            return;
-        }
-    }
-    let mut ping = tokio::time::interval(PING_EVERY);
-    let mut alive = tokio::time::interval(ALIVE_EVERY);
-    ping.tick().await;
-    let mut is_there = true;
-    loop {
-        let goes_on = tokio::select! {
-            changed = heads.changed() => {
-                let now = Arc::clone(&heads.borrow_and_update());
-                changed.is_ok() && client.catch_up(&mut socket, &now, false).await
-            }
-            event = said.recv() => match event {
-                Ok((run, event)) if client.wants(run) => client.say(&mut socket, run, event).await,
-                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => true,
-                Err(broadcast::error::RecvError::Closed) => false,
-            },
-            _ = alive.tick() => {
-                let now = Arc::clone(&heads.borrow());
-                client.alive(&mut socket, &now).await
-            }
-            _ = ping.tick() => {
-                std::mem::take(&mut is_there) && sent(&mut socket, Message::Ping(Default::default())).await
-            }
-            () = closed(&mut closing) => {
-                let _ = tokio::time::timeout(SEND_WITHIN / 100, socket.send(closing_frame())).await;
-                false
-            }
-            // What it says is of no interest, but that it is there.
-            received = socket.recv() => match received {
-                Some(Ok(_)) => {
-                    is_there = true;
-                    true
-                }
-                Some(Err(_)) | None => false,
-            },
-        };
-        if !goes_on {
-            return;
-        }
-    }
-}
-
-impl Client {
-    fn wants(&self, run: RunId) -> bool {
-        self.run.is_none_or(|own| own == run)
-    }
-
-    /// Tells what is new in the logs.
-    async fn catch_up(
-        &mut self,
-        socket: &mut WebSocket,
-        heads: &HashMap<RunId, Head>,
-        is_first: bool,
-    ) -> bool {
-        let own = self.run;
-        for (run, head) in heads.iter().filter(|(run, _)| own.is_none_or(|own| own == **run)) {
-            let from = self.told.get(run).copied().unwrap_or(0);
-            if head.log < from {
-                // It was made anew; what there is was told already.
-                self.told.insert(*run, head.log);
-                continue;
-            }
-            if head.log == from {
-                continue;
-            }
-            if !is_first && head.log - from > BEHIND_MAX {
-                let reason = Utf8Bytes::from_static("too far behind: come back with since");
-                let _ = sent(socket, Message::Close(Some(CloseFrame { code: 1013, reason }))).await;
-                return false;
-            }
-            let (state, run, repo) = (Arc::clone(&self.state), *run, head.repo);
-            // One byte more shows whether the place is where a line begins.
-            let read = blocking(move || {
-                state.served.places[repo].flow_log(run, state.served.data.as_deref(), from.saturating_sub(1))
-            });
-            let Ok(Ok(lines)) = read.await else { return false };
-            if !self.lines(socket, run, &lines, from).await {
-                return false;
-            }
-        }
-        true
-    }
-
-    async fn lines(&mut self, socket: &mut WebSocket, run: RunId, lines: &[u8], from: u64) -> bool {
-        let mut at = from.saturating_sub(1);
-        let mut is_first = from > 0;
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            at += line.len() as u64;
-            // The end of the line before, or what is left of the one that the place stands in.
-            if std::mem::take(&mut is_first) {
-                self.told.insert(run, at);
-                continue;
-            }
-            self.told.insert(run, at);
-            let Some(frame) = std::str::from_utf8(line).ok().and_then(|line| with_seq(line, at)) else {
-                continue;
-            };
-            if let Some(ts) = ts_of(&frame) {
-                self.last.insert(run, ts);
-            }
-            if !sent(socket, Message::Text(Utf8Bytes::from(frame))).await {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Tells what is in no log, at the time of what was told last.
-    async fn say(&mut self, socket: &mut WebSocket, run: RunId, event: Value) -> bool {
-        let ts = match self.last.get(&run) {
-            Some(ts) => ts.clone(),
-            None => {
-                let state = Arc::clone(&self.state);
-                let Ok(Ok(found)) = blocking(move || state.run(run)).await else { return true };
-                let ts = json!(found.run.updated_at).as_str().unwrap_or_default().to_owned();
-                self.last.insert(run, ts.clone());
-                ts
-            }
-        };
-        let mut whole = json!({"id": fresh(), "runId": run, "ts": ts});
-        if let (Some(whole), Value::Object(event)) = (whole.as_object_mut(), event) {
-            whole.extend(event);
-        }
-        sent(socket, Message::Text(Utf8Bytes::from(whole.to_string()))).await
-    }
-
-    async fn alive(&mut self, socket: &mut WebSocket, heads: &HashMap<RunId, Head>) -> bool {
-        let own = self.run;
-        for (run, head) in heads.iter().filter(|(run, _)| own.is_none_or(|own| own == **run)) {
-            for node in &head.running {
-                if !self.say(socket, *run, json!({"type": "node.heartbeat", "nodeId": node})).await {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    /// Tells all of a run, as a patch; never with its id, by which a page would take it for another one to show.
-    async fn snapshot(&mut self, socket: &mut WebSocket) -> bool {
-        let Some(run) = self.run else { return true };
-        let state = Arc::clone(&self.state);
-        let Ok(Ok(found)) = blocking(move || state.run(run)).await else { return true };
-        let mut patch = json!(found.run);
-        if let Some(patch) = patch.as_object_mut() {
-            patch.remove("id");
-        }
-        self.say(socket, run, json!({"type": "run.patch", "patch": patch})).await
-    }
-}
-
-fn ts_of(frame: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Timed {
-        ts: String,
-    }
-    serde_json::from_str::<Timed>(frame).ok().map(|timed| timed.ts)
 }

@@ -6,6 +6,7 @@
 
 mod approvals;
 mod args;
+mod client;
 mod fail;
 mod guard;
 mod keys;

@@ -240,7 +240,7 @@ pub async fn events(Of(state): Ours, named: Named, asked: Asked<Wanted>) -> Answ
         let place = state.place_of(run)?;
         let data = state.served.data.as_deref();
         place.flow(run, data)?;
-        paging::page(&place.flow_log(run, data, 0)?, &asked)
+        paging::page(&place.flow_log(run, data, 0, u64::MAX)?, &asked)
     });
     Ok(([(header::CONTENT_TYPE, "application/json")], page.await?).into_response())
 }

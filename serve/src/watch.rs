@@ -1,8 +1,8 @@
 //! Changes of a repository, noticed as they happen and by a look every second for what the system does not tell of
 //! (network file systems).
 //!
-//! What counts is where refs and logs lie: `refs/`, `packed-refs`, `reftable/`, `HEAD`, and the folder of logs. What
-//! follows within a moment is one change. Implements W2 (noticing).
+//! What counts is where refs and logs lie: `refs/`, `packed-refs`, `reftable/`, `HEAD`, and the folder of logs. A change
+//! is told at once; what follows within a moment is one more. Implements W2 (noticing).
 
 use crate::state::State;
 use notify::event::EventKind;
@@ -55,18 +55,19 @@ pub fn begin(state: &Arc<State>) -> Watches {
     Watches { _watchers: state.served.places.iter().enumerate().map(one).collect() }
 }
 
-/// Tells what is heard, a moment after it is.
+/// Tells what is heard at once, and what comes within a moment after that together.
 async fn tell(state: Weak<State>, repo: usize, heard: Arc<Heard>) {
     use std::sync::atomic::Ordering::SeqCst;
     loop {
         heard.any.notified().await;
-        tokio::time::sleep(MOMENT).await;
         let change =
             Change { repo, heads: heard.heads.swap(false, SeqCst), logs: heard.logs.swap(false, SeqCst) };
         let Some(state) = state.upgrade() else { return };
         if change.heads || change.logs {
             state.changed(change);
         }
+        drop(state);
+        tokio::time::sleep(MOMENT).await;
     }
 }
 

@@ -9,6 +9,7 @@ mod driver;
 mod life;
 mod runs;
 mod screens;
+mod stream;
 mod support;
 mod talk;
 mod tls;

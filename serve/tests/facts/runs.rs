@@ -233,7 +233,7 @@ fn w5_templates_and_folders() {
     server.get("/api/fs/list?path=..").failed(403, "refused");
 }
 
-fn live(server: &Server, query: &str) -> TcpStream {
+pub fn live(server: &Server, query: &str) -> TcpStream {
     let mut stream = server.connect();
     let request = format!(
         "GET /ws{query} HTTP/1.1\r\nHost: {}\r\n{}\r\n{UPGRADE}Sec-WebSocket-Protocol: aynig, token.{}\r\n\r\n",
@@ -247,7 +247,7 @@ fn live(server: &Server, query: &str) -> TcpStream {
     stream
 }
 
-fn next(stream: &mut TcpStream) -> Value {
+pub fn next(stream: &mut TcpStream) -> Value {
     loop {
         let event: Value = serde_json::from_str(&frame(stream).expect("a frame")).unwrap();
         if event["type"] != "node.heartbeat" {

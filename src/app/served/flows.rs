@@ -108,12 +108,18 @@ impl Place {
         })
     }
 
-    /// The lines of a flow's log from a byte on: whole ones, as far as it goes.
-    pub fn flow_log(&self, id: RunId, data: Option<&Path>, from: u64) -> Result<Vec<u8>, Unanswered> {
+    /// The lines of a flow's log from a byte on: whole ones, as many as so many bytes hold.
+    pub fn flow_log(
+        &self,
+        id: RunId,
+        data: Option<&Path>,
+        from: u64,
+        most: u64,
+    ) -> Result<Vec<u8>, Unanswered> {
         let session = self.session()?;
         let path = folder::path(&data_dir(&session, data.map(PathBuf::from)), id).join(folder::EVENTS);
         let (place, name) = apart(&path).map_err(beneath)?;
-        let read = place.read_from(name, from, u64::MAX);
+        let read = place.read_from(name, from, most);
         let mut lines = found(read).map_err(beneath)?.unwrap_or_default();
         let whole = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         lines.truncate(whole);

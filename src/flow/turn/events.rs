@@ -2,7 +2,9 @@
 //!
 //! A line is one of the contract's events without its envelope, with `ts`, when it was said. What only streams (pieces of
 //! a message or a thought) is in the file alone; everything else is kept too, in the same order, so that both number
-//! alike. What a turn used is a line of the kernel's own, so it counts however the turn ends. Implements N4 (events), K48a.
+//! alike. Pieces that follow one another within a moment are one line: the first at once, what comes meanwhile at its end.
+//! What a turn used is a line of the kernel's own, so it counts however the turn ends. Implements N4 (events), K48a, W6
+//! (text that streams).
 
 use crate::contract::event::Body;
 use crate::contract::time::Time;
@@ -11,8 +13,14 @@ use crate::store::beneath::apart;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::Write;
+use std::mem::discriminant;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+/// Pieces that come within so long after one that was written are one line.
+const MOMENT: Duration = Duration::from_millis(50);
+/// Most bytes of such a line.
+const PIECES_MAX: usize = 64 << 10;
 /// Most bytes of lines that are kept; what comes then is in the file alone.
 const KEPT_MAX: usize = 32 << 20;
 /// Most bytes of lines that only stream, and of the program's own: the whole of the one follows, and the other is in its
@@ -31,7 +39,20 @@ pub struct Events<'a> {
     logged: usize,
     /// Lines of the program's that were left out.
     left_out: u64,
+    /// Until when what streams is gathered.
+    moment: Option<Instant>,
+    /// What was gathered, and when its first piece came.
+    gathered: Option<(Body, Time)>,
     clock: &'a dyn Clock,
+}
+
+/// The piece that this is, where it streams.
+fn piece(body: &mut Body) -> Option<&mut String> {
+    if let Body::MessageDelta { delta, .. } | Body::ThinkingDelta { delta, .. } = body {
+        Some(delta)
+    } else {
+        None
+    }
 }
 
 impl<'a> Events<'a> {
@@ -48,24 +69,21 @@ impl<'a> Events<'a> {
             streamed: 0,
             logged: 0,
             left_out: 0,
+            moment: None,
+            gathered: None,
             clock,
         }
     }
 
     /// Says something.
     pub fn say(&mut self, body: &Body) {
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(body) else { return };
         let at = Time(i64::try_from(self.clock.millis()).unwrap_or(i64::MAX));
-        fields.insert("ts".to_owned(), at.to_string().into());
-        let line = line(fields);
-        let streams = matches!(body, Body::MessageDelta { .. } | Body::ThinkingDelta { .. });
-        if streams {
-            self.streamed += line.len();
-            if self.streamed <= STREAMED_MAX {
-                self.write(&line);
-            }
+        if matches!(body, Body::MessageDelta { .. } | Body::ThinkingDelta { .. }) {
+            self.stream(body.clone(), at);
             return;
         }
+        self.flush();
+        let Some(line) = said(body, at) else { return };
         if matches!(body, Body::NodeLog { .. }) {
             self.logged += line.len();
             if self.logged > LOGGED_MAX {
@@ -81,6 +99,48 @@ impl<'a> Events<'a> {
         self.full = self.kept.len() + line.len() > KEPT_MAX;
         if !self.full {
             self.kept.extend_from_slice(&line);
+        }
+    }
+
+    /// Says a piece at once, or gathers it with those before it.
+    fn stream(&mut self, mut body: Body, at: Time) {
+        let now = self.clock.instant();
+        let waits = self.moment.is_some_and(|end| now < end);
+        let same = |(before, _): &&mut (Body, Time)| discriminant(before) == discriminant(&body);
+        match self.gathered.as_mut().filter(same).and_then(|(before, _)| piece(before)) {
+            Some(text) => text.push_str(piece(&mut body).map_or("", |more| more)),
+            None => {
+                self.flush();
+                self.gathered = Some((body, at));
+            }
+        }
+        let is_long = self.gathered.as_mut().and_then(|(body, _)| piece(body));
+        if !waits || is_long.is_some_and(|text| text.len() > PIECES_MAX) {
+            self.flush();
+        }
+        self.moment.get_or_insert(now + MOMENT);
+    }
+
+    /// Writes what was gathered.
+    pub fn flush(&mut self) {
+        self.moment = None;
+        let Some(line) = self.gathered.take().and_then(|(body, at)| said(&body, at)) else { return };
+        self.streamed += line.len();
+        if self.streamed <= STREAMED_MAX {
+            self.write(&line);
+        }
+    }
+
+    /// When there is something to write that was gathered.
+    pub fn due(&self) -> Option<Instant> {
+        self.moment.filter(|_| self.gathered.is_some())
+    }
+
+    /// Writes what was gathered, if its moment is over.
+    pub fn look(&mut self, now: Instant) {
+        if self.due().is_some_and(|due| due <= now) {
+            self.flush();
+            self.moment = Some(now + MOMENT);
         }
     }
 
@@ -132,6 +192,13 @@ impl<'a> Events<'a> {
     pub fn kept(&self) -> &[u8] {
         &self.kept
     }
+}
+
+/// The line that says this.
+fn said(body: &Body, at: Time) -> Option<Vec<u8>> {
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(body) else { return None };
+    fields.insert("ts".to_owned(), at.to_string().into());
+    Some(line(fields))
 }
 
 fn line(fields: Map<String, Value>) -> Vec<u8> {

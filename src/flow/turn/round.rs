@@ -113,6 +113,7 @@ impl<'t> Active<'t> {
         for (asked, about) in self.asking.withdraw(|about| matches!(about, About::Gate(_))) {
             self.unasked(&asked, &about, "the program that asked is gone");
         }
+        self.events.flush();
         let closed = self.reporter.close();
         self.events.say_all(&closed);
         let stopped = talking.stopping.as_ref().and_then(|stopping| stopping.why);
@@ -125,6 +126,7 @@ impl<'t> Active<'t> {
 
     /// What has to be looked at, whatever the program prints.
     fn duties(&mut self, talking: &mut Talking<'_>, now: Instant) -> Result<(), TurnError> {
+        self.events.look(now);
         if self.look_at <= now {
             self.look_at = now + self.looks.every();
             if self.looks.is_due() {
@@ -221,7 +223,8 @@ impl<'t> Active<'t> {
                 talking.over.map(|over| over + LEAVE),
             ],
         };
-        let first = limits.into_iter().flatten().chain([self.look_at, now + NAP]).min();
+        let looks = [self.look_at, now + NAP].into_iter().chain(self.events.due());
+        let first = limits.into_iter().flatten().chain(looks).min();
         first.unwrap_or(now).max(now + Duration::from_millis(1))
     }
 
