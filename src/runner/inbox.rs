@@ -206,14 +206,14 @@ impl Runner<'_> {
 
     /// The messages that could not be moved because other refs stand below their names under `heard`, with the first of
     /// these. None where it was another error.
-    pub(super) fn in_the_way(
+    pub(super) fn in_the_way<'f>(
         &self,
-        inbox: &Inbox,
+        found: impl IntoIterator<Item = &'f Found>,
         error: &RunnerError,
     ) -> Result<Vec<(RefName, RefName)>, RunnerError> {
         let mut in_the_way = Vec::new();
         if matches!(error, RunnerError::Store(StoreError::NameConflict { .. })) {
-            for found in inbox.refs.iter().chain(&inbox.over) {
+            for found in found {
                 let below = self
                     .store
                     .known_scan(&format!("{}/", String::from_utf8_lossy(found.heard().as_bytes())))?;
@@ -357,13 +357,22 @@ impl Runner<'_> {
             return Ok(());
         };
         let heard = heard_of(&event.message, Dialect::Dwp);
+        let mut in_the_way: Vec<(RefName, RefName)> = Vec::new();
         loop {
             let mut over = self.inbox_of(branch)?;
             over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
+            // These stay, as whoever looks says, and the branch's own line tells that it brought them. Else whoever may
+            // push a ref there could have nothing more written to this branch.
+            over.retain(|found| in_the_way.iter().all(|(name, _)| *name != found.name));
             over.sort_by_key(|found| !heard.iter().any(|heard| heard.commit == found.commit));
-            // Each time that another was quicker there is less of it.
-            if self.take_off(&over)? {
-                return Ok(());
+            // Each time that another was quicker, or a ref was in the way, there is less of it.
+            match self.take_off(&over) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => match self.in_the_way(&over, &error)? {
+                    found if found.is_empty() => return Err(error),
+                    found => in_the_way.extend(found),
+                },
             }
         }
     }

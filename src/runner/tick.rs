@@ -125,7 +125,7 @@ impl Runner<'_> {
         error: RunnerError,
         report: &mut Report,
     ) -> Result<Vec<(RefName, RefName)>, RunnerError> {
-        let in_the_way = self.in_the_way(inbox, &error)?;
+        let in_the_way = self.in_the_way(inbox.refs.iter().chain(&inbox.over), &error)?;
         let named = in_the_way.iter().map(|(name, other)| {
             Note::PassedOver(name.clone(), format!("'{other}' is in the way of its place there"))
         });

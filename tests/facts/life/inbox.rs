@@ -76,6 +76,40 @@ fn a_ref_in_the_way_of_one_message_keeps_no_other() {
     assert!(obstacles.iter().all(|obstacle| said.contains(obstacle)), "{said}");
 }
 
+/// K47a: nor does it keep a branch from going on that brought the message before whoever brought it was killed.
+#[test]
+fn a_ref_in_the_way_of_what_a_head_brought_keeps_no_branch_from_going_on() {
+    let next = "echo \"$BODY\" >>\"$T/heard\"\necho 'SET_STATE {\"state\":\"review\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";
+    let life = Life::new(&[("rework", next)]);
+    life.event("work", "review", REVIEW);
+    let all = [1, 2].map(id);
+    let names = all.map(|id| send(&life, "work", "message", id, "Once.", None));
+    let messages = names.clone().map(|name| life.rev(&name));
+    life.tick(&["work"]).expect(0);
+    // As it is where the branch alone was moved.
+    life.git(&["update-ref", "refs/heads/work", "work~2"]);
+    for (name, message) in names.iter().zip(&messages) {
+        life.git(&["update-ref", name, message]);
+    }
+    all.iter().for_each(|id| drop(life.git(&["update-ref", "-d", &format!("refs/aynig/heard/{id}")])));
+    let obstacle = format!("refs/aynig/heard/{}/x", all[0]);
+    life.git(&["update-ref", &obstacle, "main"]);
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.states("work")[..3], ["review", "working", "rework"]);
+    assert_eq!(
+        (life.try_rev(&names[0]).is_some(), life.try_rev(&names[1]), heard(&life, all[1])),
+        (true, None, Some(messages[1].clone()))
+    );
+    // What stays is said, and is not brought again; once nothing is in the way it is taken off.
+    let (_, report) = life.report(&["work"]);
+    assert!(report.to_string().contains(&obstacle), "{report}");
+    assert_eq!(life.states("work")[..3], ["review", "working", "rework"]);
+    life.git(&["update-ref", "-d", &obstacle]);
+    life.tick(&["work"]).expect(0);
+    assert_eq!((life.try_rev(&names[0]), heard(&life, all[0])), (None, Some(messages[0].clone())));
+    assert_eq!(life.states("work")[..3], ["review", "working", "rework"]);
+}
+
 /// K35, K47b: where signatures are asked for a message that is signed for its branch is delivered, from behind those that are not.
 #[test]
 fn a_signed_message_is_delivered_where_a_signature_is_asked_for() {
