@@ -17,7 +17,14 @@ use crate::protocol::message::Message;
 use crate::protocol::name::StateName;
 use crate::store::checkout::Finished;
 use crate::store::git_merge::Joined;
-use crate::store::{Commit, NewCommit, RefName, StoreError, command_tree};
+use crate::store::{NewCommit, RefName, StoreError, command_tree};
+
+/// What was merged so far: into this commit, with that tree, last this work, for which a commit is written once more follows.
+struct Interim {
+    id: ObjectId,
+    tree: ObjectId,
+    last: Option<ObjectId>,
+}
 
 /// What a delivery makes of a branch.
 struct Delivered {
@@ -92,7 +99,7 @@ impl Runner<'_> {
         found: &[Found],
     ) -> Result<Option<Delivered>, RunnerError> {
         let mut delivered = Delivered { taken: Vec::with_capacity(found.len()), tree: tip.commit.tree };
-        let mut interim = tip.commit.clone();
+        let mut interim = Interim { id: tip.id(), tree: tip.commit.tree, last: None };
         for found in found {
             let Ok(letter) = self.letter(branch, found)? else { return Ok(None) };
             let merge = match letter.attached {
@@ -106,12 +113,22 @@ impl Runner<'_> {
     }
 
     /// Merges attached work into what was merged so far.
-    fn merge_work(&self, interim: &mut Commit, work: ObjectId) -> Result<Merge, RunnerError> {
-        if self.repo.git.is_ancestor(work, interim.id)? {
-            return Ok(Merge::Nothing);
+    fn merge_work(&self, interim: &mut Interim, work: ObjectId) -> Result<Merge, RunnerError> {
+        if let Some(last) = interim.last.take() {
+            // This merge's base is found through that commit; nothing else names it.
+            let message = self.render(&Message::new("aynig: interim merge", "", Vec::new()))?;
+            let (parents, signature) = (vec![interim.id, last], self.signature());
+            interim.id =
+                self.scratch.write_commit(&NewCommit { tree: interim.tree, parents, signature, message })?;
         }
         let tree = match self.repo.git.join_commits(interim.id, work)? {
             Joined::Tree(tree) => tree,
+            // A Git that can't merge without a working tree can tell that there is nothing to merge.
+            Joined::Conflicts(paths)
+                if paths.is_empty() && self.repo.git.is_ancestor(work, interim.id)? =>
+            {
+                return Ok(Merge::Nothing);
+            }
             Joined::Conflicts(paths) => return Ok(Merge::Conflict(paths)),
         };
         // A message brings no commands.
@@ -121,14 +138,9 @@ impl Runner<'_> {
         if matches!(self.settings.commands_from, CommandsFrom::Branch) && !ours(tree)? {
             return Ok(Merge::Conflict(vec![format!("{}/", command_tree::FOLDER)]));
         }
-        let merge = if tree == interim.tree { Merge::Nothing } else { Merge::Merged };
-        // The next merge's base is found through this commit; nothing else names it.
-        let message = self.render(&Message::new("aynig: interim merge", "", Vec::new()))?;
-        let parents = vec![interim.id, work];
-        let signature = self.signature();
-        let commit = NewCommit { tree, parents: parents.clone(), signature, message };
-        let id = self.scratch.write_commit(&commit)?;
-        *interim = Commit { id, tree, parents, committed: None, message: Vec::new() };
-        Ok(merge)
+        interim.last = Some(work);
+        // Work that the branch has already comes out as what is there.
+        let before = std::mem::replace(&mut interim.tree, tree);
+        Ok(if tree == before { Merge::Nothing } else { Merge::Merged })
     }
 }
