@@ -402,14 +402,28 @@ fn a_branch_that_waits_for_five_others_is_started_by_the_last() {
     life.run(&["hooks", "install"]).expect(0);
     let names: Vec<String> = (1..=5).map(|n| format!("b{n}")).collect();
     let waits: String = names.iter().map(|name| format!("dwp-after: {name}=done\n")).collect();
-    life.event("all", "merge", &waits);
-    life.event("chained", "merge", "dwp-after: all=done\n");
-    for name in names.iter().rev() {
-        life.git(&["branch", name]);
-        life.run(&["set-state", "build", "-b", name]).expect(0);
+    // In these orders, and all at once.
+    let orders: [Option<[usize; 5]>; 4] =
+        [Some([4, 3, 2, 1, 0]), Some([0, 1, 2, 3, 4]), Some([2, 4, 0, 3, 1]), None];
+    for (round, order) in orders.iter().enumerate() {
+        names.iter().for_each(|name| drop(life.event(name, "new", "")));
+        life.event("all", "merge", &waits);
+        life.event("chained", "merge", "dwp-after: all=done\n");
+        assert_eq!(life.said("merged").lines().count(), 2 * round);
+        let begin = |name: &String| life.run(&["set-state", "build", "-b", name]).expect(0);
+        match order {
+            Some(order) => order.iter().for_each(|nth| drop(begin(&names[*nth]))),
+            None => std::thread::scope(|scope| {
+                names.iter().for_each(|name| drop(scope.spawn(move || begin(name))));
+            }),
+        }
+        eventually("the last", || (life.state("chained") == "done").then_some(()));
+        assert_eq!(
+            (life.state("all").as_str(), life.said("merged").lines().count()),
+            ("done", 2 * (round + 1)),
+            "{order:?}"
+        );
     }
-    eventually("the last", || (life.state("chained") == "done").then_some(()));
-    assert_eq!((life.state("all").as_str(), life.said("merged").lines().count()), ("done", 2));
 }
 
 /// K47, K40: a message that came while a command ran is delivered by the same chain.
