@@ -33,13 +33,33 @@ pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
         return Ok(0);
     }
     let mut escaper = std::io::stdout().is_terminal().then(StreamEscaper::default);
-    let show = |bytes: &[u8]| match &mut escaper {
-        Some(escaper) => output::offer_raw(escaper.take(bytes).as_bytes()),
-        None => output::offer_raw(bytes),
+    let mut is_empty = true;
+    let show = |bytes: &[u8]| {
+        is_empty &= bytes.is_empty();
+        match &mut escaper {
+            Some(escaper) => output::offer_raw(escaper.take(bytes).as_bytes()),
+            None => output::offer_raw(bytes),
+        }
     };
     let ended = wanted.read(&path, show, output::reader_gone)?;
     if let Some(mut escaper) = escaper {
         output::offer_raw(escaper.end().as_bytes());
+    }
+    // Who looks for why a run failed would take nothing for all there is.
+    let complained = || -> Result<bool, Failure> {
+        let other = Request { follow: false, which: Which::Stderr, ..request };
+        let path = other.open(&session, &settings, &interrupt)?.find().unwrap_or(None);
+        Ok(path.and_then(|path| path.symlink_metadata().ok()).is_some_and(|file| file.len() > 0))
+    };
+    if is_empty && which == Which::Stdout && !global.quiet && complained()? {
+        let what = args.what.as_ref().map(|what| format!(" {}", shell_word(what.as_bytes())));
+        let remote =
+            args.remote.as_ref().map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
+        output::note(&format!(
+            "its command printed nothing, and complained\nhint: git aynig logs --stderr{}{}",
+            remote.unwrap_or_default(),
+            what.unwrap_or_default()
+        ));
     }
     Ok(exit::code(ended))
 }

@@ -105,3 +105,18 @@ fn where_there_is_no_log_the_error_says_what_to_do() {
     assert!(said.err.contains("no log of ") && said.err.contains("hint: "), "{}", said.err);
     assert!(rig.aynig(&["logs", "nonsense"]).expect(128).err.contains("neither a branch nor a commit"));
 }
+
+/// Who looks for why a command failed that printed nothing is told where that is.
+#[test]
+fn a_command_that_only_complained_is_not_shown_as_one_that_said_nothing() {
+    let rig = Rig::new();
+    let mute = [(".aynig/command/mute", "#!/bin/sh\necho broken >&2\nexit 3\n")];
+    rig.world.commit_files(&rig.dir, "main", &mute, "mute");
+    rig.set("work", "mute");
+    rig.aynig(&["tick", "work"]).expect(1);
+    let said = rig.aynig(&["logs", "work"]).expect(0);
+    assert_eq!(said.out, "");
+    assert!(said.err.ends_with("and complained\nhint: git aynig logs --stderr work\n"), "{said:?}");
+    assert_eq!(rig.aynig(&["-q", "logs", "work"]).expect(0).err, "");
+    assert_eq!(rig.aynig(&["logs", "--stderr", "work"]).expect(0).out, "broken\n");
+}
