@@ -1577,7 +1577,7 @@ _git-aynig_commands() {
 'run:Tick until nothing is actionable' \
 'set-state:Write a state event' \
 'set-working:Take or renew a lease by hand' \
-'status:Show what state branches are in' \
+'status:Show how branches stand, and who waits for a person (--waiting)' \
 'events:Show a branch'\''s state events' \
 'logs:Show what a command printed' \
 'diff:Show what a run changed' \
@@ -1590,8 +1590,8 @@ _git-aynig_commands() {
 'answer:Answer a branch'\''s question' \
 'approve:Answer a question with yes' \
 'reject:Answer a question with no' \
-'pause:Hold branches\: nothing is started on them' \
-'resume:Let go of what was paused' \
+'pause:Hold all branches, or some\: nothing is started on them; --stop ends what runs' \
+'resume:Have what was paused go on' \
 'land:Land branches on another, checked' \
 'fan:Have several branches answer one trigger' \
 'choose:Choose one of the attempts that were begun' \

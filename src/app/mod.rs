@@ -6,6 +6,7 @@
 //! another reader may ask for, ends here; words, exit codes' numbers and shell commands that mend something are
 //! `cli`'s.
 
+pub mod asking;
 pub mod background;
 pub mod chain;
 pub mod change;

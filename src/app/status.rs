@@ -3,20 +3,21 @@
 //! Reads only, and works in a repository that is not trusted. JSON holds what came from the repository as it is.
 //! Implements section 13 (`status`), K49b, K55.
 
+use super::asking::{AskedLine, Asking};
 use super::config::Flags;
 use super::session::Session;
 use super::shown::{Shown, full, short};
 use super::{AppError, mend};
+use crate::protocol::dialect::PAUSED_BY;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
 use crate::protocol::flow::rests;
 use crate::protocol::id::ObjectId;
-use crate::protocol::inbox::QUESTION;
+use crate::protocol::inbox::MessageId;
 use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
-pub use crate::runner::talk::ask::Asked;
 use crate::store::RefName;
 use crate::store::worktrees::Busy;
 use crate::supervisor::interrupt::Interrupt;
@@ -39,8 +40,8 @@ pub struct Statuses {
     pub surveyed: Surveyed,
     /// Those that were named and do not exist.
     pub missing: Vec<RefName>,
-    /// What those of them ask that a run or a head waits with; of a remote's only where one of them may.
-    pub questions: Vec<Asked>,
+    /// What they ask.
+    pub asking: Asking,
     /// The ref that commands come from, where it does not exist.
     pub absent: Option<RefName>,
     /// What was configured.
@@ -76,6 +77,7 @@ impl Group {
         match &status.standing {
             Standing::Leased { .. } | Standing::Expired { .. } => Group::Running,
             Standing::Waits if state == STALLED && event.is_some_and(by_a_run) => Group::Stalled,
+            Standing::Waits if event.is_some_and(is_paused) => Group::Queued,
             Standing::Waits if ENDS.contains(&state) || event.is_some_and(rests) => Group::Done,
             // What is wrong with them is for a person to mend.
             Standing::Waits
@@ -118,9 +120,11 @@ pub struct Filter {
 
 impl Filter {
     /// True for a branch that is wanted.
-    pub fn wants(&self, status: &BranchStatus) -> bool {
+    pub fn wants(&self, status: &BranchStatus, asking: &Asking) -> bool {
         let group = Group::of(status);
-        let is_waiting = matches!(group, Group::Waiting | Group::Stalled);
+        // A run that sleeps until it is answered waits for a person too.
+        let is_waiting =
+            matches!(group, Group::Waiting | Group::Stalled) || asking.is_asked_by(&status.branch);
         let is_in_group = !self.waiting && !self.running
             || self.waiting && is_waiting
             || self.running && group == Group::Running;
@@ -164,30 +168,20 @@ pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) ->
         surveyed
     };
     let (now, absent) = (runner.clock.now(), survey.absent().cloned());
-    let questions = match surveyed.branches.iter().any(may_ask) {
-        true => {
-            runner.open_questions(None).map_err(|error| AppError::talked(error, settings.remote.clone()))?
-        }
-        false => Vec::new(),
-    };
-    let questions = questions.into_iter().map(|(asked, _)| asked).collect();
+    let asking = Asking::look(&runner, surveyed.branches.iter())?;
     drop(survey);
     drop(runner);
-    Ok(Statuses { surveyed, missing, questions, absent, settings, now })
-}
-
-/// True for a branch that a question may be asked on: by its run, or by its head.
-fn may_ask(status: &BranchStatus) -> bool {
-    status
-        .tip
-        .event
-        .as_ref()
-        .is_some_and(|event| event.is_working() || event.message.last(QUESTION).is_some())
+    Ok(Statuses { surveyed, missing, asking, absent, settings, now })
 }
 
 /// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.
 pub fn by_a_run(stalled: &Event) -> bool {
     stalled.trigger().is_some() || stalled.text(STALLED_RUN).is_some()
+}
+
+/// True where a pause ended the run: it is asked for again when that is over, and then this is the head no more.
+pub fn is_paused(canceled: &Event) -> bool {
+    canceled.text(PAUSED_BY).is_some_and(|id| MessageId::parse(id.as_bytes()).is_ok())
 }
 
 /// The run that the head is about: a lease's own, or the one that it ended.
@@ -281,16 +275,17 @@ pub struct StatusLine<'a> {
     progress: Option<ProgressLine<'a>>,
     last_line: Option<&'a str>,
     group: &'static str,
+    questions: Vec<AskedLine<'a>>,
 }
 
 impl<'a> StatusLine<'a> {
     /// The line of a branch that is gone: as it was.
-    pub fn gone(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
-        Self { standing: "gone", ..Self::of(status, settings, now) }
+    pub fn gone(status: &'a BranchStatus, asking: &'a Asking, settings: &Settings, now: i64) -> Self {
+        Self { standing: "gone", ..Self::of(status, asking, settings, now) }
     }
 
     /// The line of a branch.
-    pub fn of(status: &'a BranchStatus, settings: &Settings, now: i64) -> Self {
+    pub fn of(status: &'a BranchStatus, asking: &'a Asking, settings: &Settings, now: i64) -> Self {
         let event = status.tip.event.as_ref();
         let text = |key| event.and_then(|e| e.text(key));
         let state = event.map(|e| match &e.state {
@@ -345,6 +340,7 @@ impl<'a> StatusLine<'a> {
             progress: status.progress.as_ref().map(|p| ProgressLine { text: &p.text, ratio: p.ratio }),
             last_line: status.last_line.as_deref(),
             group: Group::of(status).name(),
+            questions: asking.lines(&status.branch),
         }
     }
 }

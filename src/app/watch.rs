@@ -4,6 +4,7 @@
 //! and reads only heads that did. What a run tells and prints is heard at each look, its lease is judged again when its
 //! time is over, and what waits for a slot when that is noted. A remote is asked every few seconds. Implements K55 (`--watch`).
 
+use super::asking::Asking;
 use super::config::Flags;
 use super::session::Session;
 use super::status::standing_name;
@@ -29,11 +30,39 @@ const MANY: usize = 200;
 /// So many runs are listened to at each look.
 const LISTENED_MAX: usize = 64;
 
+/// What is known of branches.
+#[derive(Default)]
+pub struct Seen {
+    statuses: BTreeMap<RefName, BranchStatus>,
+    /// What they ask.
+    pub asking: Asking,
+    /// Those that could not be read at the last look at all.
+    pub failed: usize,
+    /// Seconds since 1970, at the last look.
+    pub now: i64,
+}
+
+impl Seen {
+    /// How branches stand, by name.
+    pub fn statuses(&self) -> impl Iterator<Item = &BranchStatus> {
+        self.statuses.values()
+    }
+
+    /// How one stands.
+    pub fn status(&self, branch: &RefName) -> Option<&BranchStatus> {
+        self.statuses.get(branch)
+    }
+}
+
+/// Is told what is known so far while much is read; false: no more is to be read.
+pub type SoFar<'a> = dyn FnMut(&Seen) -> bool + 'a;
+
 /// Branches that are watched.
 pub struct Watcher<'a> {
     session: &'a Session,
     runner: Runner<'a>,
-    statuses: BTreeMap<RefName, BranchStatus>,
+    /// What is known.
+    pub seen: Seen,
     heads: HashMap<RefName, ObjectId>,
     watch: Option<Watch>,
     asked: Option<Instant>,
@@ -42,8 +71,6 @@ pub struct Watcher<'a> {
     told: bool,
     /// Some branch may stand otherwise with no ref's move.
     lively: bool,
-    /// Branches that could not be read at the last look at all.
-    pub failed: usize,
 }
 
 /// What changed since the last look.
@@ -62,11 +89,9 @@ impl Changes {
     }
 }
 
-/// The settings of the verb, once what an earlier process left is mended.
+/// The settings of the verb.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
-    let settings = session.settings(&Flags { remote, ..Flags::default() })?;
-    mend::all(session);
-    Ok(settings)
+    session.settings(&Flags { remote, ..Flags::default() })
 }
 
 impl<'a> Watcher<'a> {
@@ -77,14 +102,14 @@ impl<'a> Watcher<'a> {
         interrupt: &'a Interrupt,
     ) -> Result<Self, AppError> {
         let runner = session.reader(settings, interrupt)?;
-        let places = ["refs/heads", "refs/aynig/paused", "aynig/pending"];
+        let places = ["refs/heads", "refs/aynig/paused", "refs/aynig/asked", "aynig/pending"];
         let watch = settings.remote.is_none().then(|| Watch::new(&session.repo, &places));
-        let (statuses, heads) = (BTreeMap::new(), HashMap::new());
+        let (seen, heads) = (Seen { now: runner.clock.now(), ..Seen::default() }, HashMap::new());
         let (judged, heard) = (Instant::now(), Instant::now());
         Ok(Self {
             session,
             runner,
-            statuses,
+            seen,
             heads,
             watch,
             asked: None,
@@ -92,27 +117,22 @@ impl<'a> Watcher<'a> {
             heard,
             told: false,
             lively: false,
-            failed: 0,
         })
     }
 
-    /// How branches stand, by name.
-    pub fn statuses(&self) -> impl Iterator<Item = &BranchStatus> {
-        self.statuses.values()
-    }
-
-    /// How one stands.
-    pub fn status(&self, branch: &RefName) -> Option<&BranchStatus> {
-        self.statuses.get(branch)
-    }
-
-    /// Seconds since 1970.
-    pub fn now(&self) -> i64 {
-        self.runner.clock.now()
+    /// Mends what an earlier process left. It may have much to read: whoever draws has something on the screen before.
+    pub fn mend(&self) {
+        mend::all(self.session);
     }
 
     /// Looks for what changed.
     pub fn look(&mut self) -> Result<Changes, AppError> {
+        self.look_telling(&mut |_| true)
+    }
+
+    /// The same; `so_far` is called while the first look reads.
+    pub fn look_telling(&mut self, so_far: &mut SoFar<'_>) -> Result<Changes, AppError> {
+        self.seen.now = self.runner.clock.now();
         let is_first = self.asked.is_none();
         let moved = match &mut self.watch {
             Some(watch) => is_first || watch.has_moved(),
@@ -121,7 +141,12 @@ impl<'a> Watcher<'a> {
         let mut changes = Changes::default();
         if moved {
             self.asked = Some(Instant::now());
-            if is_first { self.read_all(&mut changes)? } else { self.read_moved(&mut changes)? }
+            if is_first {
+                self.read_all(&mut changes, so_far)?
+            } else {
+                self.read_moved(&mut changes)?
+            }
+            self.read_questions(&mut changes)?;
         }
         if self.lively {
             self.judge_again(moved && !is_first, &mut changes)?;
@@ -131,7 +156,7 @@ impl<'a> Watcher<'a> {
                 use Standing::{Expired, Held, Leased, Ready};
                 matches!(status.standing, Leased { .. } | Ready | Held(_) | Expired { .. })
             };
-            self.lively = self.statuses.values().any(is_lively);
+            self.lively = self.seen.statuses().any(is_lively);
         }
         Ok(changes)
     }
@@ -155,19 +180,45 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn read_all(&mut self, changes: &mut Changes) -> Result<(), AppError> {
-        let surveyed = Survey::new(&self.runner)?.all(false)?;
-        self.failed = surveyed.failed.len();
-        let before = std::mem::take(&mut self.statuses);
+    fn read_all(&mut self, changes: &mut Changes, so_far: &mut SoFar<'_>) -> Result<(), AppError> {
+        let before = std::mem::take(&mut self.seen.statuses);
         self.heads.clear();
-        for status in surveyed.branches {
-            self.heads.insert(status.branch.clone(), status.tip.id());
-            if before.get(&status.branch).is_none_or(|old| !is_same(old, &status)) {
-                changes.changed.insert(status.branch.clone());
+        self.seen.failed = 0;
+        let survey = Survey::new(&self.runner)?;
+        survey.each(&mut |read| {
+            match read {
+                Ok(status) => {
+                    self.heads.insert(status.branch.clone(), status.tip.id());
+                    if before.get(&status.branch).is_none_or(|old| !is_same(old, &status)) {
+                        changes.changed.insert(status.branch.clone());
+                    }
+                    self.seen.statuses.insert(status.branch.clone(), status);
+                }
+                Err(_) => self.seen.failed += 1,
             }
-            self.statuses.insert(status.branch.clone(), status);
+            so_far(&self.seen)
+        })?;
+        let is_gone = |old: &BranchStatus| !self.seen.statuses.contains_key(&old.branch);
+        changes.gone.extend(before.into_values().filter(is_gone));
+        Ok(())
+    }
+
+    /// Reads what is asked; who asks something else than before stands otherwise.
+    fn read_questions(&mut self, changes: &mut Changes) -> Result<(), AppError> {
+        let asking = Asking::look(&self.runner, self.seen.statuses())?;
+        if asking != self.seen.asking {
+            let before = std::mem::replace(&mut self.seen.asking, asking);
+            let asks_so = |asking: &Asking, branch: &RefName| {
+                let ids = asking.open_of(branch).into_iter().map(|asked| asked.commit);
+                ids.chain(asking.unsigned_of(branch).into_iter().map(|unsigned| unsigned.commit))
+                    .collect::<Vec<_>>()
+            };
+            let asked = [&before, &self.seen.asking].map(Asking::branches).concat();
+            let is_otherwise =
+                |branch: &RefName| asks_so(&before, branch) != asks_so(&self.seen.asking, branch);
+            let there = |branch: &RefName| self.seen.statuses.contains_key(branch);
+            changes.changed.extend(asked.into_iter().filter(|branch| there(branch) && is_otherwise(branch)));
         }
-        changes.gone.extend(before.into_values().filter(|old| !self.statuses.contains_key(&old.branch)));
         Ok(())
     }
 
@@ -177,14 +228,14 @@ impl<'a> Watcher<'a> {
         let moved: Vec<&(RefName, ObjectId)> =
             refs.iter().filter(|(name, id)| self.heads.get(name) != Some(id)).collect();
         if moved.len() > MANY {
-            return self.read_all(changes);
+            return self.read_all(changes, &mut |_| true);
         }
         if refs.len() < self.heads.len() + moved.len() {
             let there: BTreeSet<&RefName> = refs.iter().map(|(name, _)| name).collect();
             self.heads.retain(|name, _| there.contains(name));
             let gone: Vec<RefName> =
-                self.statuses.keys().filter(|name| !there.contains(name)).cloned().collect();
-            changes.gone.extend(gone.iter().filter_map(|name| self.statuses.remove(name)));
+                self.seen.statuses.keys().filter(|name| !there.contains(name)).cloned().collect();
+            changes.gone.extend(gone.iter().filter_map(|name| self.seen.statuses.remove(name)));
         }
         if moved.is_empty() {
             return Ok(());
@@ -194,7 +245,7 @@ impl<'a> Watcher<'a> {
             // One that can't be read now is read when it moves again.
             self.heads.insert(name.clone(), *id);
             if let Ok(Some(status)) = survey.one(name) {
-                put(&mut self.statuses, status, changes);
+                put(&mut self.seen.statuses, status, changes);
             }
         }
         Ok(())
@@ -202,9 +253,9 @@ impl<'a> Watcher<'a> {
 
     /// What may have changed with no ref's move: what runs tell, leases that are over, who waits for a slot.
     fn judge_again(&mut self, noted: bool, changes: &mut Changes) -> Result<(), AppError> {
-        let (now, due) = (self.now(), self.judged.elapsed() >= JUDGE_EVERY);
+        let (now, due) = (self.seen.now, self.judged.elapsed() >= JUDGE_EVERY);
         let (mut judge, mut listen) = (Vec::new(), Vec::new());
-        for status in self.statuses.values() {
+        for status in self.seen.statuses.values() {
             match &status.standing {
                 Standing::Leased { until, .. } if due || now > *until => judge.push(status.branch.clone()),
                 Standing::Leased { .. } if listen.len() < LISTENED_MAX => listen.push(status.branch.clone()),
@@ -235,12 +286,12 @@ impl<'a> Watcher<'a> {
             let survey = Survey::new(&self.runner)?;
             for branch in judge.iter().take(MANY) {
                 if let Ok(Some(status)) = survey.one(branch) {
-                    put(&mut self.statuses, status, changes);
+                    put(&mut self.seen.statuses, status, changes);
                 }
             }
         }
         for branch in listen {
-            let Some(status) = self.statuses.get_mut(&branch) else { continue };
+            let Some(status) = self.seen.statuses.get_mut(&branch) else { continue };
             let before = (status.progress.clone(), status.last_line.clone());
             self.runner.listen(status);
             if before != (status.progress.clone(), status.last_line.clone()) {

@@ -67,7 +67,7 @@ pub enum Verb {
     /// Take or renew a lease by hand
     #[command(long_about = manual::SET_WORKING, after_long_help = manual::SET_WORKING_MORE)]
     SetWorking(Deferred<SetWorking>),
-    /// Show what state branches are in
+    /// Show how branches stand, and who waits for a person (--waiting)
     #[command(long_about = manual::STATUS, after_long_help = manual::STATUS_MORE)]
     Status(Deferred<Status>),
     /// Show a branch's state events
@@ -106,10 +106,10 @@ pub enum Verb {
     /// Answer a question with no
     #[command(long_about = manual::REJECT, after_long_help = manual::YES_OR_NO_MORE)]
     Reject(Deferred<YesOrNo>),
-    /// Hold branches: nothing is started on them
+    /// Hold all branches, or some: nothing is started on them; --stop ends what runs
     #[command(long_about = manual::PAUSE, after_long_help = manual::PAUSE_MORE)]
     Pause(Deferred<Pause>),
-    /// Let go of what was paused
+    /// Have what was paused go on
     #[command(long_about = manual::RESUME, after_long_help = manual::RESUME_MORE)]
     Resume(Deferred<Resume>),
     /// Land branches on another, checked

@@ -248,12 +248,17 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         TalkError::NoShortForm { .. } | TalkError::NotOffered { .. } => {
             Some("git aynig answer <branch> <choice>".to_owned())
         }
-        TalkError::NotSigned(id, _) => Some(match remote {
-            Some(remote) => {
-                format!("git push --delete {} refs/aynig/asked/{id}", shell_word(remote.as_bytes()))
-            }
-            None => format!("git update-ref -d refs/aynig/asked/{id}"),
-        }),
+        TalkError::NotSigned(unsigned) => {
+            let id = unsigned.id;
+            let gone = match remote {
+                Some(remote) => {
+                    format!("git push --delete {} refs/aynig/asked/{id}", shell_word(remote.as_bytes()))
+                }
+                None => format!("git update-ref -d refs/aynig/asked/{id}"),
+            };
+            // Where Git has something to say it may be the judge that is missing here.
+            Some(if unsigned.why.is_empty() { gone } else { format!("git aynig doctor, or {gone}") })
+        }
         TalkError::Unseen(id, _) => Some(format!("git show refs/aynig/asked/{id}")),
         TalkError::Outside
         | TalkError::Answered { .. }

@@ -218,8 +218,35 @@ pub fn reader_gone() -> bool {
         && fds[0].revents().is_some_and(|r| r.intersects(PollFlags::POLLERR | PollFlags::POLLNVAL))
 }
 
+/// What is said while a screen is drawn on; `None` where it is said as it comes.
+static LATER: Mutex<Option<String>> = Mutex::new(None);
+
+fn later() -> MutexGuard<'static, Option<String>> {
+    LATER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is kept of it, in bytes: a screen may stay for days.
+const LATER_MAX: usize = 1 << 16;
+
+/// Has what goes to standard error wait until [`say_now`].
+pub fn say_later() {
+    later().get_or_insert_default();
+}
+
+/// Says what waited.
+pub fn say_now() {
+    let waited = later().take();
+    waited.iter().filter(|text| !text.is_empty()).for_each(|text| error(text));
+}
+
 /// Text for standard error, as it is.
 pub fn error(text: &str) {
+    if let Some(waits) = &mut *later() {
+        if waits.len() < LATER_MAX {
+            waits.push_str(text);
+        }
+        return;
+    }
     write_held();
     let mut err = io::stderr().lock();
     let _ = err.write_all(said(text).as_bytes()).and_then(|()| err.flush());

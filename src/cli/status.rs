@@ -8,9 +8,10 @@ use super::hints::{self, Addressed};
 use super::session::{Global, Session};
 use super::{exit, output, render, watch};
 use crate::app::Exit;
+use crate::app::asking::Asking;
 use crate::app::events;
 use crate::app::status::{
-    self, Asked, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, left, run_of, stalled_why,
+    self, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, is_paused, left, run_of, stalled_why,
     standing_name, waits,
 };
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
@@ -36,17 +37,12 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
         return watch::run(global, &session, args, &filter);
     }
     let mut found = status::look(&session, &args.branches, args.remote.clone())?;
-    let asks = |status: &BranchStatus| found.questions.iter().any(|asked| asked.branch() == status.branch);
-    // A run that sleeps until it is answered waits for a person too.
-    let all = Filter { waiting: false, ..filter.clone() };
-    let wants =
-        |status: &BranchStatus| filter.wants(status) || filter.waiting && asks(status) && all.wants(status);
-    found.surveyed.branches.retain(wants);
+    found.surveyed.branches.retain(|status| filter.wants(status, &found.asking));
     filter.order(&mut found.surveyed.branches);
-    let Statuses { surveyed, settings, now, .. } = &found;
+    let Statuses { surveyed, asking, settings, now, .. } = &found;
     if args.json {
         let mut lines = output::Lines::begin();
-        surveyed.branches.iter().all(|s| lines.offer_json(&StatusLine::of(s, settings, *now)));
+        surveyed.branches.iter().all(|s| lines.offer_json(&StatusLine::of(s, asking, settings, *now)));
     } else if args.porcelain {
         let mut lines = output::Lines::begin();
         surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, *now)));
@@ -103,8 +99,11 @@ fn people(global: &Global, session: &Session, found: &Statuses, waiting: bool) {
         }
     };
     let say = |status: &BranchStatus| match waiting {
-        true => asking(found, status, global.verbose > 0),
-        false => told(status, now, settings.remote.as_deref(), global.verbose > 0),
+        true => answered(status, &found.asking, now, settings.remote.as_deref(), global.verbose > 0),
+        false => {
+            let remote = settings.remote.as_deref();
+            told(status, now, remote, global.verbose > 0) + &asked_of(status, &found.asking, now, remote)
+        }
     };
     let rows: Vec<[String; 3]> =
         all.iter().map(|s| [escape(s.branch.short()), state(s), say(s) + &more(s)]).collect();
@@ -153,6 +152,10 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             let retry = Addressed::new(&status.branch, remote).call("retry");
             format!("{what}{run}{}; waits for {retry}", why.unwrap_or_default()).trim_start().to_owned()
         }
+        Standing::Waits if event.is_some_and(is_paused) => {
+            let remote = remote.map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
+            format!("ended by a pause: git aynig resume{} asks for it again", remote.unwrap_or_default())
+        }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
         Standing::Waits if event.is_some_and(rests) => "waits for a message".to_owned(),
         Standing::Waits if !status.alike.is_empty() => {
@@ -193,7 +196,10 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
         }
     };
     if let Some(seconds) = waits(status) {
-        words += &format!("; waits for a worktree since {}", span(seconds));
+        words += &format!(
+            "; waits for a worktree since {}: 'aynig.jobs' says how many commands run at once",
+            span(seconds)
+        );
     }
     if let Some(attempt) = &status.attempt {
         words += &format!("; work kept in {}", escape(attempt.as_bytes()));
@@ -224,9 +230,16 @@ pub(super) fn told(status: &BranchStatus, now: i64, remote: Option<&str>, verbos
     last.map_or(words.clone(), |line| format!("{words}: {}", escape(line.as_bytes())))
 }
 
-/// [`told`], with since when it waits for a person, and the command that answers.
-pub(super) fn answered(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
+/// [`told`], with since when it waits for a person, and the command that answers, of a question what is asked.
+pub(super) fn answered(
+    status: &BranchStatus,
+    asking: &Asking,
+    now: i64,
+    remote: Option<&str>,
+    verbose: bool,
+) -> String {
     let (words, group) = (told(status, now, remote, verbose), Group::of(status));
+    let asks = asked_of(status, asking, now, remote);
     let since = status.tip.commit.committed.map(|at| format!("{}: ", span(now.saturating_sub(at))));
     match group {
         Group::Waiting => {
@@ -235,21 +248,21 @@ pub(super) fn answered(status: &BranchStatus, now: i64, remote: Option<&str>, ve
             let at = Addressed::new(&status.branch, remote);
             let event = status.tip.event.as_ref();
             let set = match event.and_then(|event| event.message.last(QUESTION)) {
-                Some(_) => format!("{} <choice>", at.call("answer")),
-                None => at.set(&known.unwrap_or_else(|| "<state>".to_owned())),
+                Some(_) if !asks.is_empty() => asks,
+                Some(_) => format!("; {} <choice>", at.call("answer")),
+                None => format!("; {}{asks}", at.set(&known.unwrap_or_else(|| "<state>".to_owned()))),
             };
-            format!("{}{words}; {set}", since.unwrap_or_default())
+            format!("{}{words}{set}", since.unwrap_or_default())
         }
-        Group::Stalled => format!("{}{words}", since.unwrap_or_default()),
-        Group::Running | Group::Queued | Group::Ready | Group::Done | Group::Other => words,
+        Group::Stalled => format!("{}{words}{asks}", since.unwrap_or_default()),
+        Group::Running | Group::Queued | Group::Ready | Group::Done | Group::Other => words + &asks,
     }
 }
 
-/// What a branch asks, and what answers it.
-fn asked_of(found: &Statuses, status: &BranchStatus) -> String {
-    let of_it = found.questions.iter().filter(|asked| asked.branch() == status.branch);
-    let all: Vec<&Asked> = of_it.collect();
-    let at = Addressed::new(&status.branch, found.settings.remote.as_deref());
+/// What a branch asks, what answers it, and for how long it has.
+fn asked_of(status: &BranchStatus, asking: &Asking, now: i64, remote: Option<&str>) -> String {
+    let all = asking.open_of(&status.branch);
+    let at = Addressed::new(&status.branch, remote);
     let told = all.iter().map(|asked| {
         let text = escape(asked.question.text.lines().next().unwrap_or_default().as_bytes());
         let choices = asked.question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
@@ -260,17 +273,11 @@ fn asked_of(found: &Statuses, status: &BranchStatus) -> String {
             Some(call) => format!("{call}{}", asked.question.id),
             None => call,
         };
-        format!("; it asks '{text}': {answer} {choices}")
+        let since = asked.asked.map(|at| format!(" (for {})", span(now.saturating_sub(at))));
+        format!("; it asks '{text}': {answer} {choices}{}", since.unwrap_or_default())
     });
-    told.collect()
-}
-
-/// [`answered`], with what the branch asks in place of the command that answers it in general.
-fn asking(found: &Statuses, status: &BranchStatus, verbose: bool) -> String {
-    let remote = found.settings.remote.as_deref();
-    let (words, asks) = (answered(status, found.now, remote, verbose), asked_of(found, status));
-    let general = format!("; {} <choice>", Addressed::new(&status.branch, remote).call("answer"));
-    if asks.is_empty() { words } else { words.replace(&general, "") + &asks }
+    let unsigned = asking.unsigned_of(&status.branch);
+    told.chain(unsigned.iter().map(|unsigned| format!("; not believed: {unsigned}"))).collect()
 }
 
 fn holder(event: Option<&Event>) -> String {

@@ -2,9 +2,10 @@
 //!
 //! [`Terminal::take`] takes it, [`Terminal::draw`] shows a frame in one write (from the top left, each line cleared to its
 //! end, so that nothing flickers), [`Terminal::wait`] says what comes first: a key, another size, a signal, or the time.
-//! Dropping it gives the terminal back as it was. Ctrl-C stays a signal, Ctrl-Z does nothing here.
+//! Dropping it gives the terminal back as it was, and says what was to be said meanwhile. Ctrl-C stays a signal, Ctrl-Z does nothing here.
 //! Implements K55 (`--watch`).
 
+use super::output;
 use crate::app::AppError;
 use crate::supervisor::SupervisorError;
 use crate::supervisor::interrupt::Interrupt;
@@ -77,6 +78,7 @@ impl Terminal {
         tcsetattr(io::stdin(), SetArg::TCSADRAIN, &raw)
             .map_err(|errno| failed("change the terminal's settings")(errno.into()))?;
         let terminal = Self { before, resized, shown: Vec::new() };
+        output::say_later();
         put(ENTER);
         Ok(terminal)
     }
@@ -148,6 +150,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         put(LEAVE);
         let _ = tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &self.before);
+        output::say_now();
     }
 }
 

@@ -1,7 +1,8 @@
 //! `status --watch`: the picture that stays, or with `--json` each object that changed.
 //!
 //! What runs stands first, then what waits for a person (the oldest first), what waits for a slot, what the next tick
-//! runs, and last what is done (the newest first). Nothing is drawn that is shown already. Implements K36, K55 (`--watch`).
+//! runs, and last what is done (the newest first). What is known so far is drawn while the first look goes on. Nothing is
+//! drawn that is shown already. Implements K36, K55 (`--watch`).
 
 use super::args::Status;
 use super::fail::Failure;
@@ -10,7 +11,7 @@ use super::status::{answered, state};
 use super::terminal::{Came, Key, Terminal};
 use super::{exit, output};
 use crate::app::status::{Filter, Group, StatusLine};
-use crate::app::watch::{self, Changes, Watcher};
+use crate::app::watch::{self, Changes, Seen, Watcher};
 use crate::protocol::text::escape;
 use crate::runner::settings::Settings;
 use crate::runner::survey::BranchStatus;
@@ -39,10 +40,9 @@ pub fn run(global: &Global, session: &Session, args: &Status, filter: &Filter) -
     let interrupt = Interrupt::by_signals()?;
     let mut watcher = Watcher::open(session, &settings, &interrupt)?;
     if args.json {
+        watcher.mend();
         return print(&mut watcher, &settings, filter, &interrupt);
     }
-    // Before the screen is taken: what fails is said where it stays.
-    watcher.look()?;
     let mut view = View {
         settings: &settings,
         filter,
@@ -65,15 +65,17 @@ fn print(
     loop {
         let Changes { changed, gone } = watcher.look()?;
         if !changed.is_empty() || !gone.is_empty() {
-            let now = watcher.now();
+            let (seen, now) = (&watcher.seen, watcher.seen.now);
             let mut lines = output::Lines::begin();
-            let mut there: Vec<_> = changed.iter().filter_map(|branch| watcher.status(branch)).collect();
-            there.retain(|status| filter.wants(status));
+            let mut there: Vec<_> = changed.iter().filter_map(|branch| seen.status(branch)).collect();
+            let asking = &seen.asking;
+            there.retain(|status| filter.wants(status, asking));
             filter.order(&mut there);
-            let shown = there.into_iter().all(|s| lines.offer_json(&StatusLine::of(s, settings, now)));
-            let gone = gone.iter().filter(|status| filter.wants(status));
             let shown =
-                shown && gone.into_iter().all(|s| lines.offer_json(&StatusLine::gone(s, settings, now)));
+                there.into_iter().all(|s| lines.offer_json(&StatusLine::of(s, asking, settings, now)));
+            let gone = gone.iter().filter(|status| filter.wants(status, asking));
+            let shown = shown
+                && gone.into_iter().all(|s| lines.offer_json(&StatusLine::gone(s, asking, settings, now)));
             drop(lines);
             if !shown {
                 return Ok(0);
@@ -84,6 +86,15 @@ fn print(
             return Ok(exit::of_signal(interrupt.signal()));
         }
     }
+}
+
+/// How the first look ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// With all branches.
+    All,
+    /// By a key, a signal, or the end of the terminal.
+    Quit,
 }
 
 /// What is drawn.
@@ -103,11 +114,19 @@ impl View<'_> {
     /// Draws until a key or a signal ends it.
     fn stay(&mut self, watcher: &mut Watcher<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
         let mut terminal = Terminal::take()?;
-        self.arrange(watcher);
+        // Much may be left to mend, and there may be many branches on a slow disk: who looks is told at once that it goes on.
+        if !terminal.draw(&["looking at all branches   (q quits)".to_owned()]) {
+            return Ok(());
+        }
+        watcher.mend();
+        if self.begin(watcher, &mut terminal, interrupt)? == Read::Quit {
+            return Ok(());
+        }
+        self.arrange(&watcher.seen);
         let mut drawn = None::<Instant>;
         loop {
             if drawn.is_none_or(|at| at.elapsed() >= DRAW_EVERY) {
-                if !terminal.draw(&self.lines(watcher, terminal.size())) {
+                if !terminal.draw(&self.lines(&watcher.seen, terminal.size())) {
                     return Ok(());
                 }
                 drawn = Some(Instant::now());
@@ -123,15 +142,39 @@ impl View<'_> {
                 Came::Key(Key::Other) | Came::Nothing => {}
             }
             if !watcher.look()?.is_empty() {
-                self.arrange(watcher);
+                self.arrange(&watcher.seen);
                 drawn = None;
             }
         }
     }
 
+    /// The first look, and meanwhile what it has found so far.
+    fn begin(
+        &mut self,
+        watcher: &mut Watcher<'_>,
+        terminal: &mut Terminal,
+        interrupt: &Interrupt,
+    ) -> Result<Read, Failure> {
+        let (mut drawn, mut read) = (Instant::now(), Read::All);
+        watcher.look_telling(&mut |seen| {
+            if read == Read::All && drawn.elapsed() >= LOOK_EVERY {
+                self.arrange(seen);
+                self.head += " so far";
+                let is_seen = terminal.draw(&self.lines(seen, terminal.size()));
+                let came = terminal.wait(interrupt, Duration::ZERO);
+                if !is_seen || matches!(came, Came::End | Came::Key(Key::Quit)) {
+                    read = Read::Quit;
+                }
+                drawn = Instant::now();
+            }
+            read == Read::All
+        })?;
+        Ok(read)
+    }
+
     /// Puts the branches in order.
-    fn arrange(&mut self, watcher: &Watcher<'_>) {
-        let wanted = watcher.statuses().filter(|status| self.filter.wants(status));
+    fn arrange(&mut self, seen: &Seen) {
+        let wanted = seen.statuses().filter(|status| self.filter.wants(status, &seen.asking));
         let mut all: Vec<(Group, &BranchStatus)> = wanted.map(|status| (Group::of(status), status)).collect();
         let place = |group: Group| GROUPS.iter().position(|one| *one == group);
         all.sort_by_key(|(group, status)| {
@@ -150,8 +193,8 @@ impl View<'_> {
     }
 
     /// The frame for a terminal of this size.
-    fn lines(&self, watcher: &Watcher<'_>, (_, height): (usize, usize)) -> Vec<String> {
-        let failed = match watcher.failed {
+    fn lines(&self, known: &Seen, (_, height): (usize, usize)) -> Vec<String> {
+        let failed = match known.failed {
             0 => String::new(),
             n => format!("   {n} cannot be read: see git aynig status"),
         };
@@ -163,8 +206,9 @@ impl View<'_> {
             .skip(self.top)
             .take(room)
             .filter_map(|(group, branch)| {
-                let status = watcher.status(branch)?;
-                let words = answered(status, watcher.now(), self.settings.remote.as_deref(), self.verbose);
+                let status = known.status(branch)?;
+                let remote = self.settings.remote.as_deref();
+                let words = answered(status, &known.asking, known.now, remote, self.verbose);
                 Some((*group, [escape(branch.short()), state(status)], words))
             })
             .collect();

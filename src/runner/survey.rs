@@ -157,6 +157,21 @@ impl<'a> Survey<'a> {
         Ok(surveyed)
     }
 
+    /// Hands all branches to `visit` as they are read, and those that can't be, until that says false.
+    pub(crate) fn each(
+        &self,
+        visit: &mut dyn FnMut(Result<BranchStatus, RunnerError>) -> bool,
+    ) -> Result<(), RunnerError> {
+        let mut goes_on = true;
+        self.runner.store.visit_heads("refs/heads/", &mut |name, read| {
+            if goes_on {
+                let tip = read.map(Tip::from).map_err(RunnerError::Store);
+                goes_on = visit(tip.and_then(|tip| self.judge(&name, tip)));
+            }
+        })?;
+        Ok(())
+    }
+
     /// Those of these branches that exist. Many are found in one look at all.
     pub(crate) fn these(&self, branches: &[RefName]) -> Result<Vec<BranchStatus>, RunnerError> {
         if branches.len() < MANY {

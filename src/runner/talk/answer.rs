@@ -19,6 +19,7 @@ use crate::protocol::message::Message;
 use crate::protocol::question::{Asker, Offered, Question};
 use crate::protocol::text::escape;
 use crate::store::{RefChange, RefName};
+use std::fmt;
 
 /// What is answered, and with what.
 #[derive(Debug, Clone)]
@@ -31,43 +32,101 @@ pub struct Answering {
     pub seen: Option<ObjectId>,
 }
 
+/// The questions that wait for an answer.
+#[derive(Debug, Default)]
+pub struct Questions {
+    /// Those that may be answered, the oldest first.
+    pub open: Vec<(Asked, Asker)>,
+    /// Those that are not signed as the policy asks: their words are nobody's, and are not shown.
+    pub unsigned: Vec<Unsigned>,
+}
+
+/// A question that waits for an answer and is not signed as the policy asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsigned {
+    /// Its id.
+    pub id: MessageId,
+    /// The branch that it names.
+    pub branch: RefName,
+    /// Its commit.
+    pub commit: ObjectId,
+    /// What Git says against its signature; empty where it has none.
+    pub why: String,
+}
+
+impl fmt::Display for Unsigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "question {} is not signed for '{}'", self.id, self.branch)?;
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", escape(self.why.as_bytes())) }
+    }
+}
+
 impl Runner<'_> {
     /// The questions that wait for an answer, of one branch or of all, the oldest first. Those of runs that
     /// are over, and for which no head waits, are none; nor are those that were answered, and what is no question.
     pub fn open_questions(&self, of: Option<&RefName>) -> Result<Vec<(Asked, Asker)>, TalkError> {
+        Ok(self.questions(of)?.open)
+    }
+
+    /// The same, with the names of those that would be open if they were signed as the policy asks.
+    pub fn questions(&self, of: Option<&RefName>) -> Result<Questions, TalkError> {
         let prefix = String::from_utf8_lossy(ASKED);
-        let mut open = Vec::new();
+        let mut found = Questions::default();
         for (name, commit) in self.store.scan(&prefix)? {
             let Some(id) = parse_id_ref(ASKED, name.as_bytes()) else { continue };
-            let asked = match self.read_question(id, commit) {
+            let asked = match self.read_words(id, commit) {
                 Ok(asked) => asked,
-                // What can't be looked at, as where no program can judge a signature, may be one all the same.
                 Err(TalkError::Change(error)) => return Err(error.into()),
+                // What is no question.
                 Err(_) => continue,
             };
             if of.is_some_and(|branch| *branch != asked.branch()) {
                 continue;
             }
             let asker = self.asker(&asked)?;
-            if asker != Asker::Nobody && !self.is_answered(&asked)? {
-                open.push((asked, asker));
+            if asker == Asker::Nobody || self.is_answered(&asked)? {
+                continue;
+            }
+            match self.objection_to(&asked)? {
+                None => found.open.push((asked, asker)),
+                Some(unsigned) => found.unsigned.push(unsigned),
             }
         }
-        open.sort_by_key(|(asked, _)| asked.question.id);
-        Ok(open)
+        found.open.sort_by_key(|(asked, _)| asked.question.id);
+        found.unsigned.sort_by_key(|unsigned| unsigned.id);
+        Ok(found)
+    }
+
+    /// What is said against believing a question: a user who may push could put other words under a yes that is signed.
+    fn objection_to(&self, asked: &Asked) -> Result<Option<Unsigned>, TalkError> {
+        if !self.settings.require_signature {
+            return Ok(None);
+        }
+        let why = self.repo.git.objection(asked.commit)?;
+        Ok(why.map(|why| Unsigned {
+            id: asked.question.id,
+            branch: asked.branch(),
+            commit: asked.commit,
+            why,
+        }))
     }
 
     fn read_question(&self, id: MessageId, commit: ObjectId) -> Result<Asked, TalkError> {
+        let asked = self.read_words(id, commit)?;
+        match self.objection_to(&asked)? {
+            None => Ok(asked),
+            Some(unsigned) => Err(TalkError::NotSigned(unsigned)),
+        }
+    }
+
+    /// What a commit asks, believed or not.
+    fn read_words(&self, id: MessageId, commit: ObjectId) -> Result<Asked, TalkError> {
         let read = self.store.read_commit(commit)?;
         let message = Message::parse(&read.message);
         let question = Question::read(id, &message);
         let question = question.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
         if !RefName::branch(&question.branch).is_valid() {
             return Err(TalkError::Unreadable(id, "it names no branch".to_owned()));
-        }
-        // A user who may push could put other words under a yes that is signed.
-        if !self.is_vouched(&RefName::branch(&question.branch), commit, &message)? {
-            return Err(TalkError::NotSigned(id, RefName::branch(question.branch)));
         }
         Ok(Asked { question, commit, snapshot: read.parents.first().copied(), asked: read.committed })
     }
@@ -117,7 +176,7 @@ impl Runner<'_> {
         Ok(asked.into_iter().find_map(|(name, commit)| {
             let id = parse_id_ref(ASKED, name.as_bytes())?;
             let error = self.read_question(id, commit).err()?;
-            matches!(&error, TalkError::NotSigned(_, on) if on == branch).then_some(error)
+            matches!(&error, TalkError::NotSigned(unsigned) if unsigned.branch == *branch).then_some(error)
         }))
     }
 

@@ -15,7 +15,7 @@ use crate::protocol::question::{Offered, Question};
 use crate::store::{Commit, NewCommit, RefChange, RefName, swap};
 
 /// A question that was asked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// What it asks.
     pub question: Question,

@@ -22,6 +22,7 @@ use crate::protocol::inbox::MessageId;
 use crate::protocol::message::Message;
 use crate::protocol::pause::Holder;
 use crate::store::{Expected, RefChange, RefName, StoreError, swap};
+use answer::Unsigned;
 
 /// Why nothing was said.
 #[derive(Debug, thiserror::Error)]
@@ -57,8 +58,8 @@ pub enum TalkError {
     #[error("{0} cannot be read: {1}")]
     Unreadable(MessageId, String),
     /// A signature is asked for, and what has this id has none for its branch.
-    #[error("question {0} is not signed for '{1}'")]
-    NotSigned(MessageId, RefName),
+    #[error("{0}")]
+    NotSigned(Unsigned),
     /// A branch asks several things.
     #[error("'{0}' asks several questions: {1}")]
     Several(RefName, String),

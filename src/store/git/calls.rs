@@ -299,10 +299,17 @@ impl RepoGit {
 
     /// True where `git verify-commit` accepts the commit.
     pub(crate) fn verify_commit(&self, id: ObjectId) -> Result<bool, StoreError> {
+        Ok(self.objection(id)?.is_none())
+    }
+
+    /// What `git verify-commit` says against the commit, in one line, which is empty of one that is not signed; `None`
+    /// where it accepts it.
+    pub(crate) fn objection(&self, id: ObjectId) -> Result<Option<String>, StoreError> {
         let id = id.to_string();
         // Who believes a signature is not the repository's to say.
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
-        Ok(command.verb("verify-commit").args([&id]).output()?.status.success())
+        let output = command.verb("verify-commit").args([&id]).output()?;
+        Ok((!output.status.success()).then_some(output.message))
     }
 
     /// Writes a signed commit, as the user's configuration signs.

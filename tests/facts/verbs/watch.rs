@@ -87,6 +87,8 @@ fn a_terminal_shows_what_changes_and_is_given_back() {
     rig.set("waiting", "review");
     let mut seen = Seen::begin(&rig, &[]);
     let lines = seen.until("first", |lines| lines[0].starts_with("1 waiting"));
+    // Before anything was read.
+    assert!(String::from_utf8_lossy(&seen.bytes).contains("\x1b[Hlooking at all branches   (q quits)"));
     assert!(
         lines[2].starts_with("waiting  waiting  review  ") && lines[2].contains("waits for a person"),
         "{lines:?}"
@@ -132,8 +134,9 @@ fn another_size_is_drawn_at_once_and_ctrl_c_gives_the_terminal_back() {
         rig.world.run("stty", &rig.dir, &["-F", tty.to_str().unwrap(), "rows", rows, "cols", cols]).expect(0);
     };
     resize("7", "40");
-    let lines = seen.until("smaller", |lines| lines.len() == 7);
-    assert!(lines.iter().all(|line| line.chars().count() <= 40), "{lines:?}");
+    // The two are set one after the other.
+    let lines = seen
+        .until("smaller", |lines| lines.len() == 7 && lines.iter().all(|line| line.chars().count() <= 40));
     let resize = |rows: &str, cols: &str| {
         let tty = ttyname(&seen.slave).unwrap();
         rig.world.run("stty", &rig.dir, &["-F", tty.to_str().unwrap(), "rows", rows, "cols", cols]).expect(0);
@@ -173,6 +176,32 @@ fn programs_hear_each_object_that_changed() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
     let said = rig.aynig(&["status", "--watch"]).expect(129);
     assert!(said.err.contains("'--watch' draws on a terminal"), "{}", said.err);
+}
+
+/// K49b, K55: what is asked while the picture stays is in it, for people and for programs.
+#[test]
+fn what_is_asked_is_shown_as_it_is_asked_and_answered() {
+    let rig = Rig::new();
+    let asks =
+        "#!/bin/sh\ngit aynig ask Now? --choice yes --wait >&2\necho 'SET_STATE {\"state\":\"done\"}'\n";
+    rig.world.commit_files(&rig.dir, "main", &[(".aynig/command/asks", asks)], "asks");
+    rig.set("work", "asks");
+    let mut seen = Seen::begin(&rig, &["--waiting"]);
+    seen.until("nothing", |lines| lines[0].starts_with("no branch is as asked for"));
+    let mut child = rig.spawn(&["status", "--watch", "--json", "--waiting"]);
+    let mut objects = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut tick = rig.spawn(&["tick", "work"]);
+    let lines = seen.until("asked", |lines| lines[0].starts_with("1 running"));
+    assert!(lines[2].contains("; it asks 'Now?': git aynig a"), "{lines:?}");
+    let object: serde_json::Value = serde_json::from_str(&objects.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&object["questions"][0]["text"], &object["branch"]), (&"Now?".into(), &"work".into()));
+    rig.aynig(&["answer", "work", "yes"]).expect(0);
+    tick.wait().unwrap();
+    seen.until("answered", |lines| lines[0].starts_with("no branch is as asked for"));
+    seen.master.write_all(b"q").unwrap();
+    assert_eq!(seen.end(), Some(0));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    child.wait().unwrap();
 }
 
 /// K49b

@@ -5,6 +5,7 @@ use crate::support::Repo;
 use crate::support::life::{Life, Running, eventually};
 use aynig::protocol::inbox::answer_id;
 use nix::sys::signal::Signal;
+use serde_json::{Value, json};
 
 const ASK: &str = "echo new >made; echo $$ >\"$T/pid\"\n\
                    if choice=$(git aynig ask 'Deploy?' --choice yes --choice no --wait $OPTIONS); then\n\
@@ -223,7 +224,23 @@ fn a_run_that_waits_for_an_answer_gives_its_job_back() {
         life.repo.git_dir().join("aynig/runs").join(life.trailer("refs/heads/work", "dwp-run-id").unwrap());
     eventually("it waits", || asking.join("asking").exists().then_some(()));
     let waiting = life.run(&["status", "--waiting"]).expect(0).stdout;
-    assert!(waiting.contains("; it asks 'Deploy?': git aynig answer work yes|no"), "{waiting}");
+    assert!(waiting.contains("; it asks 'Deploy?': git aynig answer work yes|no (for "), "{waiting}");
+    // Whoever looks at what runs is told too, and programs what people are.
+    let running = life.run(&["status", "work"]).expect(0).stdout;
+    assert!(running.contains("; it asks 'Deploy?': git aynig answer work yes|no"), "{running}");
+    let object = &life.run(&["status", "--waiting", "--json"]).expect(0).objects("aynig.status/1")[0];
+    let asked = &object["questions"][0];
+    assert_eq!(
+        (&asked["id"], &asked["branch"], &asked["text"], &asked["choices"], &asked["unsigned"]),
+        (
+            &life.said_in("asked")[0].as_str().into(),
+            &"work".into(),
+            &"Deploy?".into(),
+            &json!(["yes", "no"]),
+            &Value::Null
+        )
+    );
+    assert!(asked["asked"].as_i64().is_some() && asked["run_id"] == object["run_id"], "{object}");
     life.event("other", "quick", "");
     life.tick(&["other"]).expect(0);
     assert_eq!((life.state("other").as_str(), life.state("work").as_str()), ("done", "working"));
@@ -280,10 +297,24 @@ fn a_question_that_is_not_signed_is_not_answered_where_a_signature_is_asked_for(
             "{said}"
         );
     }
-    assert!(!life.run(&["status", "--waiting"]).stdout.contains("Change a comment?"));
+    let named = life.run(&["status", "--waiting"]).stdout;
+    let unbelieved = format!("; not believed: question {id} is not signed for 'work'");
+    assert!(!named.contains("Change a comment?") && named.contains(&unbelieved), "{named}");
+    let object = &life.run(&["status", "--waiting", "--json"]).expect(0).objects("aynig.status/1")[0];
+    let asked = &object["questions"][0];
+    assert_eq!((&asked["id"], &asked["text"]), (&id.as_str().into(), &Value::Null));
+    assert!(asked["unsigned"].as_str().is_some_and(|why| why.contains("is not signed")), "{object}");
     assert_eq!(life.said_in("inbox"), Vec::<String>::new());
-    // The question as it was asked is answered.
+    // Where the one who judges signatures is away, what was asked is named with what Git says, and not believed either.
     life.git(&["update-ref", &question, &signed]);
+    let allowed = life.git(&["config", "--global", "gpg.ssh.allowedSignersFile"]);
+    life.config("gpg.ssh.allowedSignersFile", "/nowhere");
+    let named = life.run(&["status", "--waiting"]).stdout;
+    assert!(!named.contains("Deploy?") && named.contains(&format!("{unbelieved}: ")), "{named}");
+    let said = life.run(&["approve", "work"]).expect(2).stderr;
+    assert!(said.contains("git aynig doctor, or git update-ref -d"), "{said}");
+    // The question as it was asked is answered.
+    life.config("gpg.ssh.allowedSignersFile", allowed.trim());
     life.run(&["approve", "work"]).expect(0);
     tick.done().expect(0);
     assert_eq!(life.said("choice"), "yes\n");

@@ -290,6 +290,11 @@ fn twenty_runs_are_ended_and_exactly_these_come_back() {
     life.run(&["tick"]);
     assert_eq!(["late", "dead"].map(|branch| life.state(branch)), ["quick", "stalled"]);
     assert!(branches.iter().all(|branch| life.state(branch) == "canceled"));
+    // These are no ends: who looks is told what brings them back.
+    let said = life.run(&["status", "b00"]).expect(0).stdout;
+    assert!(said.contains("ended by a pause: git aynig resume asks for it again"), "{said}");
+    let object = &life.run(&["status", "--json", "b00"]).expect(0).objects("aynig.status/1")[0];
+    assert_eq!(object["group"], "queued");
     assert_eq!(life.said("began").lines().count(), 20);
     let resumed = life.run(&["resume", "--no-tick"]).expect(0);
     assert_eq!(resumed.stdout.matches(": asked for again\n").count(), 20, "{resumed:?}");
