@@ -236,10 +236,17 @@ async fn events(Of(state): Ours, named: Named, asked: Asked<OfEvents>) -> Answer
     Ok(Json(json!({"events": events})).into_response())
 }
 
-async fn diff(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
+#[derive(Deserialize)]
+struct OfDiff {
+    repo: Option<usize>,
+    run: Option<String>,
+}
+
+async fn diff(Of(state): Ours, named: Named, asked: Asked<OfDiff>) -> Answer {
     let (Query(asked), Path(branch)) = (asked?, named?);
     let place = state.place(asked.repo)?;
-    Ok(Json(reading(move || verbs::diff(&state.served.program, &place, &branch)).await?).into_response())
+    let read = move || verbs::diff(&state.served.program, &place, &branch, asked.run.as_deref());
+    Ok(Json(reading(read).await?).into_response())
 }
 
 async fn run(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {

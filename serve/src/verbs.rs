@@ -24,6 +24,8 @@ const PROGRAM: &str = "git-aynig";
 const VERB_MAX: Duration = Duration::from_secs(60);
 /// Most of a difference that is shown, in bytes.
 const DIFF_MAX: usize = 1 << 20;
+/// The shortest id of a run, or of a commit.
+const ID_MIN: usize = 32;
 /// Most of what a verb says.
 const SAID_MAX: usize = 64 << 10;
 
@@ -178,11 +180,21 @@ pub fn usage(program: &Path, place: &Place, by: Option<&str>) -> Result<Value, F
     Ok(json!({"usage": lines(&finished)?}))
 }
 
-/// What the latest run of a branch changed, as `git diff` prints it.
-pub fn diff(program: &Path, place: &Place, branch: &str) -> Result<Value, Failed> {
+/// What a run of a branch changed, as `git diff` prints it: the one that is named, else its latest.
+pub fn diff(program: &Path, place: &Place, branch: &str, run: Option<&str>) -> Result<Value, Failed> {
     let name = whole(branch)?;
     must_exist(place, branch)?;
-    asked(program, place, branch, name)
+    match run {
+        // As long as an id is: nothing else that a word may mean to 'diff' is meant.
+        Some(run) if is_id(run) => asked(program, place, branch, run.into()),
+        Some(run) => Err(Failed::invalid(format!("'{}' is no run's id", run.escape_debug()))),
+        None => asked(program, place, branch, name),
+    }
+}
+
+fn is_id(run: &str) -> bool {
+    let is_one = run.len() >= ID_MIN && !run.starts_with('-');
+    is_one && run.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// What a branch's run, or the work that a question of it is about, changed.
