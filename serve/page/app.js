@@ -1,7 +1,7 @@
 // The page: which screen is shown, what is known of the branches, and what keeps that true.
 
-import { html, render, useCallback, useEffect, useRef, useState } from "./vendor.js";
-import { Trouble, isRunning } from "./parts.js";
+import { html, render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
+import { Command, Trouble, isRunning } from "./parts.js";
 import { Branches, Needs, Running, waitingBranches } from "./screens.js";
 import { Branch } from "./branch.js";
 import { Flow, Flows } from "./flow.js";
@@ -11,10 +11,19 @@ import * as wire from "./wire.js";
 
 const SCREENS = [["needs", "Needs you", "n"], ["running", "Running", "r"], ["branches", "Branches", "b"], ["flow", "Flows", "f"], ["usage", "Usage", "u"]];
 
+/** A name out of an address that may have been typed. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The screen that the address names. */
 function where() {
-  const [, screen, repo, name] = location.hash.split("/");
-  if (screen === "branch" && name !== undefined) return { screen, repo: Number(repo) || 0, name: decodeURIComponent(name) };
+  const [, screen, repo, name, tab] = location.hash.split("/");
+  if (screen === "branch" && name !== undefined) return { screen, repo: Number(repo) || 0, name: decoded(name), tab };
   if (screen === "flow") return { screen, run: repo, node: name };
   return { screen: SCREENS.some(([id]) => id === screen) ? screen : "needs" };
 }
@@ -27,6 +36,8 @@ function announce(waiting) {
   document.querySelector("link[rel=icon]").href = `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${dot}</svg>`;
 }
 
+const Mark = () => html`<svg class="mark" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true"><path d="M5 6.5v7M5 10c6 0 9-.5 9-3.5" /><circle cx="5" cy="4.5" r="2.2" /><circle cx="5" cy="15.5" r="2.2" /><circle cx="14.5" cy="4.5" r="2.2" /></svg>`;
+
 function Door({ onIn }) {
   const [code, setCode] = useState("");
   const [wrong, setWrong] = useState(false);
@@ -36,11 +47,12 @@ function Door({ onIn }) {
     setWrong(!good);
     if (good) onIn();
   };
-  return html`<main class="door"><h1>git-aynig</h1>
-    <p>This tab needs the code of the server that runs now. It is at the end of the address that <code>git aynig serve</code> printed, behind the <code>#</code>; each one is good once.</p>
-    <form onSubmit=${send}><label>Code or address <input name="code" autocomplete="off" spellcheck=${false} required value=${code} onInput=${(e) => setCode(e.target.value)} /></label>
+  return html`<main class="door"><div class="panel"><h1><${Mark} />git-aynig</h1>
+    <p>This tab needs the code of the server that runs now.</p>
+    <form onSubmit=${send}><label>Code, or the whole address <input name="code" autocomplete="off" autofocus spellcheck=${false} required value=${code} onInput=${(e) => setCode(e.target.value)} /></label>
       <button class="main">Come in</button></form>
-    ${wrong && html`<p role="alert">This code is not, or no longer, good. Start <code>git aynig serve</code> again for another one.</p>`}</main>`;
+    <p class="dim">It stands at the end of the address that <code>git aynig serve</code> printed, behind the <code>#</code>. Each one is good once.</p>
+    ${wrong && html`<p role="alert" class="trouble">This code is not, or no longer, good. Start <code>git aynig serve</code> again for another one.</p>`}</div></main>`;
 }
 
 /** Tells of what waits anew, where that was allowed and the page is not looked at. */
@@ -52,14 +64,19 @@ function tell(fresh) {
   shown.onclick = () => { focus(); location.hash = "#/needs"; };
 }
 
-const HELP = [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["f", "Flows"], ["u", "Usage"], ["j, k", "next, previous branch"], ["/", "search"], ["?", "this"], ["Esc", "close"]];
+const HELP = [["Screens", [["n", "Needs you"], ["r", "Running"], ["b", "Branches"], ["f", "Flows"], ["u", "Usage"]]],
+  ["Anywhere", [["j k", "next, previous branch"], ["/", "search branches"], ["Ctrl Enter", "send what is written"], ["Esc", "close, leave it"], ["?", "these keys"]]],
+  ["In a difference", [["↓ ↑", "line after line"], ["Enter", "comment on it"]]]];
 
 function Help({ onClose }) {
   const close = useRef(null);
-  useEffect(() => close.current.focus(), []);
-  return html`<dialog open aria-label="keys" class="help"><h2>Keys</h2>
-    <dl>${HELP.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
-    <button type="button" ref=${close} onClick=${onClose}>Close</button></dialog>`;
+  useLayoutEffect(() => {
+    // A dialog proper keeps the focus inside, and gives it back.
+    close.current.showModal();
+  }, []);
+  return html`<dialog aria-label="keys" class="help" ref=${close} onClose=${onClose} onClick=${(e) => e.target === close.current && onClose()}><div class="panel"><h2>Keys</h2>
+    ${HELP.map(([title, keys]) => html`<h3 key=${title}>${title}</h3><dl>${keys.map(([key, what]) => html`<div key=${key}><dt>${key.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl>`)}
+    <button type="button" onClick=${onClose}>Close</button></div></dialog>`;
 }
 
 function step(by) {
@@ -172,17 +189,18 @@ function House() {
     return written;
   };
   const counts = { needs: waiting, running, branches: branches ? branches.length : 0 };
-  const rest = { branches, questions, repo: current, can, verb };
+  const rest = { branches, questions, repo: current, can, verb, tick, logTick, reread: read };
+  const states = useMemo(() => [...new Set((branches ?? []).flatMap((b) => [b.origin_state, b.state]))].filter((s) => s && s !== "working" && s !== "stalled").sort(), [known]);
   return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
-    <header class="top"><h1><a href="#/needs">git-aynig</a></h1>
+    <header class="top"><h1><a href="#/needs"><${Mark} />git-aynig</a></h1>
       ${about && about.repos.length > 1 && html`<label class="repo"><span class="hide">Repository</span><select name="repo" value=${current} onChange=${(e) => { setRepo(Number(e.target.value)); location.hash = `#/${place.screen === "branch" ? "branches" : place.screen}`; }}>
         ${about.repos.map((r) => html`<option key=${r.id} value=${r.id}>${r.name}</option>`)}</select></label>`}
       ${about && about.repos.length === 1 && html`<span class="repo dim" title=${about.repos[0].folder}>${about.repos[0].name}</span>`}
-      <nav aria-label="screens">${SCREENS.map(([id, label]) => html`<a key=${id} href=${`#/${id}`} aria-current=${place.screen === id ? "page" : null}>${label}${id in counts && html` <span class="count">${counts[id]}</span>`}</a>`)}</nav>
+      <nav aria-label="screens">${SCREENS.map(([id, label]) => html`<a key=${id} href=${`#/${id}`} aria-current=${place.screen === id || (id === "branches" && place.screen === "branch") ? "page" : null}>${label}${id in counts && html` <span class=${id === "needs" && counts[id] ? "count due" : "count"}>${counts[id].toLocaleString()}</span>`}</a>`)}</nav>
       <button type="button" class="keys" aria-label="keys" onClick=${() => setHelp(true)}>?</button></header>
     <div role="status" aria-live="polite" class="news">
-      ${!connected && html`<p class="bar">No connection to the server: trying again. Nothing is lost; what runs goes on.</p>`}
-      ${policy && !policy.trusted && html`<p class="bar">Nothing runs here until you say which commands may: <code>${policy.hint}</code></p>`}
+      ${!connected && html`<p class="bar off">No connection to the server: trying again. Nothing is lost; what runs goes on.</p>`}
+      ${policy && !policy.trusted && html`<p class="bar">Nothing runs here until you say which commands may: <${Command} text=${policy.hint} /></p>`}
       ${branches && html`<${Pauses} pauses=${known.pauses} repo=${current} can=${can} reread=${read} />`}
       ${about && about.read_only && html`<p class="bar">You may look, and change nothing.</p>`}</div>
     <main id="main" tabindex="-1">
@@ -194,19 +212,23 @@ function House() {
       ${about && place.screen === "flow" && (place.run ? html`<${Flow} key=${place.run} id=${place.run} node=${place.node} can=${can} />` : html`<${Flows} can=${can} tick=${tick} />`)}
       ${branches && place.screen === "usage" && html`<${Usage} repo=${current} tick=${tick} />`}
       ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
-      ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} branch=${branches.find((b) => b.branch === place.name)} tick=${tick} logTick=${logTick} ...${rest} />`}
+      ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} tab=${place.tab} branch=${branches.find((b) => b.branch === place.name)} ...${rest} />`}
     </main>
+    <datalist id="states">${states.map((word) => html`<option key=${word} value=${word} />`)}</datalist>
     ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
 }
 
+/** The house stands on behind the door: what was typed in it is kept. */
 function App() {
   const [inside, setInside] = useState(null);
+  const [known, setKnown] = useState(false);
+  useEffect(() => { if (inside) setKnown(true); }, [inside]);
   useEffect(() => {
     wire.onLeave(() => setInside(false));
     wire.arrive().then(setInside);
   }, []);
   if (inside === null) return null;
-  return inside ? html`<${House} />` : html`<${Door} onIn=${() => setInside(true)} />`;
+  return html`${(inside || known) && html`<div key="house" hidden=${!inside}><${House} /></div>`}${!inside && html`<${Door} key="door" onIn=${() => setInside(true)} />`}`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));

@@ -1,41 +1,48 @@
 // One branch: its events, what its last run changed, what that printed.
 
 import { html, useState } from "./vendor.js";
-import { Ago, Standing, Trouble, span } from "./parts.js";
+import { Ago, Standing, Trouble, branchPath, span, subjectOf } from "./parts.js";
 import { Diff, useAnswer } from "./diff.js";
 import { Log } from "./log.js";
 import { Markdown } from "./markdown.js";
-import { Question } from "./say.js";
+import { Question, Work, commenting } from "./say.js";
 import { Verbs } from "./screens.js";
 import * as wire from "./wire.js";
 
-function Timeline({ repo, name, tick }) {
+/** How an event's dot is coloured; its state says the same in words. */
+const kindOf = (e) => (e.state === "stalled" ? "bad" : e.state === "working" ? "run" : e.run_id ? "go" : "none");
+
+function Event({ event: e, repo, name, can, verb }) {
+  const subject = subjectOf(e);
+  const plain = (e.body ?? "").trim() === `This branch is in state ${e.state} now.`;
+  return html`<li class=${kindOf(e)}>
+    <p><b class="state">${e.state}</b> ${subject && html`<span class="subject">${subject}</span>`}</p>
+    ${e.body && !plain && html`<${Markdown} text=${e.body} />`}
+    <p class="dim meta">${e.origin_state && e.run_id && html`<span>came of <b class="state">${e.origin_state}</b>${e.seconds !== null && e.seconds !== undefined && html` after ${span(e.seconds)}`}</span>`}<${Ago} at=${e.committed} /><code title=${e.commit}>${e.commit.slice(0, 10)}</code></p>
+    ${e.run_id && e.trigger && e.state !== "working" && html`<${Work} label="Show the work" ask=${() => wire.diff(repo, name, e.commit)} on=${[e.commit]} empty="This run changed no file." send=${can ? commenting(repo, name, verb) : null} />`}
+  </li>`;
+}
+
+function Timeline({ repo, name, tick, can, verb }) {
   const [history, setHistory] = useState(false);
   const { value, error } = useAnswer(() => wire.events(repo, name, { history, n: 200 }), [repo, name, history, tick]);
   if (error) return html`<${Trouble} error=${error} />`;
   if (!value) return null;
-  return html`<label class="check"><input type="checkbox" checked=${history} onChange=${(e) => setHistory(e.target.checked)} /> leases and renewals too</label>
+  return html`<label class="check"><input type="checkbox" checked=${history} onChange=${(e) => setHistory(e.target.checked)} /> Leases and renewals too</label>
     ${value.length === 0 && html`<p>No state events yet.</p>`}
-    <ol class="timeline">${value.map((e) => html`<li key=${e.commit}>
-      <p><b class="state">${e.state}</b> <span class="subject">${e.subject}</span></p>
-      ${e.body && html`<${Markdown} text=${e.body} />`}
-      <p class="dim"><code title=${e.commit}>${e.commit.slice(0, 10)}</code> <${Ago} at=${e.committed} />${e.seconds !== null && e.seconds !== undefined && html` after ${span(e.seconds)}`}</p>
-    </li>`)}</ol>
+    <ol class="timeline">${value.map((e) => html`<${Event} key=${e.commit} event=${e} repo=${repo} name=${name} can=${can} verb=${verb} />`)}</ol>
     ${value.length === 200 && html`<p class="dim">Older ones: <code>git aynig events</code></p>`}`;
 }
 
 function Changes({ repo, name, tick, can, verb }) {
-  const send = async (text) => {
-    const sent = await verb(repo, name, "send", { text });
-    return sent.waiting ? "Sent. They wait until the branch takes messages in." : "Sent, and heard.";
-  };
-  return html`<${Diff} ask=${() => wire.diff(repo, name)} on=${[repo, name, tick]} empty="Its last run changed no file." send=${can ? send : null} />`;
+  return html`<${Diff} ask=${() => wire.diff(repo, name)} on=${[repo, name, tick]} empty="Its last run changed no file." send=${can ? commenting(repo, name, verb) : null} />`;
 }
 
 const TABS = [["events", "Events", Timeline], ["diff", "Changes", Changes], ["log", "Log", Log]];
 
-export function Branch({ repo, name, branch, questions, tick, logTick, can, verb }) {
-  const [tab, setTab] = useState("events");
+export function Branch({ repo, name, tab: asked, branch, questions, tick, logTick, can, verb }) {
+  const tab = TABS.some(([id]) => id === asked) ? asked : "events";
+  const setTab = (id) => (location.hash = branchPath(repo, name, id));
   const Shown = TABS.find(([id]) => id === tab)[2];
   const keys = (event) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -44,9 +51,9 @@ export function Branch({ repo, name, branch, questions, tick, logTick, can, verb
     setTab(next);
     document.getElementById(`tab-${next}`).focus();
   };
-  return html`<header class="about"><h2 tabindex="-1"><bdi>${name}</bdi> ${branch && html`<${Standing} branch=${branch} />`}</h2>
-      ${branch ? html`<p><b class="state">${branch.state}</b> <span class="subject">${branch.subject}</span></p>
-        ${branch.why && html`<p class="why">${branch.why}</p>`}
+  const subject = branch && subjectOf(branch);
+  return html`<header class="about"><div class="heading"><h2 tabindex="-1"><bdi>${name}</bdi></h2>${branch && html`<${Standing} branch=${branch} /><${Ago} at=${branch.committed} />`}</div>
+      ${branch ? html`<p><b class="state">${branch.state === "working" || branch.state === "stalled" ? branch.origin_state : branch.state}</b> ${subject && html`<span class="subject">${subject}</span>`} ${branch.why && html`<span class="why">${branch.why}</span>`}</p>
         <${Verbs} branch=${branch} repo=${repo} can=${can} verb=${verb} whole />` : html`<p class="dim">Its head is no state event.</p>`}
     </header>
     ${questions.filter((q) => q.branch === name).map((q) => html`<${Question} key=${q.id} question=${q} repo=${repo} can=${can} verb=${verb} />`)}

@@ -1,16 +1,18 @@
 // Flows: the list of them, and one with its graph, its nodes and their conversations.
 
 import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
-import { Act, Trouble } from "./parts.js";
+import { Act, Ago, Empty, Trouble } from "./parts.js";
 import { Approval, Node } from "./node.js";
 import { Story, placed } from "./story.js";
 import * as wire from "./wire.js";
 
-const WIDE = 190;
-const HIGH = 64;
-const GAP = [70, 26];
+const WIDE = 200;
+const HIGH = 66;
+const GAP = [72, 24];
 const PROVIDERS = ["claude", "codex", "gemini", "custom"];
 const ROLES = ["orchestrator", "planner", "investigator", "implementer", "reviewer"];
+
+const counted = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 export const flowPath = (run, node) => `#/flow/${run}${node ? `/${node}` : ""}`;
 
@@ -43,18 +45,19 @@ export function Flows({ can, tick }) {
   if (!known) return null;
   const runs = [...known.runs].sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
   return html`${can && html`<${New} call=${wire.call} />`}
-    ${!runs.length && html`<div class="empty"><p>No flow yet.</p><p>A flow is several agents, each on a branch of its own, that hand work to one another. Once in a repository: <code>git aynig flow init</code></p></div>`}
-    <ul class="cards">${runs.map((run) => html`<li key=${run.id}><article aria-label=${known.names?.[run.id] ?? run.id}>
-      <h3><a class="name" href=${flowPath(run.id)}>${known.names?.[run.id] ?? run.id}</a> <span class=${`standing ${run.status}`}>${run.status}</span></h3>
-      <p class="dim">${Object.keys(run.nodes).length} nodes · ${run.mode.toLowerCase()} · ${run.globalMode.toLowerCase()}</p></article></li>`)}</ul>`;
+    ${!runs.length && html`<${Empty} title="No flow yet." commands=${[["Once in a repository:", "git aynig flow init"]]}><p>A flow is several agents, each on a branch of its own, that hand work to one another.</p><//>`}
+    <ul class="cards flows">${runs.map((run) => html`<li key=${run.id}><article aria-label=${known.names?.[run.id] ?? run.id}>
+      <header><h3><a class="name" href=${flowPath(run.id)}>${known.names?.[run.id] ?? run.id}</a></h3><span class=${`standing ${run.status}`}>${run.status}</span><${Ago} at=${Date.parse(run.updatedAt) / 1000} /></header>
+      <p class="dim">${counted(Object.keys(run.nodes).length, "node")} · ${run.mode.toLowerCase()} · ${run.globalMode.toLowerCase()}${run.usage?.totalTokens ? ` · ${run.usage.totalTokens.toLocaleString()} tokens` : ""}</p>
+      <div class="chips">${Object.values(run.nodes).map((node) => html`<span key=${node.id} class=${`standing ${node.status}`}>${node.label}: ${node.status}</span>`)}</div></article></li>`)}</ul>`;
 }
 
 /** The graph; the table below says the same. */
 function Graph({ run, selected }) {
   const at = placed(run);
-  const spot = (id) => { const { x, y } = at.get(id); return [x * (WIDE + GAP[0]) + 2, y * (HIGH + GAP[1]) + 14]; };
+  const spot = (id) => { const { x, y } = at.get(id); return [x * (WIDE + GAP[0]) + 2, y * (HIGH + GAP[1]) + 4]; };
   const most = [...at.values()].reduce((most, { x, y }) => [Math.max(most[0], x), Math.max(most[1], y)], [0, 0]);
-  const size = [(most[0] + 1) * (WIDE + GAP[0]) - GAP[0] + 6, (most[1] + 1) * (HIGH + GAP[1]) + 14];
+  const size = [(most[0] + 1) * (WIDE + GAP[0]) - GAP[0] + 6, (most[1] + 1) * (HIGH + GAP[1]) - GAP[1] + 8];
   const line = (edge) => {
     const [[ax, ay], [bx, by]] = [spot(edge.from), spot(edge.to)];
     if (edge.from === edge.to) return `M${ax + WIDE - 30},${ay} c0,-16 24,-16 24,0`;
@@ -65,19 +68,19 @@ function Graph({ run, selected }) {
   };
   const edges = Object.values(run.edges).filter((edge) => at.has(edge.from) && at.has(edge.to));
   const cut = (text, n) => (text.length > n ? `${text.slice(0, n - 1)}…` : text);
-  return html`<div class="graph" tabindex="0" role="region" aria-label="graph; the table below says the same"><svg width=${size[0]} height=${size[1]} role="group" aria-label="nodes and edges">
+  return html`<div class="graph" tabindex="0" role="region" aria-label="graph; the table below says the same"><svg viewBox=${`0 0 ${size[0]} ${size[1]}`} style=${{ width: `${size[0]}px`, minWidth: `${size[0] * 0.75}px` }} role="group" aria-label="nodes and edges">
     <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" /></marker></defs>
     ${edges.map((edge) => html`<path key=${edge.id} class="edge" d=${line(edge)} marker-end="url(#tip)" marker-start=${edge.bidirectional && edge.from !== edge.to ? "url(#tip)" : null}><title>${edge.label || edge.type}</title></path>`)}
     ${Object.values(run.nodes).map((node) => { const [x, y] = spot(node.id); return html`<a key=${node.id} href=${flowPath(run.id, node.id)} aria-current=${selected === node.id ? "true" : null}><g class=${`box ${node.status}`}>
-      <rect x=${x} y=${y} width=${WIDE} height=${HIGH} rx="8" /><text x=${x + 10} y=${y + 21} class="label">${cut(node.label, 22)}</text>
-      <text x=${x + 10} y=${y + 38}>${cut(`${node.status}${node.inboxCount ? ` · ${node.inboxCount} wait` : ""}`, 27)}</text><text x=${x + 10} y=${y + 54}>${node.summary === node.status ? "" : cut(node.summary, 27)}</text></g></a>`; })}
+      <rect x=${x} y=${y} width=${WIDE} height=${HIGH} rx="9" /><text x=${x + 12} y=${y + 22} class="label">${cut(node.label, 23)}</text>
+      <circle cx=${x + 15.5} cy=${y + 36} r="3.5" /><text x=${x + 24} y=${y + 40}>${cut(`${node.status}${node.inboxCount ? ` · ${node.inboxCount} wait` : ""}`, 26)}</text><text x=${x + 12} y=${y + 56}>${cut(node.summary === node.status ? `${node.roleTemplate}, ${node.provider}` : node.summary, 29)}</text></g></a>`; })}
   </svg></div>`;
 }
 
 function Nodes({ run, can, call }) {
   const label = (id) => run.nodes[id]?.label ?? id;
   const edges = (id) => Object.values(run.edges).filter((edge) => edge.from === id);
-  return html`<div class="wide" tabindex="0" role="region" aria-label="nodes as a table"><table class="nodes"><thead><tr><th scope="col">node</th><th scope="col">does</th><th scope="col">role</th><th scope="col">leads to</th></tr></thead>
+  return html`<div class="wide" tabindex="0" role="region" aria-label="nodes as a table"><table class="nodes"><thead><tr><th scope="col">node</th><th scope="col">is</th><th scope="col">role</th><th scope="col">leads to</th></tr></thead>
     <tbody>${Object.values(run.nodes).map((node) => html`<tr key=${node.id}><th scope="row"><a class="name" href=${flowPath(run.id, node.id)}><bdi>${node.label}</bdi></a></th><td><span class=${`standing ${node.status}`}>${node.status}</span></td><td>${node.roleTemplate}, ${node.provider}</td>
       <td>${edges(node.id).map((edge) => html`<span key=${edge.id} class="leads"><span><bdi>${label(edge.to)}</bdi> (${edge.label || edge.type}${edge.bidirectional ? ", both ways" : ""})</span>${can && html` <${Act} label="Remove" act=${() => call("DELETE", `/api/runs/${run.id}/edges/${edge.id}`)} />`}</span>`)}</td></tr>`)}</tbody></table></div>`;
 }
@@ -96,7 +99,7 @@ function Add({ run, call }) {
       setError(failed);
     }
   };
-  return html`<form class="tools" aria-label="add a node" onSubmit=${add}><label>Add a node <input name="label" required autocomplete="off" placeholder="its name" value=${said.label} onInput=${set("label")} /></label>
+  return html`<form class="tools" aria-label="add a node" onSubmit=${add}><label>New node <input name="label" required autocomplete="off" placeholder="its name" value=${said.label} onInput=${set("label")} /></label>
     <label>Role <input name="role" required list="roles" value=${said.roleTemplate} onInput=${set("roleTemplate")} /></label><datalist id="roles">${ROLES.map((role) => html`<option key=${role} value=${role} />`)}</datalist>
     <label>Agent <select name="provider" value=${said.provider} onChange=${set("provider")}>${PROVIDERS.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>
     <button>Add</button><${Trouble} error=${error} /></form>`;
@@ -120,7 +123,7 @@ function Connect({ run, call }) {
   };
   const choose = (which, n, label) => html`<label>${label} <select name=${which} value=${end(which, n)} onChange=${({ target }) => setEnds((was) => ({ ...was, [which]: target.value }))}>${nodes.map((node) => html`<option key=${node.id} value=${node.id}>${node.label}</option>`)}</select></label>`;
   return html`<form class="tools" aria-label="connect nodes" onSubmit=${join}>${choose("from", 0, "Connect")}${choose("to", 1, "with")}
-    <label class="check"><input type="checkbox" name="oneway" checked=${oneWay} onChange=${(e) => setOneWay(e.target.checked)} /> one way</label><button>Connect</button><${Trouble} error=${error} /></form>`;
+    <label class="check"><input type="checkbox" name="oneway" checked=${oneWay} onChange=${(e) => setOneWay(e.target.checked)} /> One way</label><button>Connect</button><${Trouble} error=${error} /></form>`;
 }
 
 /** Follows a flow: its state, its history, and what comes. */
@@ -172,17 +175,18 @@ export function Flow({ id, node, can }) {
   };
   const set = (patch) => () => call("PATCH", at, { patch });
   const gone = (approval) => { story.approvals.delete(approval); redraw(); };
-  const choose = (key, words) => html`<select aria-label=${key} disabled=${!can} value=${run[key]} onChange=${(e) => set({ [key]: e.target.value })().catch(redraw)}>${words.map((word) => html`<option key=${word} value=${word}>${word.toLowerCase()}</option>`)}</select>`;
-  return html`<header class="about"><h2 tabindex="-1"><bdi>${story.name ?? id}</bdi> <span class=${`standing ${run.status}`}>${run.status}</span></h2>
+  const choose = (key, words) => html`<select name=${key} aria-label=${key === "mode" ? "mode" : "what it may do"} disabled=${!can} value=${run[key]} onChange=${(e) => set({ [key]: e.target.value })().catch(redraw)}>${words.map((word) => html`<option key=${word} value=${word}>${word.toLowerCase()}</option>`)}</select>`;
+  const nodes = Object.keys(run.nodes).length;
+  return html`<header class="about"><div class="heading"><h2 tabindex="-1"><bdi>${story.name ?? id}</bdi></h2><span class=${`standing ${run.status}`}>${run.status}</span><span class="time">${counted(nodes, "node")}${run.usage?.totalTokens ? ` · ${run.usage.totalTokens.toLocaleString()} tokens` : ""}</span></div>
     <div class="verbs">${can && run.status !== "running" && html`<${Act} label="Play" kind="main" act=${set({ status: "running" })} />`}
       ${can && run.status === "running" && html`<${Act} label="Pause" act=${set({ status: "paused" })} />`}
       ${can && run.status !== "stopped" && html`<${Act} label="Stop" confirm="End its turns" act=${set({ status: "stopped" })} />`}
-      ${choose("mode", ["AUTO", "INTERACTIVE"])}${choose("globalMode", ["PLANNING", "IMPLEMENTATION"])}
-      ${run.usage && html`<span class="dim">${run.usage.totalTokens.toLocaleString()} tokens</span>`}</div></header>
+      ${choose("mode", ["AUTO", "INTERACTIVE"])}${choose("globalMode", ["PLANNING", "IMPLEMENTATION"])}</div></header>
     ${story.evidence && run.status === "paused" && html`<div class="trouble" role="alert"><p>It goes in a circle, and was paused. Its last turns:</p><ul>${story.evidence.summaries.map((text, n) => html`<li key=${n}>${text}</li>`)}</ul></div>`}
-    <div role="status" aria-live="polite">${[...story.approvals.values()].map((approval) => html`<${Approval} key=${approval.id} approval=${approval} node=${run.nodes[approval.node]} can=${can} onDone=${gone} />`)}</div>
-    ${Object.keys(run.nodes).length ? html`<${Graph} run=${run} selected=${node} /><${Nodes} run=${run} can=${can} call=${call} />` : html`<p class="dim">It has no nodes yet: the first is mostly an orchestrator, which hands work to the others.</p>`}
-    ${can && html`<${Add} run=${run} call=${call} /><${Connect} run=${run} call=${call} />`}
-    ${node && html`<${Node} key=${node} story=${story} id=${node} can=${can} call=${call} redraw=${redraw} base=${flowPath(id)} />`}
-    ${can && html`<p><${Act} label="Remove this flow" confirm="Remove it with its branches" act=${async () => { await wire.call("DELETE", at); location.hash = "#/flow"; }} /></p>`}`;
+    <div role="status" aria-live="polite" class="cards calls">${[...story.approvals.values()].map((approval) => html`<${Approval} key=${approval.id} approval=${approval} node=${run.nodes[approval.node]} can=${can} onDone=${gone} />`)}</div>
+    <div class=${node ? "flow two" : "flow"}><div>
+      ${nodes ? html`<${Graph} run=${run} selected=${node} /><${Nodes} run=${run} can=${can} call=${call} />` : html`<${Empty} title="It has no nodes yet."><p>The first is mostly an orchestrator, which hands work to the others.</p><//>`}
+      ${can && html`<div class="panel forms"><${Add} run=${run} call=${call} /><${Connect} run=${run} call=${call} /></div>`}
+      ${can && html`<p><${Act} label="Remove this flow" kind="quiet" confirm="Remove it with its branches" act=${async () => { await wire.call("DELETE", at); location.hash = "#/flow"; }} /></p>`}</div>
+      ${node && html`<${Node} key=${node} story=${story} id=${node} can=${can} call=${call} redraw=${redraw} base=${flowPath(id)} />`}</div>`;
 }

@@ -58,7 +58,7 @@ export class Lines {
 const fresh = () => ({ name: null, next: null, from: 0, lines: new Lines() });
 
 /** The lines in sight of a log that may grow. */
-export function Log({ repo, name, tick, logTick }) {
+export function Log({ repo, name, tick, logTick, low = false }) {
   const [stream, setStream] = useState("stdout");
   const [, render] = useState(0);
   const [error, setError] = useState(null);
@@ -121,14 +121,14 @@ export function Log({ repo, name, tick, logTick }) {
     setFollow(e.target.scrollTop + e.target.clientHeight >= e.target.scrollHeight - ROW);
     show();
   };
-  return html`<div class="tools"><label>Which <select name="stream" value=${stream} onChange=${(e) => setStream(e.target.value)}>
-      <option value="stdout">what it printed</option><option value="stderr">what it complained about</option><option value="events">what it reported</option></select></label>
-      <label class="check"><input type="checkbox" name="follow" checked=${follow} onChange=${(e) => { setFollow(e.target.checked); show(); }} /> follow its end</label>
+  return html`<div class="tools"><label>Shown <select name="stream" value=${stream} onChange=${(e) => setStream(e.target.value)}>
+      <option value="stdout">what it printed (stdout)</option><option value="stderr">what it complained about (stderr)</option><option value="events">what it reported (AYNIG_EVENTS)</option></select></label>
+      <label class="check"><input type="checkbox" name="follow" checked=${follow} onChange=${(e) => { setFollow(e.target.checked); show(); }} /> Follow its end</label>
       <span class="dim">${count.toLocaleString()} lines</span></div>
     ${error ? html`<p>${error.message}</p>` : html`
       ${from > 0 && html`<p class="dim">The end of it; all: <code>git aynig logs</code></p>`}
-      <div class="log" tabindex="0" role="region" aria-label="log" ref=${box} onScroll=${scrolled}>
-        ${count === 0 ? html`<p class="dim">${log ? "nothing yet" : ""}</p>` : html`<div class="all" style=${{ height: `${high}px` }}>
+      <div class=${low ? "log low" : "log"} tabindex="0" role="region" aria-label="log" ref=${box} onScroll=${scrolled}>
+        ${count === 0 ? html`<p class="dim">${log ? "Nothing yet." : ""}</p>` : html`<div class="all" style=${{ height: `${high}px` }}>
           <pre style=${{ top: `${Math.max(0, at)}px` }}>${shown.map(([n, text]) => html`<span key=${n} data-line=${n}>${text}${"\n"}</span>`)}</pre></div>`}
       </div>`}`;
 }

@@ -1,29 +1,40 @@
 // One node of a flow: what is said to it and by it, the calls that wait for a person, and what it is.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
-import { Act, Trouble } from "./parts.js";
+import { Act, Ago, Trouble, useDraft } from "./parts.js";
 import { Markdown } from "./markdown.js";
 import * as wire from "./wire.js";
 
 const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 
+const DONE = { proposed: ["asked for", "wait"], runs: ["runs", "run"], done: ["done", "go"], failed: ["failed", "bad"] };
+
+/** What a tool is called with, in a line. */
+const brief = (args) => {
+  const values = args && typeof args === "object" ? Object.values(args).filter((value) => typeof value !== "object") : [args];
+  return values.map(String).join(" · ").slice(0, 200);
+};
+
 function Tool({ item }) {
-  return html`<details class="tool"><summary><b>${item.name}</b> <span class="dim">${item.state}</span></summary>
+  const [word, kind] = DONE[item.state] ?? [item.state, "none"];
+  return html`<details class="tool"><summary><b>${item.name}</b> <span class="line1">${brief(item.args)}</span> <span class=${`standing ${kind}`}>${word}</span></summary>
     <pre>${shown(item.args)}</pre>${item.output !== undefined && html`<pre>${shown(item.output)}</pre>`}</details>`;
 }
 
+const When = ({ at }) => at && html`<${Ago} at=${Date.parse(at) / 1000} />`;
+
 function Item({ item, nodes }) {
   if (item.kind === "tool") return html`<${Tool} item=${item} />`;
-  if (item.kind === "user") return html`<div class="said own"><p class="dim">you${item.waits && " · it waits"}</p><p class="asked">${item.text}</p></div>`;
-  if (item.kind === "handoff") return html`<div class="said"><p class="dim">handed over by <bdi>${nodes[item.from]?.label ?? "a node that is gone"}</bdi></p><${Markdown} text=${item.text} /></div>`;
+  if (item.kind === "user") return html`<div class=${item.sends ? "said own sends" : "said own"}><p class="dim"><b>you</b>${item.sends ? " is being sent" : item.waits ? " waits for its turn" : ""}<${When} at=${item.at} /></p><p class="asked">${item.text}</p></div>`;
+  if (item.kind === "handoff") return html`<div class="said over"><p class="dim"><b>handed over by <bdi>${nodes[item.from]?.label ?? "a node that is gone"}</bdi></b><${When} at=${item.at} /></p><${Markdown} text=${item.text} /></div>`;
   return html`<div class="said agent">
-    ${item.thought && html`<details><summary>thinking</summary><pre>${item.thought}</pre></details>`}
+    ${item.thought && html`<details><summary>Thinking</summary><pre>${item.thought}</pre></details>`}
     ${item.open ? html`<p class="asked">${item.text}</p>` : html`<${Markdown} text=${item.text} />`}
-    ${item.ended === "interrupted" && html`<p class="dim">interrupted</p>`}</div>`;
+    <p class="dim">${item.open ? "it is writing" : item.ended === "interrupted" ? "interrupted" : ""}<${When} at=${item.at} /></p></div>`;
 }
 
 /** A call that waits: as it is, with other arguments, or not at all. */
-export function Approval({ approval, node, can, onDone }) {
+export function Approval({ approval, node, from, can, onDone }) {
   const first = JSON.stringify(approval.tool.args, null, 2);
   const [args, setArgs] = useState(first);
   const [reason, setReason] = useState("");
@@ -40,13 +51,14 @@ export function Approval({ approval, node, can, onDone }) {
     onDone(approval.id);
   };
   return html`<article class="approval" aria-label=${`call of ${node?.label ?? "a node"}`}>
-    <h3><bdi>${node?.label}</bdi> wants to call <code>${approval.tool.name}</code> <span class="standing wait">waits for you</span></h3>
-    ${approval.context && html`<p>${approval.context}</p>`}
+    <header><h3>${from ?? html`<bdi>${node?.label}</bdi>`} wants to call <code>${approval.tool.name}</code></h3><span class="standing wait">waits for you</span><${Ago} at=${approval.asked} /></header>
+    ${approval.context && !approval.context.startsWith("may ") && html`<p>${approval.context}</p>`}
     <label>Arguments <textarea name="args" rows=${Math.min(12, first.split("\n").length + 1)} spellcheck=${false} readonly=${!can} value=${args} onInput=${(e) => setArgs(e.target.value)}></textarea></label>
-    ${changed && !is && html`<p role="alert">These are no JSON object.</p>`}
-    ${can && html`<details><summary>Add a word to a no</summary><label>Why not <input name="reason" value=${reason} onInput=${(e) => setReason(e.target.value)} /></label></details>
-      <div class="row wrap">${changed ? is && html`<${Act} label="Approve as changed" kind="main" act=${say({ status: "modified", modifiedArgs: wanted })} />` : html`<${Act} label="Approve" kind="main" act=${say({ status: "approved" })} />`}
-      <${Act} label="Deny" act=${say({ status: "denied", ...(reason && { reason }) })} /></div>`}
+    ${changed && !is && html`<p role="alert">This is no JSON object: it cannot be approved so.</p>`}
+    ${can && html`<div class="row wrap">${changed ? is && html`<${Act} label="Approve as changed" kind="main" act=${say({ status: "modified", modifiedArgs: wanted })} />` : html`<${Act} label="Approve" kind="main" act=${say({ status: "approved" })} />`}
+      <${Act} label="Deny" act=${say({ status: "denied", ...(reason && { reason }) })} />
+      ${changed && html`<button type="button" class="quiet" onClick=${() => setArgs(first)}>As it was asked</button>`}</div>
+      <details><summary>Say why not</summary><label><span class="hide">Why not</span> <input name="reason" placeholder="What it is told where you deny" value=${reason} onInput=${(e) => setReason(e.target.value)} /></label></details>`}
   </article>`;
 }
 
@@ -54,14 +66,17 @@ export function Approval({ approval, node, can, onDone }) {
 export function Node({ story, id, can, call, redraw, base }) {
   const node = story.run.nodes[id];
   const chat = story.chat(id);
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`chat ${id}`);
   const [now, setNow] = useState(false);
   const [error, setError] = useState(null);
+  const typed = useRef("");
+  typed.current = text;
   const end = useRef(null);
   const box = useRef(null);
+  const atEnd = useRef(true);
   const last = chat.items[chat.items.length - 1];
   useLayoutEffect(() => {
-    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+    if (box.current && (atEnd.current || last?.sends)) box.current.scrollTop = box.current.scrollHeight;
   }, [chat.items.length, last && last.text]);
   useEffect(() => end.current?.focus(), [id]);
   if (!node) return html`<p>This node is gone.</p>`;
@@ -72,33 +87,40 @@ export function Node({ story, id, can, call, redraw, base }) {
     event.preventDefault();
     if (!text.trim()) return;
     setError(null);
+    const own = story.mine(id, text);
+    setText("");
+    redraw();
     try {
       const said = await wire.call("POST", `${at}/chat`, { nodeId: id, content: text, interrupt: now });
-      if (said.messageId) story.mine(id, said.messageId, text);
-      setText("");
-      redraw();
+      story.taken(id, own, said.messageId);
     } catch (failed) {
-      // What was typed stays.
-      setError(failed);
+      // It is taken back where it can be seen, and stays to be sent again, before what was typed meanwhile.
+      story.unsaid(id, own);
+      const meanwhile = typed.current;
+      setText(meanwhile.trim() ? `${text}\n${meanwhile}` : text);
+      setError(Object.assign(failed, { message: `Not sent: ${failed.message}` }));
     }
+    redraw();
   };
   const act = (verb) => () => call("POST", `${at}/nodes/${id}/${verb}`, {});
   const keys = (e) => e.key === "Enter" && (e.ctrlKey || e.metaKey) && send(e);
-  return html`<section class="node" aria-label=${`node ${node.label}`}>
-    <h3 tabindex="-1" ref=${end}><bdi>${node.label}</bdi> <span class=${`standing ${node.status}`}>${node.status}</span></h3>
-    <p class="dim">${node.roleTemplate} · ${node.provider}${node.alias ? ` · ${node.alias}` : ""}${node.usage ? ` · ${node.usage.totalTokens.toLocaleString()} tokens` : ""}</p>
+  // What is read further up stays where it is.
+  const scrolled = (e) => (atEnd.current = e.target.scrollTop + e.target.clientHeight >= e.target.scrollHeight - 30);
+  return html`<section class="node panel" aria-label=${`node ${node.label}`}>
+    <div class="heading"><h3 tabindex="-1" ref=${end}><bdi>${node.label}</bdi></h3><span class=${`standing ${node.status}`}>${node.status}</span>${held && html`<span class="standing wait">held</span>`}<a class="quiet time" href=${base}>Close</a></div>
+    <p class="dim">${node.roleTemplate} · ${node.provider}${node.alias ? ` · ${node.alias}` : ""}${node.usage?.totalTokens ? ` · ${node.usage.totalTokens.toLocaleString()} tokens` : ""}${node.inboxCount ? ` · ${node.inboxCount} wait` : ""}</p>
     ${node.summary !== node.status && html`<p class="subject">${node.summary}</p>`}
     ${can && html`<div class="verbs">
       ${runs && html`<${Act} label="Interrupt" act=${act("interrupt")} />`}
       ${held ? html`<${Act} label="Start" act=${act("start")} />` : html`<${Act} label="Stop" confirm="End its turn and hold it" act=${act("stop")} />`}
       <${Act} label="New session" confirm="Drop what waits" act=${act("reset")} />
       <${Act} label="Remove" confirm="Remove it with its branch" act=${async () => { await call("DELETE", `${at}/nodes/${id}`); location.hash = base; }} /></div>`}
-    <div class="chat" role="log" aria-live="polite" aria-label="conversation" tabindex="0" ref=${box}>
+    <div class="chat" role="log" aria-live="polite" aria-label="conversation" tabindex="0" ref=${box} onScroll=${scrolled}>
       ${chat.items.length === 0 && html`<p class="dim">Nothing was said yet. What you write here is its next turn.</p>`}
       ${chat.items.map((item, n) => html`<${Item} key=${item.id ?? n} item=${item} nodes=${story.run.nodes} />`)}</div>
     ${chat.logs.length > 0 && html`<details><summary>${chat.logs.length} lines that are no message</summary><pre>${chat.logs.join("\n")}</pre></details>`}
-    ${can && html`<form class="next" onSubmit=${send} onKeyDown=${keys}><label>Message <textarea name="chat" rows="3" value=${text} onInput=${(e) => setText(e.target.value)}></textarea></label>
-      <div class="row wrap"><button class="main">Send</button>${runs && html`<label class="check"><input type="checkbox" checked=${now} onChange=${(e) => setNow(e.target.checked)} /> and end the turn that runs</label>`}</div>
+    ${can && html`<form class="next answer" onSubmit=${send} onKeyDown=${keys}><label><span>Message to <bdi>${node.label}</bdi></span> <textarea name="chat" rows="3" value=${text} onInput=${(e) => setText(e.target.value)}></textarea></label>
+      <div class="row wrap"><button class="main">Send</button>${runs && html`<label class="check"><input type="checkbox" checked=${now} onChange=${(e) => setNow(e.target.checked)} /> End the turn that runs</label>`}</div>
       <${Trouble} error=${error} /></form>`}
   </section>`;
 }

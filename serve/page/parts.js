@@ -1,6 +1,6 @@
 // Small parts that every screen is made of. Text from a repository is only ever a text node.
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -55,10 +55,37 @@ export function Standing({ branch }) {
   return html`<span class="standing ${kind}">${word}</span>`;
 }
 
-export const branchPath = (repo, name) => `#/branch/${repo}/${encodeURIComponent(name)}`;
+export const branchPath = (repo, name, tab) => `#/branch/${repo}/${encodeURIComponent(name)}${tab ? `/${tab}` : ""}`;
 
 export function BranchName({ repo, name }) {
   return html`<a class="name" href=${branchPath(repo, name)}><bdi>${name}</bdi></a>`;
+}
+
+/** What the program writes where a person wrote nothing is not worth a line. */
+export const subjectOf = (event) => (event.subject === `chore: set ${event.state}` || (event.state === "stalled" && event.why) ? "" : event.subject);
+
+/** Nothing to show: what would be here, and the command that brings it. */
+export function Empty({ title, children, commands = [] }) {
+  return html`<div class="empty"><p class="title">${title}</p>${children}${commands.map(([what, command]) => html`<div key=${command} class="teach"><span>${what}</span><${Command} text=${command} /></div>`)}</div>`;
+}
+
+/** A command, to be copied. */
+export function Command({ text }) {
+  const [done, setDone] = useState(false);
+  const copy = () => navigator.clipboard.writeText(text).then(() => setDone(true), () => {});
+  return html`<span class="command"><code>${text}</code>${navigator.clipboard && html`<button type="button" class="quiet" aria-label=${`copy ${text}`} onClick=${copy}>${done ? "Copied" : "Copy"}</button>`}</span>`;
+}
+
+/** A text that is being written: it outlives the screen, a reload, and a server that is gone; this tab forgets it with the tab. */
+export function useDraft(key) {
+  const name = `aynig-draft ${key}`;
+  const [text, set] = useState(() => sessionStorage.getItem(name) ?? "");
+  const write = useCallback((words) => {
+    set(words);
+    if (words) sessionStorage.setItem(name, words);
+    else sessionStorage.removeItem(name);
+  }, [name]);
+  return [text, write];
 }
 
 /** A failure, with the command that mends it. */
@@ -66,7 +93,7 @@ export function Trouble({ error, onClose }) {
   if (!error) return null;
   return html`<div class="trouble" role="alert">
     <p>${error.message}</p>
-    ${error.hint && html`<p>What helps: <code>${error.hint}</code></p>`}
+    ${error.hint && html`<p class="teach"><span>What helps:</span><${Command} text=${error.hint} /></p>`}
     ${onClose && html`<button type="button" onClick=${onClose}>Close</button>`}
   </div>`;
 }
@@ -89,7 +116,7 @@ export function Act({ label, act, confirm, kind = "" }) {
     setBusy(false);
   };
   return html`<span class="act">
-    <button type="button" class=${kind} disabled=${busy} onClick=${go}>${asked ? confirm : label}</button>
+    <button type="button" class=${asked ? "danger" : kind} disabled=${busy} onClick=${go}>${asked ? confirm : label}</button>
     ${asked && html`<button type="button" onClick=${() => setAsked(false)}>Leave it</button>`}
     <${Trouble} error=${error} onClose=${() => setError(null)} />
   </span>`;
@@ -98,8 +125,8 @@ export function Act({ label, act, confirm, kind = "" }) {
 /** A form that writes the branch's next state. */
 export function NextState({ branch, act }) {
   const [open, setOpen] = useState(false);
-  const [state, setState] = useState("");
-  const [message, setMessage] = useState("");
+  const [state, setState] = useDraft(`state ${branch}`);
+  const [message, setMessage] = useDraft(`why ${branch}`);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const first = useRef(null);
@@ -123,10 +150,11 @@ export function NextState({ branch, act }) {
     setBusy(false);
   };
   return html`<form class="next" onSubmit=${send} onKeyDown=${(e) => e.key === "Escape" && setOpen(false)}>
-    <label>State of <bdi>${branch}</bdi>
-      <input name="state" required autocomplete="off" autocapitalize="none" spellcheck=${false} value=${state}
+    <label><span>State of <bdi>${branch}</bdi></span>
+      <input name="state" required autocomplete="off" autocapitalize="none" spellcheck=${false} value=${state} list="states"
         ref=${first}
         onInput=${(e) => setState(e.target.value)} /></label>
+    <p class="dim">The command of that name in <code>.aynig/command</code> goes on with it; where there is none, it waits.</p>
     <label>Message <textarea name="message" rows="3" value=${message} onInput=${(e) => setMessage(e.target.value)}></textarea></label>
     <div class="row"><button class="main" disabled=${busy}>Write it</button>
       <button type="button" onClick=${() => setOpen(false)}>Cancel</button></div>

@@ -1,10 +1,11 @@
 // The screens that list branches: what needs a person, what runs, all of them.
 
-import { html, useEffect, useRef, useState } from "./vendor.js";
-import { Act, Ago, BranchName, NextState, Standing, isRunning, isStalled, needsPerson, span, useNow } from "./parts.js";
-import { Question, Say } from "./say.js";
-
-const Empty = ({ children }) => html`<div class="empty">${children}</div>`;
+import { html, useEffect, useMemo, useRef, useState } from "./vendor.js";
+import { Act, Ago, BranchName, Empty, NextState, Standing, branchPath, isRunning, isStalled, needsPerson, span, subjectOf, useNow } from "./parts.js";
+import { Log } from "./log.js";
+import { Approval } from "./node.js";
+import { Question, Say, Work, commenting } from "./say.js";
+import * as wire from "./wire.js";
 
 /** What a person may do about a branch; on its own screen all of it. */
 export function Verbs({ branch, repo, can, verb, whole = false }) {
@@ -23,7 +24,7 @@ export function Verbs({ branch, repo, can, verb, whole = false }) {
 function Notify() {
   const [leave, setLeave] = useState(window.Notification ? Notification.permission : "denied");
   if (leave !== "default") return null;
-  return html`<p class="after"><button type="button" onClick=${async () => setLeave(await Notification.requestPermission())}>Notify me when something waits</button></p>`;
+  return html`<p class="after"><button type="button" class="quiet" onClick=${async () => setLeave(await Notification.requestPermission())}>Notify me when something waits</button></p>`;
 }
 
 const Why = ({ branch }) => branch.why && html`<p class="why">${branch.why}</p>`;
@@ -34,21 +35,47 @@ export const waitingBranches = (branches, questions) => {
   return branches.filter((b) => needsPerson(b) && !asking.has(b.branch));
 };
 
+/** Calls of flows' nodes that wait, by the id of their question. */
+function useApprovals(questions) {
+  const [known, setKnown] = useState(null);
+  const ids = questions.filter((q) => q.branch.startsWith("flow/")).map((q) => q.id).join(" ");
+  useEffect(() => {
+    let gone = false;
+    if (!ids) return;
+    wire.call("GET", "/api/approvals").then(({ approvals }) => gone || setKnown(new Map(approvals.map((one) => [one.approval.approvalId, one]))), () => gone || setKnown(new Map()));
+    return () => (gone = true);
+  }, [ids]);
+  // Until they are known it is not said that they are plain questions.
+  return ids && !known ? null : known ?? new Map();
+}
+
+function Waiting({ branch, repo, can, verb }) {
+  const subject = subjectOf(branch);
+  const ran = branch.run_id || branch.trigger;
+  return html`<article aria-label=${branch.branch}>
+    <header><h3><${BranchName} repo=${repo} name=${branch.branch} /></h3><${Standing} branch=${branch} /><${Ago} at=${branch.committed} /></header>
+    <p>${isStalled(branch) ? html`<b class="state">${branch.origin_state}</b> <span class="why">${branch.why ?? "stalled"}</span>`
+      : html`<b class="state">${branch.state}</b> ${subject ? html`<span class="subject">${subject}</span>` : html`<span class="dim">is for you: no command answers this state</span>`}`}</p>
+    ${!isStalled(branch) && html`<${Why} branch=${branch} />`}
+    ${ran && html`<div class="row wrap"><${Work} label="Show the work" ask=${() => wire.diff(repo, branch.branch)} on=${[branch.commit]} empty="Its last run changed no file." send=${can ? commenting(repo, branch.branch, verb) : null} />
+      <a class="quiet" href=${branchPath(repo, branch.branch, "log")}>What it printed</a></div>`}
+    <${Verbs} branch=${branch} repo=${repo} can=${can} verb=${verb} />
+  </article>`;
+}
+
 export function Needs({ branches, questions, ...rest }) {
+  const approvals = useApprovals(questions);
   const waiting = waitingBranches(branches, questions).sort((a, b) => isStalled(b) - isStalled(a) || (a.committed ?? 0) - (b.committed ?? 0));
   if (!waiting.length && !questions.length) {
-    return html`<${Empty}><p>Nothing waits for you.</p>
-      <p>A branch comes here when it asks something, is stalled, or is in a state that no command answers. Begin one:
-      <code>git aynig set-state build -b job</code></p><${Notify} /><//>`;
+    return html`<${Empty} title="Nothing waits for you." commands=${branches.length ? [["Begin another:", "git aynig set-state build -b job"]] : [["What states mean here:", "git aynig init"], ["Then begin a branch:", "git aynig set-state build -b job"]]}>
+      <p>A branch comes here when it asks something, is stalled, or is in a state that no command answers.</p><${Notify} /><//>`;
   }
-  return html`<ul class="cards">${questions.map((q) => html`<li key=${q.id}><${Question} question=${q} repo=${rest.repo} can=${rest.can} verb=${rest.verb} /></li>`)}${waiting.map((b) => html`<li key=${b.branch}>
-    <article aria-label=${b.branch}>
-      <h3><${BranchName} repo=${rest.repo} name=${b.branch} /> <${Standing} branch=${b} /></h3>
-      <p><b class="state">${b.state}</b> <span class="subject">${b.subject}</span></p>
-      <${Why} branch=${b} />
-      <p class="dim"><${Ago} at=${b.committed} /></p>
-      <${Verbs} branch=${b} ...${rest} />
-    </article></li>`)}</ul><${Notify} />`;
+  const asked = (q) => {
+    const call = approvals?.get(q.id);
+    return call ? html`<${Approval} approval=${{ ...call.approval, id: q.id, asked: q.asked }} from=${html`<a class="name" href=${`#/flow/${call.runId}/${call.approval.nodeId}`}><bdi>${q.branch}</bdi></a>`} can=${rest.can} onDone=${rest.reread} />`
+      : html`<${Question} question=${q} repo=${rest.repo} can=${rest.can} verb=${rest.verb} />`;
+  };
+  return html`<ul class="cards">${questions.filter((q) => approvals || !q.branch.startsWith("flow/")).map((q) => html`<li key=${q.id}>${asked(q)}</li>`)}${waiting.map((b) => html`<li key=${b.branch}><${Waiting} branch=${b} ...${rest} /></li>`)}</ul><${Notify} />`;
 }
 
 function Elapsed({ since }) {
@@ -56,30 +83,52 @@ function Elapsed({ since }) {
   return since === null || since === undefined ? null : html`<span title=${new Date(since * 1000).toLocaleString()}>${span(now - since)}</span>`;
 }
 
-export function Running({ branches, ...rest }) {
-  const running = branches.filter(isRunning);
-  if (!running.length) {
-    return html`<${Empty}><p>Nothing runs.</p><p>What is ready starts with <code>git aynig tick</code>, or by itself after
-      <code>git aynig hooks install</code>.</p><//>`;
-  }
-  return html`<ul class="cards">${running.map((b) => html`<li key=${b.branch}>
-    <article aria-label=${b.branch}>
-      <h3><${BranchName} repo=${rest.repo} name=${b.branch} /> <${Standing} branch=${b} /></h3>
-      <p><b class="state">${b.origin_state}</b> for <${Elapsed} since=${b.began} /></p>
-      ${b.progress && html`<p>${b.progress.text}</p>`}
-      ${b.progress && b.progress.ratio !== null &&
-        html`<progress max="1" value=${b.progress.ratio} aria-label="how far it is"></progress>`}
-      ${b.last_line && html`<pre class="last" aria-label="last line">${b.last_line}</pre>`}
-      <${Verbs} branch=${b} ...${rest} />
-    </article></li>`)}</ul>`;
+function Run({ branch, logTick, tick, ...rest }) {
+  const [open, setOpen] = useState(false);
+  const { progress } = branch;
+  return html`<article aria-label=${branch.branch}>
+    <header><h3><${BranchName} repo=${rest.repo} name=${branch.branch} /></h3><${Standing} branch=${branch} /><span class="time">for <${Elapsed} since=${branch.began} /></span></header>
+    <p><b class="state">${branch.origin_state}</b> ${progress ? html`<span class="subject">${progress.text}</span>${progress.ratio !== null && html` <span class="dim">${Math.round(progress.ratio * 100)} %</span>`}` : ""}</p>
+    ${progress && progress.ratio !== null && html`<progress max="1" value=${progress.ratio} aria-label="how far it is"></progress>`}
+    ${!open && branch.last_line && html`<pre class="last" aria-label="last line">${branch.last_line}</pre>`}
+    <div class="work"><button type="button" class="quiet" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>${open ? "Hide what it prints" : "Show what it prints"}</button></div>
+    ${open && html`<${Log} repo=${rest.repo} name=${branch.branch} tick=${tick} logTick=${logTick} low />`}
+    <${Verbs} branch=${branch} ...${rest} />
+  </article>`;
 }
 
-const ROW = 44;
+export function Running({ branches, ...rest }) {
+  const running = branches.filter(isRunning);
+  const ready = branches.filter((b) => b.standing === "ready").length;
+  if (!running.length) {
+    return html`<${Empty} title="Nothing runs." commands=${[[ready ? `Start what is ready (${ready}):` : "Start what is ready:", "git aynig run"], ["Let it start by itself:", "git aynig hooks install"]]} />`;
+  }
+  return html`<ul class="cards">${running.map((b) => html`<li key=${b.branch}><${Run} branch=${b} ...${rest} /></li>`)}</ul>`;
+}
+
+const ROW = 40;
+const GROUPS = [["needs", "Need you"], ["leased", "Running"], ["ready", "Ready"], ["rest", "Others"], ["done", "Done"]];
+const groupOf = (b) => (needsPerson(b) ? "needs" : isRunning(b) ? "leased" : b.group === "done" ? "done" : b.standing === "ready" ? "ready" : "rest");
+
+/** The rows of the list: branches, below the name of their group where they are grouped. */
+function rowsOf(found, by) {
+  if (!by) return found;
+  const groups = new Map(by === "standing" ? GROUPS.map(([id]) => [id, []]) : []);
+  for (const b of found) {
+    const id = by === "standing" ? groupOf(b) : b.state ?? "no state";
+    if (!groups.has(id)) groups.set(id, []);
+    groups.get(id).push(b);
+  }
+  const named = [...groups].filter(([, of]) => of.length);
+  if (by === "state") named.sort(([a], [b]) => (a < b ? -1 : 1));
+  return named.flatMap(([id, of]) => [{ title: GROUPS.find(([known]) => known === id && by === "standing")?.[1] ?? id, count: of.length }, ...of]);
+}
 
 /** All branches: those that are in sight are there, whatever their number. */
 export function Branches({ branches, repo }) {
   const [search, setSearch] = useState("");
-  const [group, setGroup] = useState("");
+  const [only, setOnly] = useState("");
+  const [by, setBy] = useState("standing");
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
   const box = useRef(null);
@@ -89,30 +138,36 @@ export function Branches({ branches, repo }) {
     addEventListener("resize", measure);
     return () => removeEventListener("resize", measure);
   }, []);
-  const states = new Map();
-  for (const b of branches) states.set(b.state ?? "", (states.get(b.state ?? "") || 0) + 1);
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = branches.filter((b) => (!group || b.state === group) && words.every((w) => `${b.branch} ${b.state} ${b.subject}`.toLowerCase().includes(w)));
-  const first = Math.max(0, Math.floor(top / ROW) - 10);
-  const shown = found.slice(first, first + Math.ceil(height / ROW) + 20);
+  const states = useMemo(() => {
+    const count = new Map();
+    for (const b of branches) count.set(b.state ?? "", (count.get(b.state ?? "") || 0) + 1);
+    return [...count].sort();
+  }, [branches]);
+  const [found, rows] = useMemo(() => {
+    const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = branches.filter((b) => (!only || b.state === only) && words.every((w) => `${b.branch} ${b.state} ${b.subject}`.toLowerCase().includes(w)));
+    return [found, rowsOf(found, by)];
+  }, [branches, search, only, by]);
   if (!branches.length) {
-    return html`<${Empty}><p>No branch has a state yet.</p><p>The first one: <code>git aynig set-state build -b job</code>, after
-      <code>git aynig init</code>.</p><//>`;
+    return html`<${Empty} title="No branch has a state yet." commands=${[["What states mean here:", "git aynig init"], ["Then begin a branch:", "git aynig set-state build -b job"]]} />`;
   }
+  const first = Math.max(0, Math.floor(top / ROW) - 10);
+  const shown = rows.slice(first, first + Math.ceil(height / ROW) + 20);
+  const row = (b, n) => b.title !== undefined
+    ? html`<div role="listitem" class="line group" key=${`group ${b.title}`} style=${{ top: `${(first + n) * ROW}px` }}><b>${b.title}</b><span class="count">${b.count.toLocaleString()}</span></div>`
+    : html`<div role="listitem" class="line" key=${b.branch} style=${{ top: `${(first + n) * ROW}px` }}>
+      <${BranchName} repo=${repo} name=${b.branch} /><b class="state">${b.state}</b><${Standing} branch=${b} />
+      <span class="subject dim">${subjectOf(b)}</span><span class="dim when"><${Ago} at=${b.committed} /></span></div>`;
   return html`<div class="tools">
       <label>Search <input type="search" name="search" value=${search} onInput=${(e) => setSearch(e.target.value)} /></label>
-      <label>State <select name="group" value=${group} onChange=${(e) => setGroup(e.target.value)}>
+      <label>State <select name="group" value=${only} onChange=${(e) => setOnly(e.target.value)}>
         <option value="">all (${branches.length})</option>
-        ${[...states].sort().map(([state, n]) => html`<option key=${state} value=${state}>${state} (${n})</option>`)}
+        ${states.map(([state, n]) => html`<option key=${state} value=${state}>${state} (${n})</option>`)}
       </select></label>
-      <span role="status">${found.length} of ${branches.length}</span>
+      <label>Group by <select name="by" value=${by} onChange=${(e) => setBy(e.target.value)}><option value="standing">what is due</option><option value="state">state</option><option value="">nothing</option></select></label>
+      <span role="status" class="dim">${found.length.toLocaleString()} of ${branches.length.toLocaleString()}</span>
     </div>
     <div class="list" role="list" tabindex="0" aria-label="branches" ref=${box} onScroll=${(e) => setTop(e.target.scrollTop)}>
-      <div style=${{ height: `${found.length * ROW}px` }}>
-        ${shown.map((b, n) => html`<div role="listitem" class="line" key=${b.branch} style=${{ top: `${(first + n) * ROW}px` }}>
-          <${BranchName} repo=${repo} name=${b.branch} /><b class="state">${b.state}</b><${Standing} branch=${b} />
-          <span class="subject dim">${b.subject}</span><span class="dim when"><${Ago} at=${b.committed} /></span>
-        </div>`)}
-      </div>
+      <div role="presentation" style=${{ height: `${rows.length * ROW}px` }}>${shown.map(row)}</div>
     </div>`;
 }

@@ -22,7 +22,7 @@ export class Story {
   saying(node) {
     const chat = this.chat(node);
     if (!chat.open) {
-      chat.open = { kind: "agent", text: "", thought: "", open: true };
+      chat.open = { kind: "agent", text: "", thought: "", open: true, at: this.at };
       chat.items.push(chat.open);
     }
     return chat.open;
@@ -35,9 +35,25 @@ export class Story {
     chat.open = null;
   }
 
-  /** A person's own words, until the event that says them. */
-  mine(node, id, text) {
-    if (!this.chat(node).items.some((item) => item.id === id)) this.chat(node).items.push({ kind: "user", id, text, waits: true });
+  /** A person's own words, as soon as they are sent. */
+  mine(node, text) {
+    const item = { kind: "user", text, sends: true, at: new Date().toISOString() };
+    this.chat(node).items.push(item);
+    return item;
+  }
+
+  /** They were taken, by this name: what says them may have been told before. */
+  taken(node, item, id) {
+    item.sends = false;
+    if (this.chat(node).items.some((other) => other.id === id)) return this.unsaid(node, item);
+    Object.assign(item, { id, waits: true });
+  }
+
+  /** They were refused. */
+  unsaid(node, item) {
+    const { items } = this.chat(node);
+    const at = items.indexOf(item);
+    if (at >= 0) items.splice(at, 1);
   }
 
   tool(node, tool, what) {
@@ -51,6 +67,7 @@ export class Story {
   take(event, old = false) {
     if (this.seen.has(event.id)) return;
     this.seen.add(event.id);
+    this.at = event.ts;
     if (event.seq) this.seq = Math.max(this.seq, event.seq);
     const node = event.nodeId;
     const { run } = this;
@@ -89,13 +106,13 @@ export class Story {
         if (!old) delete run.edges[event.edgeId];
         break;
       case "handoff.sent":
-        this.chat(event.envelope.toNodeId).items.push({ kind: "handoff", id: event.id, from: event.envelope.fromNodeId, text: event.envelope.payload.message });
+        this.chat(event.envelope.toNodeId).items.push({ kind: "handoff", id: event.id, from: event.envelope.fromNodeId, text: event.envelope.payload.message, at: event.ts });
         break;
       case "message.user": {
         const items = this.chat(event.message.nodeId).items;
         const own = items.find((item) => item.id === event.message.id);
         if (own) own.waits = false;
-        else items.push({ kind: "user", id: event.message.id, text: event.message.content });
+        else items.push({ kind: "user", id: event.message.id, text: event.message.content, at: event.ts });
         break;
       }
       case "message.assistant.delta":
@@ -156,10 +173,20 @@ export function placed(run) {
     for (const id of now) column.set(id, at);
     now = [...new Set(now.flatMap((id) => out.get(id)))].filter((id) => !column.has(id));
   }
-  const rows = [];
-  return new Map(nodes.map((node) => {
-    const x = column.get(node.id) ?? 0;
-    rows[x] = (rows[x] ?? 0) + 1;
-    return [node.id, { x, y: rows[x] - 1 }];
-  }));
+  // In each column as those stand that lead there, so that lines cross as little as may be.
+  const columns = [];
+  for (const node of nodes) (columns[column.get(node.id) ?? 0] ??= []).push(node.id);
+  const at = new Map();
+  columns.forEach((ids, x) => {
+    const from = (id) => {
+      const rows = nodes.filter((node) => at.has(node.id) && out.get(node.id).includes(id)).map((node) => at.get(node.id).y);
+      return rows.length ? rows.reduce((sum, y) => sum + y, 0) / rows.length : 0;
+    };
+    const wanted = new Map(ids.map((id) => [id, from(id)]));
+    ids.sort((a, b) => wanted.get(a) - wanted.get(b)).forEach((id, y) => at.set(id, { x, y }));
+  });
+  // Shorter columns stand in the middle.
+  const most = Math.max(0, ...columns.map((ids) => ids.length));
+  columns.forEach((ids) => ids.forEach((id) => (at.get(id).y += (most - ids.length) / 2)));
+  return at;
 }

@@ -1,7 +1,7 @@
 // What runs used and cost: by day, branch, model or state, drawn and as a table.
 
 import { html, useEffect, useState } from "./vendor.js";
-import { Trouble } from "./parts.js";
+import { Empty, Trouble } from "./parts.js";
 import { useAnswer } from "./diff.js";
 import * as wire from "./wire.js";
 
@@ -46,12 +46,13 @@ export function Usage({ repo, tick }) {
   if (error) return html`<${Trouble} error=${error} />`;
   if (!value) return null;
   if (!total || !total.runs) {
-    return html`<div class="empty"><p>No run has said yet what it used.</p><p>A command says it in its declaration, or as it works:
-      <code>echo '{"type":"usage","input_tokens":1200,"output_tokens":300,"cost_usd":0.02}' >> "$AYNIG_EVENTS"</code></p></div>`;
+    return html`<${Empty} title="No run has said yet what it used." commands=${[["", `echo '{"type":"usage","input_tokens":1200,"output_tokens":300,"cost_usd":0.02}' >> "$AYNIG_EVENTS"`]]}><p>A command says it in its declaration, or as it works:</p><//>`;
   }
   return html`<div class="tools"><label>By <select name="by" value=${by} onChange=${(e) => setBy(e.target.value)}>${BY.map(([id, label]) => html`<option key=${id} value=${id}>${label}</option>`)}</select></label>
       <label>Drawn <select name="measure" value=${measure} onChange=${(e) => setMeasure(e.target.value)}>${MEASURES.map(([id, label]) => html`<option key=${id} value=${id} disabled=${id === "cost_usd" && !priced}>${label}</option>`)}</select></label>
-      <span class="sum"><b>${money(total.cost_usd)}</b> over ${number(total.runs)} runs${total.unpriced > 0 && html`<span class="dim"> (${number(total.unpriced)} said no cost)</span>`}</span></div>
+</div>
+    <dl class="sums">${[["cost", money(total.cost_usd)], ["runs", number(total.runs)], ["tokens in", number(total.input_tokens)], ["tokens out", number(total.output_tokens)]].map(([what, sum]) => html`<div key=${what}><dt>${what}</dt><dd>${sum}</dd></div>`)}</dl>
+    ${total.unpriced > 0 && html`<p class="dim">${number(total.unpriced)} of the runs said no cost.</p>`}
     <${Chart} rows=${rows} measure=${measure} by=${by} />
     <div class="wide" tabindex="0" role="region" aria-label="usage as a table"><table><thead><tr><th scope="col">${by}</th><th scope="col">runs</th><th scope="col">tokens in</th><th scope="col">tokens out</th><th scope="col">cost</th></tr></thead>
       <tbody>${rows.map((row) => html`<tr key=${row.name ?? ""}><th scope="row"><bdi>${row.name ?? "none"}</bdi></th><td>${number(row.runs)}</td><td>${number(row.input_tokens)}</td><td>${number(row.output_tokens)}</td><td>${money(row.cost_usd)}</td></tr>`)}</tbody>

@@ -19,8 +19,12 @@ export async function enter(code) {
   });
   if (!answer.ok) return false;
   sessionStorage.setItem(KEY, (await answer.json()).token);
+  // Sockets that waited for a token.
+  for (const open of outside.splice(0)) open();
   return true;
 }
+
+const outside = [];
 
 /** Comes in by the address, where it has a code; true where there is a token. */
 export async function arrive() {
@@ -62,7 +66,7 @@ const at = (repo, branch, part, query = {}) => {
 export const version = async () => (await ask("GET", "/api/version")).json();
 export const branches = async (repo) => (await ask("GET", at(repo))).json();
 export const events = async (repo, branch, query) => (await (await ask("GET", at(repo, branch, "events", query))).json()).events;
-export const diff = async (repo, branch) => (await ask("GET", at(repo, branch, "diff"))).json();
+export const diff = async (repo, branch, run) => (await ask("GET", at(repo, branch, "diff", run ? { run } : {}))).json();
 export const questions = async (repo) => (await (await ask("GET", `/api/questions?repo=${repo}`)).json()).questions;
 export const pauses = async (repo) => (await (await ask("GET", `/api/pauses?repo=${repo}`)).json()).pauses;
 export const askedAbout = async (repo, id) => (await ask("GET", `/api/questions/${encodeURIComponent(id)}/diff?repo=${repo}`)).json();
@@ -92,7 +96,8 @@ export function follow(run, since, told) {
   let socket = null;
   const open = () => {
     const token = sessionStorage.getItem(KEY);
-    if (over || token === null) return;
+    if (over) return;
+    if (token === null) return void outside.push(open);
     socket = new WebSocket(socket_at(`/ws?${new URLSearchParams({ runId: run, since: since() })}`), ["aynig", `token.${token}`]);
     socket.onopen = () => (wait = 250);
     socket.onmessage = (message) => told(JSON.parse(message.data));
@@ -113,7 +118,7 @@ export function listen(told, state) {
   let wait = 250;
   const open = () => {
     const token = sessionStorage.getItem(KEY);
-    if (token === null) return;
+    if (token === null) return void outside.push(open);
     const socket = new WebSocket(socket_at("/api/socket"), ["aynig", `token.${token}`]);
     socket.onopen = () => {
       wait = 250;

@@ -2,7 +2,7 @@
 //!
 //! Without them the tests that need one say so, and are no proof. `AYNIG_SHOTS=<dir>` keeps a picture of each screen.
 
-use crate::support::{Server, World, until};
+use crate::support::{Server, World};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -117,10 +117,14 @@ impl Browser {
     /// Finds what is called so by its words.
     #[track_caller]
     pub fn find(&self, path: &str) -> String {
-        until(path, || {
+        for _ in 0..1500 {
             let found = self.post("element", &json!({"using": "xpath", "value": path}));
-            found["element-6066-11e4-a52e-4f735466cecf"].as_str().map(str::to_owned)
-        })
+            if let Some(found) = found["element-6066-11e4-a52e-4f735466cecf"].as_str() {
+                return found.to_owned();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no {path} in {:?}; it said {}", self.text(), self.complaints());
     }
 
     #[track_caller]

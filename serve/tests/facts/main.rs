@@ -6,6 +6,7 @@ mod answers;
 mod browser;
 mod doors;
 mod driver;
+mod gallery;
 mod life;
 mod runs;
 mod screens;
