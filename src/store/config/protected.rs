@@ -31,6 +31,7 @@ const PROTECTED: &[&str] = &[
     "sandboxconnect",
     "sandboxread",
     "sandboxwrite",
+    "stallturns",
     "trailerenv",
     "worktreedir",
 ];

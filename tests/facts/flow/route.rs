@@ -177,6 +177,18 @@ fn a_node_that_goes_in_a_circle_pauses_the_flow() {
     assert_eq!(evidence.summaries, ["lead 3", "lead 4", "lead 5"]);
 }
 
+/// N11, K33: how often a node may repeat itself is the account's to say, not the repository's.
+#[test]
+fn a_repository_says_nothing_of_circles() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD]);
+    stage.life.git(&["config", "--local", "aynig.stallTurns", "1"]);
+    for n in 1..4 {
+        stage.turn("lead", n, "", &[], &["dwp-output-hash: same".into()]);
+        stage.say("lead", "go").expect(0);
+    }
+    assert_eq!((stage.turns("lead"), stage.now().run.status), (3, RunStatus::Running));
+}
+
 /// N6, K47: two implementers' work meets where both hand it.
 #[test]
 fn the_work_of_two_meets_in_the_third() {
