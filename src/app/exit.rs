@@ -183,6 +183,7 @@ impl From<&FlowError> for Exit {
             | FlowError::Refused(_)
             | FlowError::NoNode(_)
             | FlowError::NotRunning(_)
+            | FlowError::OtherVersion { .. }
             | FlowError::CheckedOut { .. }
             | FlowError::NoTemplateName(_)
             | FlowError::NoTemplate(_)

@@ -211,6 +211,9 @@ fn flowed(error: &FlowError) -> Option<String> {
             let name = shell_word(format!("refs/aynig/flows/{name}").as_bytes());
             Some(format!("git log {name}"))
         }
+        FlowError::OtherVersion { .. } => {
+            Some("install a git-aynig that speaks it; see 'Migration' in CONTRACT.md".to_owned())
+        }
         FlowError::CheckedOut { place, .. } => {
             Some(format!("git -C {} switch --detach", hints::place(place)))
         }

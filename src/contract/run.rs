@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct ContractVersion;
 
 /// The version as text.
-pub const CONTRACT_VERSION: &str = "1";
+pub const CONTRACT_VERSION: &str = crate::protocol::flow::VERSION;
 
 impl Serialize for ContractVersion {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

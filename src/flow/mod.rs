@@ -46,6 +46,14 @@ pub enum FlowError {
         /// Why.
         why: String,
     },
+    /// It is of another version of the contract than this program speaks.
+    #[error("flow '{name}' is not changed: {why}")]
+    OtherVersion {
+        /// What it calls itself, or the ref's last part.
+        name: String,
+        /// Which it says, and which is spoken.
+        why: String,
+    },
     /// The change is refused by its name.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -94,7 +102,18 @@ impl FlowError {
     }
 
     fn flow(name: &RefName, why: BadFlow) -> Self {
-        Self::bad(name, why)
+        match Self::bad(name, &why) {
+            FlowError::Unreadable { name, why: words } => match why {
+                BadFlow::Version { name: own, .. } => {
+                    FlowError::OtherVersion { name: if own.is_empty() { name } else { own }, why: words }
+                }
+                BadFlow::NoRun
+                | BadFlow::BadFile { .. }
+                | BadFlow::EdgeToNowhere { .. }
+                | BadFlow::TooMany => FlowError::Unreadable { name, why: words },
+            },
+            other => other,
+        }
     }
 }
 

@@ -124,16 +124,25 @@ impl<'f, 'r> Flows<'f, 'r> {
         if let Ok(id) = RunId::parse(wanted) {
             return self.of_id(id);
         }
-        let all = self.all()?.into_iter().filter_map(|listed| listed.read.ok());
-        let is_it = |kept: &Kept| kept.flow.run.name.to_lowercase() == wanted.to_lowercase();
-        let mut found: Vec<Kept> = all.filter(is_it).collect();
+        let says = |name: &str| name.to_lowercase() == wanted.to_lowercase();
+        let (mut found, mut other) = (Vec::new(), None);
+        for listed in self.all()? {
+            match listed.read {
+                Ok(kept) if says(&kept.flow.run.name) => found.push(kept),
+                Err(error @ FlowError::OtherVersion { .. }) => {
+                    let is_it = matches!(&error, FlowError::OtherVersion { name, .. } if says(name));
+                    other = other.or(is_it.then_some(error));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
         match (found.pop(), found.is_empty()) {
             (Some(one), true) => Ok(one),
             (Some(one), false) => {
                 let ids = found.iter().chain([&one]).map(|kept| kept.id).collect();
                 Err(FlowError::Several { name: shown(name), ids })
             }
-            (None, _) => Err(FlowError::NoFlow(shown(name))),
+            (None, _) => Err(other.unwrap_or_else(|| FlowError::NoFlow(shown(name)))),
         }
     }
 

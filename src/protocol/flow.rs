@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// The folder of flows' refs.
 pub const FLOWS: &[u8] = b"refs/aynig/flows/";
+/// The version of the contract that is spoken here. A flow of any other is refused.
+pub const VERSION: &str = "1";
 /// The folder of what turns left.
 pub const TURNS: &[u8] = b"refs/aynig/turns/";
 /// The ref of the repository's own templates.
@@ -84,6 +86,9 @@ pub struct Run {
     pub slug: String,
     /// What it is doing.
     pub status: String,
+    /// The version of the contract.
+    #[serde(default, rename = "contractVersion")]
+    pub version: Option<String>,
 }
 
 /// Of `nodes/<id>.json` what concerns its branch.
@@ -100,6 +105,11 @@ impl Run {
     /// True where its nodes may have turns.
     pub fn is_running(&self) -> bool {
         self.status == "running"
+    }
+
+    /// The version of the contract that it says, where that is none that is spoken here.
+    pub fn unknown_version(&self) -> Option<&str> {
+        self.version.as_deref().filter(|version| *version != VERSION)
     }
 
     /// True where it may speak for a branch.
@@ -167,7 +177,12 @@ mod tests {
     /// N12: a flow speaks for its own folder alone, and of two that name one branch any stops it.
     #[test]
     fn a_flow_claims_the_branches_of_its_own_folder() {
-        let run = |status: &str| Run { name: "X".into(), slug: "x".into(), status: status.into() };
+        let run = |status: &str| Run {
+            name: "X".into(),
+            slug: "x".into(),
+            status: status.into(),
+            version: Some(VERSION.into()),
+        };
         let mut claim = Claim::new(run("running"));
         for (branch, stopped) in
             [("flow/x/a", false), ("flow/x/a", true), ("flow/x/b", false), ("flow/y/a", true), ("main", true)]

@@ -47,13 +47,15 @@ impl Runner<'_> {
                     let Some(stopped) = claim.node(branch.short()) else { continue };
                     let id = name.as_bytes().strip_prefix(FLOWS).unwrap_or_default();
                     found.flows.push(String::from_utf8_lossy(id).into_owned());
-                    if stopped || !claim.run.is_running() {
-                        let reason = match claim.run.is_running() {
-                            true => "the node is stopped".to_owned(),
-                            false => format!("the flow is {}", claim.run.status),
-                        };
-                        found.held = found.held.or(Some(held_by(&claim.run.name, reason)));
-                    }
+                    let reason = match (claim.run.unknown_version(), claim.run.is_running()) {
+                        (Some(version), _) => Some(format!(
+                            "its contractVersion '{version}' is not known here: it waits for a git-aynig that speaks it"
+                        )),
+                        (None, false) => Some(format!("the flow is {}", claim.run.status)),
+                        (None, true) => stopped.then(|| "the node is stopped".to_owned()),
+                    };
+                    let held = reason.map(|reason| held_by(&claim.run.name, reason));
+                    found.held = found.held.or(held);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::refused::Refused;
 use crate::contract::edge::Edge;
 use crate::contract::id::{EdgeId, NodeId, PayloadId, RunId};
 use crate::contract::node::NodeConfig;
-use crate::contract::run::ContractVersion;
+use crate::contract::run::{CONTRACT_VERSION, ContractVersion};
 use crate::contract::shown;
 use crate::contract::time::Time;
 use crate::contract::words::{GlobalMode, Mode, RunStatus};
@@ -122,6 +122,14 @@ pub enum BadFlow {
     /// There is no `run.json`.
     #[error("there is no 'run.json' in it")]
     NoRun,
+    /// It is of another version of the contract.
+    #[error("contractVersion '{given}' is not known: this program speaks '{CONTRACT_VERSION}'")]
+    Version {
+        /// What it says.
+        given: String,
+        /// What it calls itself.
+        name: String,
+    },
     /// A file can't be read as what it should be.
     #[error("'{path}' of it can't be read: {why}")]
     BadFile {
@@ -154,6 +162,25 @@ fn read<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, BadFlow> {
     serde_json::from_slice(bytes).map_err(|error| bad(path, error))
 }
 
+/// Refuses a `run.json` of another version of the contract, whatever else it holds.
+fn known(bytes: &[u8]) -> Result<(), BadFlow> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Says {
+        contract_version: String,
+        #[serde(default)]
+        name: String,
+    }
+    let says = (bytes.len() <= FILE_MAX).then(|| serde_json::from_slice::<Says>(bytes).ok()).flatten();
+    match says.filter(|says| says.contract_version != CONTRACT_VERSION) {
+        None => Ok(()),
+        Some(Says { contract_version, name }) => {
+            let line = |text: &str| shown::line(text.as_bytes());
+            Err(BadFlow::Version { given: line(&contract_version), name: line(&name) })
+        }
+    }
+}
+
 /// The id that a file's name spells, where the file is one of a folder's.
 fn id_in<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".json").filter(|name| !name.contains('/'))
@@ -169,6 +196,7 @@ impl Flow {
                 return Err(BadFlow::TooMany);
             }
             if path == "run.json" {
+                known(bytes)?;
                 run = Some(read::<RunFile>(path, bytes)?);
             } else if let Some(name) = id_in(path, "nodes") {
                 let id = NodeId::parse(name).map_err(|error| bad(path, error))?;

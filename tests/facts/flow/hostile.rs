@@ -49,6 +49,45 @@ fn what_is_no_flow_is_named_and_hides_no_other() {
     assert_eq!(life.flow_ref(), mine);
 }
 
+/// N13: a flow of a version that this program does not speak is refused by name, with what mends that, and not touched.
+#[test]
+fn a_flow_of_an_unknown_version_is_refused_and_not_touched() {
+    let life = review();
+    let (flow, name) = (life.flow_file("run.json")["id"].as_str().unwrap().to_owned(), life.flow_ref());
+    let paths = life.git(&["ls-tree", "-r", "--name-only", &name]);
+    let file = |path: &str| life.git(&["cat-file", "blob", &format!("{name}:{path}")]);
+    let files: Vec<(&str, String)> = paths
+        .lines()
+        .map(|path| (path, file(path).replace("\"contractVersion\": \"1\"", "\"contractVersion\": \"2\"")))
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    assert!(files.iter().any(|(_, text)| text.contains("\"2\"")));
+    let commit = life.push_flow(&flow, &files);
+    let words = "contractVersion '2' is not known: this program speaks '1'";
+    for verb in [
+        &["show", "review"][..],
+        &["show", &flow],
+        &["send", "review", "ada", "-m", "x"],
+        &["pause", "review"],
+        &["rm", "review"],
+        &["node", "add", "review", "--label", "x", "--role", "x", "--provider", "custom"],
+        &["events", "review"],
+    ] {
+        let said = life.flow(verb).expect(2).stderr;
+        assert!(said.contains("Review") && said.contains(words), "{verb:?}: {said}");
+        assert!(
+            said.contains("hint: install a git-aynig that speaks it; see 'Migration' in CONTRACT.md"),
+            "{said}"
+        );
+    }
+    assert!(life.flow(&["list"]).expect(0).stdout.contains(words));
+    // Nothing runs on its branches meanwhile, either.
+    life.event("flow/review/ada", "turn", "");
+    let said = format!("{:?}", life.tick(&["flow/review/ada"]).expect(0));
+    assert!(said.contains("contractVersion '2' is not known here"), "{said}");
+    assert_eq!((life.rev(&name), life.state("flow/review/ada")), (commit, "turn".into()));
+}
+
 /// N1: names are one line, whatever is in them.
 #[test]
 fn control_characters_in_names_are_shown_escaped() {
