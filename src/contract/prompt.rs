@@ -6,7 +6,7 @@
 
 use super::edge::Edge;
 use super::id::{NodeId, PayloadId, RunId};
-use super::node::NodeConfig;
+use super::node::{Capabilities, NodeConfig};
 use super::shown;
 use super::words::{EdgeManagement, Expectation, GlobalMode, Mode};
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,8 @@ pub struct Situation<'a> {
     pub template: &'a str,
     /// Whether our tools are called as tools; otherwise by lines of text.
     pub native_tools: bool,
+    /// Whether it works in its worktree by calls, as its program has no tools of its own.
+    pub workspace: bool,
     /// What came, oldest first.
     pub incoming: &'a [Incoming<'a>],
     /// Answers that a node waits for.
@@ -180,7 +182,8 @@ fn system(of: &Situation) -> String {
     });
     let may = &of.node.config.capabilities;
     text.push_str(
-        "- send_handoff {to, message, structured?, artifacts?, status?, response?}: to a node that an edge leads to\n\
+        "- send_handoff {to, message, structured?, artifacts?, status?, response?}: to a node that an edge leads to; \
+         with response {\"expectation\":\"required\"} you wait for what it hands back\n\
          - ask {question, choices?}: asks a person\n\
          - todo_write {todos}: your list of tasks, as people see it\n",
     );
@@ -195,7 +198,27 @@ fn system(of: &Situation) -> String {
             text.push_str("- finish_run {status, summary}: ends the flow, `completed` or `failed`\n");
         }
     }
+    if of.workspace {
+        text.push_str(&workspace(may));
+    }
     text.trim_end().to_owned()
+}
+
+/// The tools by which a program works that has none of its own.
+fn workspace(may: &Capabilities) -> String {
+    let mut text = String::from(
+        "\n# Tools of the worktree\n\nCall them in the same way. Each is answered by a line of your input, and so is `ask`: read it, \
+         and say another message then. Your turn ends with the first message that calls none of these. Paths are from the top of \
+         your worktree.\n\n",
+    );
+    if may.run_commands {
+        text.push_str("- command {cmd, cwd?}: runs a line of the shell\n");
+    }
+    text.push_str("- read_file {path}\n- list_files {path?}\n");
+    if !may.delegate_only && (may.write_code || may.write_docs) {
+        text.push_str("- write_file {path, content}\n- delete_file {path}\n");
+    }
+    text
 }
 
 const CREATE_EDGE: &str = "- create_edge {from, to, bidirectional?, type?, label?}: joins two nodes\n";

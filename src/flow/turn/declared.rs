@@ -94,9 +94,22 @@ impl Active<'_> {
                 self.wait(came, not_before)
             }
             Next::Later(_) | Next::Afresh | Next::Mend => {
-                Ok(Ended::Failed { why: words(provider, &came.ending), mend: came.ending.mend(provider) })
+                Ok(Ended::Failed { why: words(provider, &came.ending), mend: self.mend(came) })
             }
         }
+    }
+
+    /// What mends an ending.
+    fn mend(&self, came: &Came) -> String {
+        let told = &came.told;
+        let is_mute = self.ground.is_jsonl() && told.text.is_none() && told.open.is_empty();
+        if is_mute && matches!(came.ending, Ending::Silent { .. }) {
+            // Nobody told it that there is one line: it may still read.
+            return "a jsonl program is told one line and its input stays open: it must not read to the end; or set \
+                    'aynig.provider.custom.protocol' to raw"
+                .to_owned();
+        }
+        came.ending.mend(self.ground.config().provider)
     }
 
     fn declare(&mut self, came: &Came, ended: Option<&str>) -> Result<Ended, TurnError> {

@@ -91,6 +91,7 @@ impl Ground<'_> {
                 edges: &edges,
                 template: &self.template,
                 native_tools: false,
+                workspace: self.is_jsonl(),
                 incoming: &incoming,
                 promises: &promises,
                 catch_up,

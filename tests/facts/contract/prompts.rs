@@ -51,6 +51,7 @@ fn prompt(kind: PromptKind, change: impl for<'a> Fn(&mut Situation<'a>)) -> Prom
         edges: &[edge],
         template: "You plan.\n",
         native_tools: false,
+        workspace: false,
         incoming: &[],
         promises: &[],
         catch_up: None,
@@ -107,6 +108,7 @@ fn tools_are_named_by_what_a_node_may_and_how_it_calls_them() {
             edges: &[],
             template: "",
             native_tools: native,
+            workspace: false,
             incoming: &[],
             promises: &[],
             catch_up: None,
@@ -120,6 +122,27 @@ fn tools_are_named_by_what_a_node_may_and_how_it_calls_them() {
     assert_eq!(has(&system(EdgeManagement::All, true), words), [true, true, true]);
     assert!(system(EdgeManagement::None, false).contains("{\"tool_call\":"));
     assert!(!system(EdgeManagement::None, true).contains("tool_call"));
+}
+
+/// N4, N7: who works by calls is told which there are, as far as its node may.
+#[test]
+fn a_program_without_tools_of_its_own_is_told_those_of_its_worktree() {
+    let of = |change: fn(&mut Capabilities)| {
+        let mut config = node("A", None, "implementer");
+        change(&mut config.capabilities);
+        prompt(PromptKind::Full, |of| {
+            let config: &NodeConfig = Box::leak(Box::new(config.clone()));
+            (of.workspace, of.node) = (true, Named { id: id(1), config });
+        })
+        .blocks
+        .system
+    };
+    let names = ["- command {", "- read_file {", "- list_files {", "- write_file {", "- delete_file {"];
+    let has = |text: &str| names.map(|name| text.contains(name));
+    assert_eq!(has(&of(|_| {})), [true; 5]);
+    assert_eq!(has(&of(|may| may.run_commands = false)), [false, true, true, true, true]);
+    assert_eq!(has(&of(|may| may.delegate_only = true)), [true, true, true, false, false]);
+    assert_eq!(has(&prompt(PromptKind::Full, |_| {}).blocks.system), [false; 5]);
 }
 
 fn message<'a>(text: &'a str, work: Work<'a>) -> Incoming<'a> {
@@ -157,6 +180,7 @@ fn prompt_with(incoming: &[Incoming], promises: &[OpenPromise]) -> String {
         edges: &[],
         template: "",
         native_tools: true,
+        workspace: false,
         incoming,
         promises,
         catch_up: Some("before\n# Mode: IMPLEMENTATION"),

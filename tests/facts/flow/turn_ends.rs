@@ -76,6 +76,32 @@ fn silence_and_time_have_limits_and_nothing_is_left() {
     assert!(body.contains("out-of-time: it took more than 1 s"), "{body}");
 }
 
+/// N9: a program that waits for the end of its input, which stays open, is told what mends that.
+#[test]
+fn a_jsonl_program_that_reads_to_the_end_is_told_so() {
+    let stage = played("cat >/dev/null; echo never", SOLO);
+    stage.life.config("aynig.provider.custom.silence", "1s");
+    stage.life.config("aynig.killGrace", "1s");
+    let body = stalls(&stage);
+    assert!(body.contains("silent: ") && body.contains("its input stays open"), "{body}");
+    assert!(body.contains("aynig.provider.custom.protocol"), "{body}");
+}
+
+/// N4, N12: to a turn that is started by an empty interrupt alone nothing came: no program is asked.
+#[test]
+fn a_turn_to_which_only_an_empty_interrupt_came_starts_nothing() {
+    let stage = played(&format!("read -r prompt; echo x >>\"$T/asked\"\n{}", says("Well.")), SOLO);
+    let branch = stage.branch("solo");
+    stage.life.run(&["send", &branch, "--kind", "interrupt", "-m", "", "--no-tick"]).expect(0);
+    stage.life.tick(&[&branch]).expect(0);
+    assert_eq!((stage.life.state(&branch).as_str(), stage.life.said("asked").as_str()), ("idle", ""));
+    let node = &stage.run().nodes[&stage.id("solo")];
+    assert_eq!(node.status, aynig::contract::words::NodeStatus::Idle);
+    // What comes then is heard as ever, and alone.
+    turn(&stage, "solo", "now").expect(0);
+    assert_eq!((stage.life.state(&branch).as_str(), stage.life.said("asked").as_str()), ("route", "x\n"));
+}
+
 /// N9: a raw program's text is everything that it prints, and its exit status the verdict.
 #[test]
 fn a_raw_program_says_all_that_it_prints() {
