@@ -10,11 +10,12 @@ use super::settings::CommandsFrom;
 use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip, io, logs};
 use crate::protocol::event::Event;
+use crate::protocol::flow::{FLOWS, TURNS};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::beneath::{BeneathError, Root};
 use crate::store::slots::modules;
-use crate::store::{RefName, Swap, children, command_tree, locks, remove_tree, swap};
+use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -25,6 +26,10 @@ use std::time::{Duration, SystemTime};
 
 /// Something that may be of a process that is at work right now is left alone this long.
 const LEFTOVER_AFTER: Duration = Duration::from_secs(3600);
+
+/// The file by which a turn says whose it was, and most bytes of it that are read.
+const RECORD: &[u8] = b"turn.json";
+const RECORD_MAX: u64 = 1 << 20;
 
 /// What is kept how long.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +51,8 @@ pub enum Kind {
     Heard,
     /// A question that is gone.
     Asked,
+    /// What a turn left whose flow is gone.
+    Turn,
     Submodules,
     RunRef,
     Commands,
@@ -63,6 +70,7 @@ impl Kind {
             Kind::Attempt => "attempt",
             Kind::Heard => "heard",
             Kind::Asked => "asked",
+            Kind::Turn => "turn",
             Kind::Submodules => "submodules",
             Kind::RunRef => "run-ref",
             Kind::Commands => "commands",
@@ -132,6 +140,7 @@ impl<'a> Collector<'a> {
             Self::attempts,
             Self::heard,
             Self::asked,
+            Self::turns,
             Self::submodules,
             Self::commands,
             Self::locks,
@@ -315,6 +324,33 @@ impl<'a> Collector<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What turns left whose flow is not here any more, by its age. Of a flow that is here all of it stays: it is what people and
+    /// sessions that are gone on with read (N4).
+    fn turns(&mut self) -> Result<(), RunnerError> {
+        let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
+        for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(TURNS))?.heads {
+            let old = commit.committed.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit);
+            if name.is_own() && old && !self.has_flow(&commit)? {
+                self.delete_ref(Kind::Turn, &name, commit.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the flow is here that a turn's record names, or it can't be read which that is.
+    fn has_flow(&self, left: &Commit) -> Result<bool, RunnerError> {
+        let store = &*self.runner.store;
+        let tree = store.read_tree(left.tree)?;
+        let Some(record) = tree.iter().find(|entry| entry.name == RECORD) else { return Ok(true) };
+        if store.blob_size(record.id)? > RECORD_MAX {
+            return Ok(true);
+        }
+        let record = serde_json::from_slice::<serde_json::Value>(&store.read_blob(record.id)?);
+        let flow = record.ok().and_then(|record| record["runId"].as_str().map(str::to_owned));
+        let Some(flow) = flow.filter(|flow| uuid::Uuid::parse_str(flow).is_ok()) else { return Ok(true) };
+        Ok(store.tip(&RefName::new([FLOWS, flow.to_lowercase().as_bytes()].concat()))?.is_some())
     }
 
     /// Questions that no run and no head waits with any more, by their age (K49).

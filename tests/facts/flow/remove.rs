@@ -131,3 +131,21 @@ fn a_removal_that_was_cut_off_goes_on() {
     life.flow(&["rm", "review"]).expect(0);
     assert_eq!((life.branches(), life.flow_ref()), (vec!["main".to_owned()], String::new()));
 }
+
+/// N4: what turns left stays with its flow, and goes with 'gc' where that is not here any more.
+#[test]
+fn gc_takes_what_turns_left_of_flows_that_are_gone() {
+    let stage = super::turn::played(&super::turn::says("Well."), &[("solo", "implementer")]);
+    super::turn::turn(&stage, "solo", "go").expect(0);
+    let life = &stage.life;
+    let turns = || life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/turns/"]);
+    let kept = turns();
+    assert!(kept.starts_with("refs/aynig/turns/"), "{kept}");
+    life.git(&["config", "aynig.attemptExpire", "0"]);
+    life.run(&["gc"]).expect(0);
+    assert_eq!(turns(), kept);
+    life.git(&["update-ref", "-d", &life.flow_ref()]);
+    let said = life.run(&["gc"]).expect(0).stdout;
+    assert!(said.contains(&format!("removed turn '{kept}'")), "{said}");
+    assert_eq!(turns(), "");
+}
