@@ -8,14 +8,16 @@ use super::config::Flags;
 use super::session::Session;
 use super::shown::{Shown, full, short};
 use super::{AppError, mend};
+use crate::flow::Flows;
 use crate::protocol::dialect::PAUSED_BY;
 use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN};
-use crate::protocol::flow::rests;
+use crate::protocol::flow::{rests, slug_of};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
 use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
+use crate::runner::Runner;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
 use crate::store::RefName;
@@ -42,12 +44,42 @@ pub struct Statuses {
     pub missing: Vec<RefName>,
     /// What they ask.
     pub asking: Asking,
+    /// Answers that nodes of flows among them still owe one another.
+    pub owed: Vec<Owed>,
     /// The ref that commands come from, where it does not exist.
     pub absent: Option<RefName>,
     /// What was configured.
     pub settings: Settings,
     /// Seconds since 1970.
     pub now: i64,
+}
+
+/// An answer that a node of a flow still waits for (N6).
+#[derive(Debug, Clone)]
+pub struct Owed {
+    /// The branch of the node that waits, and what people call it.
+    pub to: (RefName, String),
+    /// The same of the node that owes it.
+    pub from: (RefName, String),
+    /// For what.
+    pub about: String,
+}
+
+/// What nodes of flows owe one another. What is no flow owes nothing.
+fn owed(runner: &Runner<'_>) -> Result<Vec<Owed>, AppError> {
+    let mut owed = Vec::new();
+    for kept in Flows::new(runner).all()?.into_iter().filter_map(|listed| listed.read.ok()) {
+        let end = |id| {
+            let config = &kept.flow.nodes.get(&id)?.config;
+            Some((kept.branch(id)?, config.alias.clone().unwrap_or_else(|| config.label.clone())))
+        };
+        for promise in kept.flow.run.promises.values() {
+            if let (Some(to), Some(from)) = (end(promise.to), end(promise.from)) {
+                owed.push(Owed { to, from, about: promise.about.clone() });
+            }
+        }
+    }
+    Ok(owed)
 }
 
 /// What a branch is to a person who looks at many.
@@ -169,9 +201,11 @@ pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) ->
     };
     let (now, absent) = (runner.clock.now(), survey.absent().cloned());
     let asking = Asking::look(&runner, surveyed.branches.iter())?;
+    let has_nodes = surveyed.branches.iter().any(|status| slug_of(status.branch.short()).is_some());
+    let owed = if has_nodes { owed(&runner)? } else { Vec::new() };
     drop(survey);
     drop(runner);
-    Ok(Statuses { surveyed, missing, asking, absent, settings, now })
+    Ok(Statuses { surveyed, missing, asking, owed, absent, settings, now })
 }
 
 /// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.

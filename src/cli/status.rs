@@ -105,8 +105,10 @@ fn people(global: &Global, session: &Session, found: &Statuses, waiting: bool) {
             told(status, now, remote, global.verbose > 0) + &asked_of(status, &found.asking, now, remote)
         }
     };
-    let rows: Vec<[String; 3]> =
-        all.iter().map(|s| [escape(s.branch.short()), state(s), say(s) + &more(s)]).collect();
+    let rows: Vec<[String; 3]> = all
+        .iter()
+        .map(|s| [escape(s.branch.short()), state(s), say(s) + &owing(found, s) + &more(s)])
+        .collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0).min(40);
     let (first, second) = (width(0), width(1));
     let mut lines = output::Lines::begin();
@@ -278,6 +280,20 @@ fn asked_of(status: &BranchStatus, asking: &Asking, now: i64, remote: Option<&st
     });
     let unsigned = asking.unsigned_of(&status.branch);
     told.chain(unsigned.iter().map(|unsigned| format!("; not believed: {unsigned}"))).collect()
+}
+
+/// Which answers a node of a flow owes, and which it waits for.
+fn owing(found: &Statuses, status: &BranchStatus) -> String {
+    let told = found.owed.iter().map(|owed| {
+        let about = escape(owed.about.as_bytes());
+        let name = |(_, name): &(RefName, String)| escape(name.as_bytes());
+        match (owed.from.0 == status.branch, owed.to.0 == status.branch) {
+            (true, _) => format!("; owes {} an answer: {about}", name(&owed.to)),
+            (false, true) => format!("; waits for the answer of {}: {about}", name(&owed.from)),
+            (false, false) => String::new(),
+        }
+    });
+    told.collect()
 }
 
 fn holder(event: Option<&Event>) -> String {

@@ -14,6 +14,7 @@ pub mod plan;
 
 use super::outcome::Outcome;
 use super::{FlowError, Flows};
+use crate::contract;
 use crate::contract::shown;
 use crate::contract::stall::{Signals, judge};
 use crate::protocol::declaration::{Declaration, NotBefore, Take};
@@ -94,6 +95,11 @@ pub fn route(
     for turn in open.iter().rev() {
         performing.turn(turn)?;
     }
+    if next == Next::Idle && turn.ended == contract::projection::Ended::Completed {
+        performing.tell_who_waits(turn)?;
+    }
+    // What asked this turn to end and says nothing more is not for the next one, whoever sent it and died.
+    flows.drop_bare_interrupts(&inside.branch)?;
     let Performing { mut done, sent, .. } = performing;
     done.extend(match &next {
         Next::Idle | Next::Turn => None,

@@ -9,10 +9,12 @@ use super::done::Done;
 use super::plan::{Act, Moments, Next, act};
 use crate::contract::edge::Envelope;
 use crate::contract::event::ToolCall;
-use crate::contract::flow::Mutation;
+use crate::contract::flow::{Mutation, OpenPromise};
 use crate::contract::id::{EdgeId, NodeId, PayloadId, ToolId};
+use crate::contract::node::orchestrates;
+use crate::contract::shown;
 use crate::contract::time::Time;
-use crate::contract::words::RunStatus;
+use crate::contract::words::{Mode, RunStatus};
 use crate::flow::outcome::Outcome;
 use crate::flow::{FlowError, Flows, Kept, letter};
 use crate::protocol::inbox::{Kind, MessageId, derived_id, heard_ref, parse_inbox_ref};
@@ -170,6 +172,52 @@ impl<'p, 'r> Performing<'p, 'r> {
         };
         self.send(&self.inside.branch.clone(), &sending)?;
         self.done.push(Done::refused(id, name, why));
+        Ok(())
+    }
+
+    /// Tells orchestrators that wait for this node's answer, in AUTO, that its turn ended without one. Nothing else would have
+    /// them go on; so the promise is over with that, and what they do about it is theirs.
+    pub fn tell_who_waits(&mut self, turn: &Outcome) -> Result<(), RouteError> {
+        let flow = &self.kept.flow;
+        let leads =
+            |id: &NodeId| flow.nodes.get(id).is_some_and(|node| orchestrates(&node.config.role_template));
+        let owed =
+            flow.run.promises.iter().filter(|(_, promise)| promise.from == self.node && leads(&promise.to));
+        let owed: Vec<(PayloadId, OpenPromise)> = match flow.run.mode {
+            Mode::Auto => owed.map(|(id, promise)| (*id, promise.clone())).collect(),
+            Mode::Interactive => Vec::new(),
+        };
+        let name = flow.nodes.get(&self.node).map(|node| {
+            let config = &node.config;
+            shown::line(config.alias.as_deref().unwrap_or(&config.label).as_bytes())
+        });
+        let millis = u64::try_from(turn.at.0).unwrap_or(0);
+        for (id, promise) in owed {
+            // What came during the turn is the next one's to answer.
+            let Some(asked) = id.message() else { continue };
+            let heard = self.runner.store.tip(&RefName::new(heard_ref(asked))).map_err(FlowError::from)?;
+            let Some(branch) = self.kept.branch(promise.to).filter(|_| heard.is_some()) else { continue };
+            let name = name.as_deref().unwrap_or("a node");
+            let text = format!(
+                "{name} ended its turn without the answer that you wait for ({}). It said: {}",
+                promise.about, turn.summary
+            );
+            let kind = Kind::new(Kind::MESSAGE);
+            let sending = Sending {
+                kind: kind.map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?,
+                id: Some(derived_id(millis, &[b"unanswered", id.0.as_bytes()])),
+                text,
+                trailers: Vec::new(),
+                attach: None,
+            };
+            self.send(&branch, &sending)?;
+            let flows = Flows::new(self.runner);
+            self.kept = flows.change(self.kept.id, &self.by, |kept| {
+                let (from, to) = (promise.from, promise.to);
+                let open = kept.flow.run.promises.contains_key(&id);
+                Ok(if open { vec![Mutation::Keep { from, to }] } else { Vec::new() })
+            })?;
+        }
         Ok(())
     }
 

@@ -212,6 +212,8 @@ impl Next {
 pub struct Wants {
     /// It hands something on.
     pub hands_on: bool,
+    /// It asks for an answer without which it does not go on.
+    pub waits: bool,
     /// It ends the flow.
     pub finishes: bool,
 }
@@ -226,7 +228,12 @@ impl Wants {
             // What it is made of is nothing that is asked here.
             match act(flow, node, call, Moments { trigger: turn.at, outcome: turn.at }) {
                 Ok(Act::Finish { .. }) => wants.finishes = true,
-                Ok(act) => wants.hands_on |= act.envelope().is_some(),
+                Ok(act) => {
+                    let response = act.envelope().map(|envelope| envelope.payload.response.as_ref());
+                    let expects = response.flatten().map(|response| response.expectation);
+                    wants.hands_on |= response.is_some();
+                    wants.waits |= expects == Some(Expectation::Required);
+                }
                 Err(_) => wants.hands_on |= call.name == "send_handoff",
             }
         }
@@ -251,8 +258,10 @@ pub fn next(
         return Next::Stalled(evidence);
     }
     let leads = flow.nodes.get(&node).is_some_and(|node| orchestrates(&node.config.role_template));
+    // The answer is its next turn: by itself it would ask for the same again.
+    let waits = wants.waits || flow.run.promises.values().any(|promise| promise.to == node);
     let auto = match flow.run.mode {
-        Mode::Auto => leads && turn.ended == Ended::Completed,
+        Mode::Auto => leads && !waits && turn.ended == Ended::Completed,
         Mode::Interactive => false,
     };
     match (hop >= hops && (auto || wants.hands_on), auto) {

@@ -12,6 +12,7 @@ use crate::protocol::event::Event;
 use crate::protocol::flow::TURN;
 use crate::protocol::heard::heard_of;
 use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::Kind;
 use crate::protocol::message::Message;
 use crate::runner::Tip;
 use crate::runner::talk::TalkError;
@@ -47,6 +48,17 @@ pub struct Brought {
     pub unreadable: Option<String>,
 }
 
+impl Brought {
+    /// True for what asked a turn to end, and says nothing to the next one.
+    fn is_bare_interrupt(&self) -> bool {
+        let says = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        self.kind.as_deref() == Some(Kind::INTERRUPT)
+            && !says
+            && self.attached.is_none()
+            && self.unreadable.is_none()
+    }
+}
+
 /// A trailer.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Pair {
@@ -65,6 +77,8 @@ pub struct Before {
     pub turns: Vec<Outcome>,
     /// What the last run of a turn left.
     pub record: Option<Record>,
+    /// True where all that came asked a turn to end that is over, and says nothing more.
+    pub is_nothing: bool,
 }
 
 impl Ground<'_> {
@@ -98,11 +112,14 @@ impl Ground<'_> {
         let mut met = HashSet::new();
         for trigger in triggers.iter().rev() {
             for brought in self.told(trigger)? {
-                if met.insert(brought.id.clone()) {
+                if brought.is_bare_interrupt() {
+                    before.is_nothing = true;
+                } else if met.insert(brought.id.clone()) {
                     before.brought.push((brought, trigger.commit.parents.first().copied()));
                 }
             }
         }
+        before.is_nothing &= before.brought.is_empty();
         Ok(before)
     }
 

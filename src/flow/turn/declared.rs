@@ -18,9 +18,10 @@ use crate::contract::shown;
 use crate::contract::words::{FinalStatus, Provider};
 use crate::flow::outcome::{CALL, DIFF_HASH, ENDED, OUTPUT_HASH, SESSION, VERIFICATION};
 use crate::flow::turns::Sum;
+use crate::protocol::accepts::ACCEPTS;
 use crate::protocol::declaration::{Declaration, NotBefore};
 use crate::protocol::dialect::Dialect;
-use crate::protocol::flow::{ROUTE, TURN};
+use crate::protocol::flow::{IDLE, ROUTE, TURN, accepts};
 use crate::protocol::message::Trailer;
 use crate::protocol::name::StateName;
 use crate::protocol::text::tail_block;
@@ -159,6 +160,13 @@ impl Active<'_> {
         );
         trailers
     }
+}
+
+/// Ends a turn to which nothing came.
+pub fn nothing() -> Result<Ended, TurnError> {
+    let said = declaration(IDLE, "nothing came but an interrupt of a turn that is over".to_owned(), "");
+    let trailers = vec![Trailer::new(ACCEPTS, accepts())];
+    Ok(Ended::Declared(Box::new(Declaration { trailers, ..said.ok_or(TurnError::NoTurn)? })))
 }
 
 /// An ending, for people: whose it is, its name, the program's own words.

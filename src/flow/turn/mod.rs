@@ -176,6 +176,9 @@ pub fn run(ground: &Ground<'_>) -> Result<Ended, TurnError> {
         return Ok(Ended::Failed { why: refused.to_string(), mend: String::new() });
     }
     let before = ground.before()?;
+    if before.is_nothing {
+        return declared::nothing();
+    }
     ground.make_folder()?;
     let mut active = Active::new(ground)?;
     let came = active.programs(&before)?;

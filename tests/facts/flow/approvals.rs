@@ -24,6 +24,8 @@ fn an_approval_is_listed_and_resolved_once() {
         let asked: serde_json::Value = serde_json::from_str(line.trim_end()).unwrap();
         assert_eq!((&asked["name"], &asked["branch"]), (&"ada".into(), &"flow/review/ada".into()));
         assert!(life.flow(&["show", "review"]).expect(0).stdout.contains("ada: blocked"));
+        let status = life.run(&["status"]).expect(0).stdout;
+        assert!(status.contains("; it asks 'may it?': git aynig answer"), "{status}");
         let id = asked["id"].as_str().unwrap();
         if verb == "modify" {
             life.flow(&["modify", id, "no object"]).expect(129);

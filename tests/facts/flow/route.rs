@@ -130,6 +130,69 @@ fn an_orchestrator_goes_on_by_itself_until_it_finishes_the_run() {
     assert_eq!(stage.turns("lead"), 4, "a flow that is over holds its nodes");
 }
 
+fn required(to: &str, message: &str) -> serde_json::Value {
+    call("send_handoff", json!({"to": to, "message": message, "response": {"expectation": "required"}}))
+}
+
+fn finish() -> serde_json::Value {
+    call("finish_run", json!({"status": "completed", "summary": "all is well"}))
+}
+
+/// N6, N10: an orchestrator that asked for an answer has its next turn with that, and none by itself before.
+#[test]
+fn an_orchestrator_waits_for_the_answers_that_it_requires() {
+    let stage = Stage::new(Mode::Auto, &[LEAD, ONE, TWO]);
+    stage.turn("lead", 1, "", &[required("one", "do"), required("two", "do too")], &[]);
+    stage.turn("one", 1, "", &[handoff("lead", "done")], &[]);
+    stage.turn("two", 1, "", &[handoff("lead", "done too")], &[]);
+    for n in 2..4 {
+        // Whatever the order in which they come: it goes on by itself once both did.
+        let both = "cat \"$T\"/lead.?.messages | grep -c '\"done' | grep -q 2 && cp \"$T/end.json\" \"$AYNIG_RESULT\" && exit 0";
+        stage.turn("lead", n, both, &[], &[]);
+    }
+    stage.turn("end", 1, "", &[finish()], &[]);
+    std::fs::rename(stage.life.shared().join("end.1.json"), stage.life.shared().join("end.json")).unwrap();
+    stage.say("lead", "go").expect(0);
+    assert_eq!((stage.turns("one"), stage.turns("two")), (1, 1), "nothing is asked for twice");
+    assert!((2..=3).contains(&stage.turns("lead")), "{}", stage.turns("lead"));
+    assert_eq!(stage.now().run.status, RunStatus::Completed);
+}
+
+/// N6: who owes an answer and ends its turn without one does not keep an orchestrator waiting for good.
+#[test]
+fn who_waits_for_an_answer_is_told_of_a_turn_without_it() {
+    let stage = Stage::new(Mode::Auto, &[LEAD, ONE]);
+    stage.turn("lead", 1, "", &[required("one", "do it")], &[]);
+    stage.turn("lead", 2, "", &[finish()], &[]);
+    stage.say("lead", "go").expect(0);
+    let told = stage.messages("lead", 2);
+    let [told] = told.as_slice() else { panic!("{told:?}") };
+    let text = told["text"].as_str().unwrap();
+    assert!(text.starts_with("one ended its turn without the answer that you wait for (do it)"), "{text}");
+    assert_eq!((stage.turns("lead"), stage.now().run.promises.len()), (2, 0));
+    // Where people lead, they see it.
+    let stage = Stage::new(Mode::Interactive, &[LEAD, ONE]);
+    stage.turn("lead", 1, "", &[required("one", "do it")], &[]);
+    stage.say("lead", "go").expect(0);
+    assert_eq!((stage.turns("lead"), stage.now().run.promises.len()), (1, 1));
+    let said = stage.life.run(&["status"]).expect(0).stdout;
+    let line =
+        |node: &str| said.lines().find(|line| line.starts_with(&stage.branch(node))).unwrap().to_owned();
+    assert!(line("one").ends_with("; owes lead an answer: do it"), "{said}");
+    assert!(line("lead").ends_with("; waits for the answer of one: do it"), "{said}");
+}
+
+/// N4, N12: what asked a turn to end and says nothing is no message to the next one, whoever sent it and was killed.
+#[test]
+fn an_interrupt_that_says_nothing_is_gone_with_its_turn() {
+    let stage = Stage::new(Mode::Interactive, &[LEAD]);
+    let asks = "git aynig send \"$AYNIG_BRANCH\" --kind interrupt -m '' --no-tick";
+    stage.turn("lead", 1, asks, &[], &[]);
+    stage.say("lead", "go").expect(0);
+    assert_eq!((stage.turns("lead"), stage.life.state(&stage.branch("lead")).as_str()), (1, "idle"));
+    assert!(!stage.letters().iter().any(|name| name.contains("/inbox/")), "{:?}", stage.letters());
+}
+
 /// N10: what leads to itself without a person stops for one, with everything that was handed on waiting.
 #[test]
 fn a_flow_that_goes_too_far_waits_for_a_person() {
