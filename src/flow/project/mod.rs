@@ -88,7 +88,7 @@ impl<'p> Project<'p> {
     /// Where the remote can't be asked.
     pub fn hear(&self) -> Result<(), ProjectError> {
         self.runner.store.refresh()?;
-        Ok(self.runner.store.hear_shared(&[INBOX, ASKED, TURNS])?)
+        Ok(self.runner.store.hear_shared(&[INBOX, ASKED])?)
     }
 
     /// Takes what is new.
@@ -160,6 +160,16 @@ impl<'p> Project<'p> {
             Some(Fact::Flow { flow, .. }) => (**flow).clone(),
             _ => self.flow_at(tip, store.read_commit(tip)?.tree)?,
         };
+        let was = |id| from.nodes.get(id).and_then(|known| known.tip.as_deref());
+        let mut moved = false;
+        for (id, node) in &flow.nodes {
+            let tip = store.known_tip(&RefName::branch(&node.branch))?;
+            moved |= tip.is_some_and(|tip| was(id) != Some(&*tip.to_string()));
+        }
+        if moved {
+            // What a turn left is there before its outcome is; where no branch moved there is nothing new to hear of.
+            store.hear_shared(&[TURNS])?;
+        }
         let mut next =
             Position { flow: Some(tip.to_string()), asked: from.asked.clone(), ..Position::default() };
         for (id, node) in &flow.nodes {
