@@ -206,7 +206,9 @@ impl From<&AppError> for Exit {
             | AppError::Route(RouteError::Flow(error))
             | AppError::Turn(TurnError::Flow(error)) => error.into(),
             AppError::Turn(TurnError::Talk(error)) => error.into(),
-            AppError::Turn(TurnError::Supervisor(_) | TurnError::NoTurn) => Exit::Failed,
+            AppError::Turn(TurnError::Supervisor(_) | TurnError::NoTurn | TurnError::Redirected(_)) => {
+                Exit::Failed
+            }
             AppError::NoTurns(_) => Exit::Refused,
             AppError::Route(RouteError::NoTurn(_) | RouteError::Declaration(_)) => Exit::Failed,
             AppError::Project(error) => match error {

@@ -63,6 +63,16 @@ pub fn goes_wrong(event: &Event) -> bool {
     event.state_name().is_some_and(|state| WRONG.contains(&state.as_str()))
 }
 
+/// True for the text of a command that does nothing but have this program answer a node's state, as `flow init` writes it.
+pub fn is_own_command(state: &str, text: &[u8]) -> bool {
+    let mut lines = text.split(|b| *b == b'\n');
+    let own = format!("exec git aynig flow {state}");
+    let says = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
+    [TURN, ROUTE].contains(&state)
+        && lines.next() == Some(b"#!/bin/sh")
+        && lines.filter(says).eq([own.as_bytes()])
+}
+
 /// True for a head that waits for a message to have a turn, and so for nobody in particular.
 pub fn rests(event: &Event) -> bool {
     let is = |name: &str, state: &StateName| state.as_str() == name;
@@ -195,6 +205,28 @@ mod tests {
         for status in ["queued", "paused", "stopped", "completed", "failed", "", "Running"] {
             assert!(run("running").is_running() && !run(status).is_running());
         }
+    }
+
+    /// K59: nothing else is started outside of the sandbox than what is known to be ours.
+    #[test]
+    fn a_command_is_ours_where_it_does_nothing_else() {
+        let ours = |text: &str| is_own_command(TURN, text.as_bytes());
+        assert!(ours("#!/bin/sh\n# A node has its turn.\n\nexec git aynig flow turn\n"));
+        for text in [
+            "exec git aynig flow turn\n",
+            "#!/bin/sh -x\nexec git aynig flow turn\n",
+            "#!/bin/sh\nexec git aynig flow turn; evil\n",
+            "#!/bin/sh\nevil\nexec git aynig flow turn\n",
+            "#!/bin/sh\nexec git aynig flow turn\nevil\n",
+            "#!/bin/sh\n # x\nexec git aynig flow turn\n",
+            "#!/bin/sh\nexec git aynig flow route\n",
+            "#!/bin/sh\n# x\revil\nexec git aynig flow turn \n",
+            "#!/bin/sh\n",
+            "",
+        ] {
+            assert!(!ours(text), "{text:?}");
+        }
+        assert!(!is_own_command("build", b"#!/bin/sh\nexec git aynig flow build\n"));
     }
 
     fn event(state: &str, is_node: bool) -> Event {

@@ -43,7 +43,7 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod resolve;
 pub(crate) mod run_events;
-mod sandbox;
+pub(crate) mod sandbox;
 pub(crate) mod select;
 pub(crate) mod settings;
 mod signed;

@@ -5,11 +5,14 @@
 //! at: what the account names is followed to its end here. Implements K59.
 
 use super::active_run::ActiveRun;
+use super::change::Inside;
 use super::report::Refusal;
 use super::settings::Sandbox;
 use super::{Runner, RunnerError, io};
+use crate::protocol::flow::{is_own_command, slug_of};
+use crate::store::slots::{Leads, Slot};
 use crate::supervisor::confine::{Confinement, FOR_STRICT, FOR_WRITE, kernel_version};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// What every program writes to.
@@ -59,6 +62,8 @@ const REPOSITORY: &[&str] = &[
     "reftable",
     "shallow",
 ];
+/// Most bytes of a command that may be our own.
+const OWN_MAX: u64 = 4096;
 /// The command's temporary folder, in its run's.
 pub(super) const TEMPORARY: &str = "tmp";
 
@@ -95,6 +100,65 @@ impl Runner<'_> {
         let has = if needs > 0 { version() } else { 0 };
         (has < needs).then_some(Refusal::NoSandbox { needs, has })
     }
+
+    /// What is confined that works in this slot: it writes there, at these places, and at those that the account names;
+    /// where it is `strict` it reads `place` too.
+    fn confined(&self, slot: &Slot, own: Vec<PathBuf>, place: &Path) -> Option<Confinement> {
+        let (named, strict) = match &self.settings.sandbox {
+            Sandbox::Off => return None,
+            Sandbox::Write(named) => (named, None),
+            Sandbox::Strict(named, read, connect) => (named, Some((read, connect))),
+        };
+        let common = &self.repo.common_dir;
+        let mut write = vec![slot.dir().to_owned()];
+        write.extend(own);
+        write.extend(there(DEVICES.iter().map(PathBuf::from)));
+        write.extend(there(named.iter().cloned()));
+        let Some((read, connect)) = strict else {
+            write.push(slot.admin_dir().to_owned());
+            write.extend(there([common.join("objects")].into_iter()));
+            return Some(Confinement::write(write));
+        };
+        let repository = REPOSITORY.iter().map(|name| common.join(name));
+        let own = [slot.admin_dir().to_owned(), place.to_owned(), self.program.clone()];
+        let system = SYSTEM.iter().map(PathBuf::from);
+        let all = repository.chain(own).chain(system).chain(read.iter().cloned());
+        Some(Confinement::write(write).strict(there(all), connect.clone()))
+    }
+
+    /// What the run that we are inside of confines what it starts to, with this folder for what is temporary; `None`: to
+    /// nothing.
+    ///
+    /// # Errors
+    /// Where its slot is not to be found.
+    pub fn own_sandbox(&self, inside: &Inside, tmp: &Path) -> Result<Option<OwnSandbox>, RunnerError> {
+        if self.settings.sandbox == Sandbox::Off {
+            return Ok(None);
+        }
+        let pool = self.pool()?;
+        let slots = pool.known().into_iter().map(|number| pool.borrow(number));
+        let is_own = |slot: &Slot| slot.record().run.as_ref().is_some_and(|run| run.run_id == inside.run_id);
+        let Some(slot) = slots.into_iter().find(is_own) else {
+            let path = self.repo.aynig_dir().join("slots");
+            return Err(io("find the worktree of this run in", &path)(std::io::ErrorKind::NotFound.into()));
+        };
+        let confinement = self.confined(&slot, vec![tmp.to_owned()], tmp);
+        let leads = slot.watch_leads(self.repo);
+        Ok(confinement.map(|confinement| OwnSandbox { confinement, slot, leads }))
+    }
+
+    /// What of that which leads Git elsewhere was changed by what was started in there; it is put right as far as it can be.
+    pub fn changed_leads(&self, sandbox: &OwnSandbox) -> Result<Option<String>, RunnerError> {
+        Ok(sandbox.slot.changed_leads(self.repo, &sandbox.leads)?)
+    }
+}
+
+/// What a run of ours confines what it starts to.
+pub struct OwnSandbox {
+    /// That.
+    pub confinement: Confinement,
+    slot: Slot,
+    leads: Leads,
 }
 
 /// Those that exist, each as itself with no link in it.
@@ -102,15 +166,31 @@ fn there(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     paths.filter_map(|path| std::fs::canonicalize(path).ok()).collect()
 }
 
-impl ActiveRun<'_> {
-    /// What the command is confined to; `None`: to nothing.
-    pub(super) fn confinement(&self) -> Result<Option<Confinement>, RunnerError> {
-        let sandbox = &self.runner.settings.sandbox;
-        let (own, strict) = match sandbox {
-            Sandbox::Off => return Ok(None),
-            Sandbox::Write(own) => (own, None),
-            Sandbox::Strict(own, read, connect) => (own, Some((read, connect))),
-        };
+impl<'a> ActiveRun<'a> {
+    /// What a program of `.aynig/` is confined by. A node's turn, and what follows from it, is answered by this very program,
+    /// which confines what it starts; so its command is confined by nothing where it does nothing else.
+    pub(super) fn sandbox_of(&self, program: &Path) -> Result<&'a Sandbox, RunnerError> {
+        let settings = &self.runner.settings.sandbox;
+        let command = &self.program.command;
+        let is_command = *program == self.program.place.join(&command.path);
+        if *settings == Sandbox::Off || !is_command || slug_of(self.branch.short()).is_none() {
+            return Ok(settings);
+        }
+        let store = &*self.runner.store;
+        let is_short = store.blob_size(command.file)? <= OWN_MAX;
+        let state = self.claim.run.state.as_str();
+        match is_short && is_own_command(state, &store.read_blob(command.file)?) {
+            true => Ok(&Sandbox::Off),
+            false => Ok(settings),
+        }
+    }
+
+    /// What a program of `.aynig/` is confined to; `None`: to nothing.
+    pub(super) fn confinement(&self, program: &Path) -> Result<Option<Confinement>, RunnerError> {
+        let sandbox = self.sandbox_of(program)?;
+        if *sandbox == Sandbox::Off {
+            return Ok(None);
+        }
         let tmp = self.dir.join(TEMPORARY);
         match std::fs::create_dir(&tmp) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -118,22 +198,8 @@ impl ActiveRun<'_> {
             }
             Ok(()) | Err(_) => {}
         }
-        let common = &self.runner.repo.common_dir;
-        let mut write = vec![self.slot.dir().to_owned(), self.dir.clone()];
-        write.extend([self.logs.stdout.clone(), self.logs.stderr.clone(), self.logs.events()]);
-        write.extend(there(DEVICES.iter().map(PathBuf::from)));
-        write.extend(there(own.iter().cloned()));
-        let Some((read, connect)) = strict else {
-            write.push(self.slot.admin_dir().to_owned());
-            write.extend(there([common.join("objects")].into_iter()));
-            return Ok(Some(Confinement::write(write)));
-        };
-        let repository = REPOSITORY.iter().map(|name| common.join(name));
-        let program = self.runner.program.clone();
-        let own = [self.slot.admin_dir().to_owned(), self.program.place.clone(), program];
-        let system = SYSTEM.iter().map(PathBuf::from);
-        let all = repository.chain(own).chain(system).chain(read.iter().cloned());
-        Ok(Some(Confinement::write(write).strict(there(all), connect.clone())))
+        let own = [self.dir.clone(), self.logs.stdout.clone(), self.logs.stderr.clone(), self.logs.events()];
+        Ok(self.runner.confined(&self.slot, own.to_vec(), &self.program.place))
     }
 
     /// Removes the command's temporary folder.

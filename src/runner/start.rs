@@ -33,7 +33,8 @@ pub(super) struct Start {
 impl ActiveRun<'_> {
     /// How the command is started.
     pub(super) fn start_of(&mut self, program: &Path) -> Result<Start, RunnerError> {
-        let mut env = self.own_environment();
+        let sandbox = self.sandbox_of(program)?;
+        let mut env = self.own_environment(sandbox);
         let told = self.told_of_commit(&env);
         let mut argv: Vec<OsString> = self.runner.settings.exec.iter().map(OsString::from).collect();
         let stdin = if argv.is_empty() {
@@ -78,7 +79,7 @@ impl ActiveRun<'_> {
     }
 
     /// Variables that the runner says, and what it lets through of its own.
-    fn own_environment(&self) -> BTreeMap<OsString, OsString> {
+    fn own_environment(&self, sandbox: &Sandbox) -> BTreeMap<OsString, OsString> {
         let settings = self.runner.settings;
         let mut all: BTreeMap<OsString, OsString> = self.runner.environment.iter().cloned().collect();
         let run = &self.claim.run;
@@ -111,10 +112,10 @@ impl ActiveRun<'_> {
         if let Some(port) = port_base(settings.port_base, self.slot.number()) {
             set(&["AYNIG_PORT_BASE"], text(&port.to_string()));
         }
-        if let Some(sandbox) = settings.sandbox.name() {
-            set(&["AYNIG_SANDBOX"], text(sandbox));
+        if let Some(name) = sandbox.name() {
+            set(&["AYNIG_SANDBOX"], text(name));
             set(&["TMPDIR", "TMP", "TEMP"], self.dir.join(TEMPORARY).into());
-            if matches!(settings.sandbox, Sandbox::Strict(..)) {
+            if matches!(sandbox, Sandbox::Strict(..)) {
                 // The account's own is not to be read, and Git fails where it can't.
                 set(&["GIT_CONFIG_GLOBAL"], text("/dev/null"));
             }

@@ -7,6 +7,7 @@
 use super::active_run::ActiveRun;
 use super::handed;
 use super::report::Note;
+use super::settings::Sandbox;
 use super::{Progress, RunnerError};
 use crate::protocol::complete::{Declared, Exit, HeadIs};
 use crate::protocol::declaration::{LINE_MAX, LINE_PREFIX};
@@ -108,7 +109,9 @@ impl ActiveRun<'_> {
         // Last of all: between here and the start there is as little as can be.
         self.prove_copy()?;
         self.started = self.runner.clock.instant();
-        let watched = spec.confine.is_some().then(|| self.slot.watch_leads(self.runner.repo));
+        // What our own command starts is confined as well.
+        let confined = self.runner.settings.sandbox != Sandbox::Off;
+        let watched = confined.then(|| self.slot.watch_leads(self.runner.repo));
         let guardian = Supervised::start(&spec)?;
         let (mut exit, guardian) = self.watch(guardian)?;
         if let Some(watched) = watched {
@@ -149,7 +152,7 @@ impl ActiveRun<'_> {
             line_max: LINE_MAX,
             tee: settings.tee,
             hold: Some(self.slot.hold_path()),
-            confine: self.confinement()?,
+            confine: self.confinement(program)?,
         })
     }
 

@@ -7,6 +7,7 @@
 
 use super::SupervisorError;
 use super::client::{patience, ready};
+use super::confine::Confinement;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, poll};
@@ -65,6 +66,8 @@ pub struct Bounded<'a> {
     /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
     /// foreground, so that prompts and Ctrl-C reach it.
     pub own_group: bool,
+    /// What it is confined to; `None`: to nothing (K59).
+    pub confine: Option<&'a Confinement>,
     /// Signals go to the helper alone, whatever its group: not all whom it starts are the caller's to end.
     pub alone: bool,
 }
@@ -123,6 +126,7 @@ impl<'a> Bounded<'a> {
             started: None,
             term_grace: Duration::from_secs(5),
             own_group: false,
+            confine: None,
             alone: false,
         }
     }
@@ -148,7 +152,11 @@ impl<'a> Bounded<'a> {
         if self.own_group {
             self.command.process_group(0);
         }
-        let child = self.command.spawn().map_err(|source| SupervisorError::NoHelper {
+        let spawned = match self.confine {
+            None => self.command.spawn(),
+            Some(confinement) => confinement.spawn(&mut self.command),
+        };
+        let child = spawned.map_err(|source| SupervisorError::NoHelper {
             program: PathBuf::from(self.command.get_program()),
             source,
         })?;

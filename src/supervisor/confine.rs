@@ -8,6 +8,7 @@
 use super::guardian::options::Place;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::process::{Child, Command};
 
 /// The oldest Landlock that keeps a command from writing elsewhere: before it files could be truncated.
 pub const FOR_WRITE: u32 = 3;
@@ -33,6 +34,24 @@ impl Confinement {
     /// Reads below these too, and below no others; connects by TCP to these ports.
     pub fn strict(self, read: Vec<PathBuf>, connect: Vec<u16>) -> Self {
         Self { read: Some(read.into_iter().map(Place::from).collect()), connect, ..self }
+    }
+}
+
+impl Confinement {
+    /// Starts a helper from a thread that confined itself: what that starts is confined, and the caller is not.
+    pub(super) fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
+        std::thread::scope(|scope| {
+            let start = || {
+                let refused = |(errno, text): (nix::errno::Errno, String)| {
+                    std::io::Error::other(format!("{text}: {}", errno.desc()))
+                };
+                self.enforce().map_err(refused)?;
+                command.spawn()
+            };
+            let thread = std::thread::Builder::new().spawn_scoped(scope, start)?;
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(std::io::Error::other("the thread of the sandbox ended")))
+        })
     }
 }
 

@@ -13,26 +13,55 @@ use crate::flow::Flows;
 use crate::flow::turn::settings::{Program, SILENCE, TIME};
 use crate::flow::turn::{Ended, Ground, environment, run};
 use crate::runner::Silent;
+use crate::runner::settings::Sandbox;
 use crate::runner::talk::TalkError;
 use crate::supervisor::interrupt::Interrupt;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The folder of a turn, in its run's.
 const FOLDER: &str = "turn";
+/// What is temporary of it, in there.
+const TEMPORARY: &str = "tmp";
+
+/// What all that a turn starts is told of its sandbox.
+fn confined(sandbox: &Sandbox, tmp: &Path) -> Vec<(OsString, OsString)> {
+    let Some(name) = sandbox.name() else { return Vec::new() };
+    let mut told: Vec<(OsString, OsString)> = vec![("AYNIG_SANDBOX".into(), name.into())];
+    told.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), tmp.into())));
+    if let Sandbox::Strict(..) = sandbox {
+        // The account's own is not to be read, and Git fails where it can't.
+        told.push(("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()));
+    }
+    told
+}
 
 /// Has the turn of the run that we are inside of, until it ends or a signal comes.
 pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppError> {
-    let session = change.session;
     let outside = || AppError::Talk { error: Box::new(TalkError::Outside), remote: None };
     let inside = change.inside.as_ref().ok_or_else(outside)?;
+    // What is confined writes to the slot's registration: no Git that is asked meanwhile is led by that.
+    let apart = match change.settings.sandbox {
+        Sandbox::Off => None,
+        Sandbox::Write(_) | Sandbox::Strict(..) => {
+            Some(change.session.beside(&change.session.repo.common_dir)?)
+        }
+    };
+    let session = apart.as_ref().unwrap_or(change.session);
     let runner = session.runner(&change.settings, interrupt, &Silent)?;
     let flows = Flows::new(&runner);
     let (kept, node) = flows.of_branch(&inside.branch)?;
     let config = &kept.flow.nodes[&node].config;
     let program = session.config.provider(config.provider)?;
     let own: Vec<_> = std::env::vars_os().collect();
-    let agent_env = environment(&own, &program.env);
+    let mut agent_env = environment(&own, &program.env);
+    let folder = runner.run_dir(&inside.run_id).join(FOLDER);
+    let sandbox = runner.own_sandbox(inside, &folder.join(TEMPORARY))?;
+    for (name, value) in confined(&change.settings.sandbox, &folder.join(TEMPORARY)) {
+        agent_env.retain(|(known, _)| *known != name);
+        agent_env.push((name, value));
+    }
     let turn = TurnId::parse(&inside.run_id).map_err(|_| outside())?;
     let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let ground = Ground {
@@ -41,7 +70,8 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
         verify: words("flowVerify", &session.config.all("flowVerify"))?,
         slot: place("WORKTREE_PATH").ok_or_else(outside)?,
         events: place("AYNIG_EVENTS"),
-        folder: runner.run_dir(&inside.run_id).join(FOLDER),
+        folder,
+        sandbox,
         runner: &runner,
         inside,
         kept,

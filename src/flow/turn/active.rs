@@ -238,8 +238,13 @@ impl<'t> Active<'t> {
             ground.runner.interrupt.signal().is_some()
                 || (looks.borrow_mut().is_due() && ground.is_interrupted())
         };
-        let place =
-            Place { slot: &ground.slot, env: &ground.agent_env, clock: ground.runner.clock, stop: &stop };
+        let place = Place {
+            slot: &ground.slot,
+            env: &ground.agent_env,
+            confine: ground.confinement(),
+            clock: ground.runner.clock,
+            stop: &stop,
+        };
         work.perform(&place)
     }
 

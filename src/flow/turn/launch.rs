@@ -136,6 +136,7 @@ impl Ground<'_> {
             opening,
             closes,
             log_max: self.runner.settings.log_max.min(KEPT_MAX),
+            confine: self.confinement().cloned(),
         };
         (launch, talk)
     }

@@ -38,11 +38,13 @@ use crate::protocol::declaration::Declaration;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::Kind;
 use crate::runner::change::Inside;
+use crate::runner::sandbox::OwnSandbox;
 use crate::runner::talk::TalkError;
 use crate::runner::talk::looks::Looks;
 use crate::runner::{Runner, RunnerError, io};
 use crate::store::files::Files;
 use crate::supervisor::SupervisorError;
+use crate::supervisor::confine::Confinement;
 use active::Active;
 use asking::Asking;
 use before::Before;
@@ -70,6 +72,8 @@ pub enum TurnError {
     Supervisor(#[from] SupervisorError),
     #[error("the run of a turn has no id that is one")]
     NoTurn,
+    #[error("what it started changed '{0}', which leads Git")]
+    Redirected(String),
 }
 
 impl From<RunnerError> for TurnError {
@@ -108,6 +112,8 @@ pub struct Ground<'t> {
     pub agent_env: Vec<(OsString, OsString)>,
     /// The turn's own folder.
     pub folder: PathBuf,
+    /// What it confines all that it starts to (K59); `None`: to nothing.
+    pub sandbox: Option<OwnSandbox>,
 }
 
 /// How a turn ended.
@@ -151,6 +157,17 @@ impl<'t> Ground<'t> {
     /// Whether its program is told what comes of its calls while it runs.
     fn is_jsonl(&self) -> bool {
         self.config().provider == Provider::Custom && self.program.protocol == Protocol::Jsonl
+    }
+
+    /// What is started is confined to; `None`: to nothing.
+    fn confinement(&self) -> Option<&Confinement> {
+        self.sandbox.as_ref().map(|sandbox| &sandbox.confinement)
+    }
+
+    /// Refuses to go on where what was confined changed what leads Git: all that follows asks Git.
+    fn prove_leads(&self) -> Result<(), TurnError> {
+        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        self.runner.changed_leads(sandbox)?.map_or(Ok(()), |what| Err(TurnError::Redirected(what)))
     }
 
     /// What people call the node.

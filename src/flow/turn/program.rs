@@ -9,6 +9,7 @@
 use crate::agents::ending::Exit;
 use crate::agents::lines::{Line, Lines};
 use crate::runner::clock::Clock;
+use crate::supervisor::confine::Confinement;
 use crate::supervisor::{self, Ending, Event, Spec, Supervised, SupervisorError, Wake};
 use nix::sys::stat::Mode;
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ pub struct Launch<'a> {
     pub closes: bool,
     /// Most bytes that are kept of what it prints.
     pub log_max: u64,
+    /// What it is confined to; `None`: to nothing.
+    pub confine: Option<Confinement>,
 }
 
 /// What happened.
@@ -136,7 +139,7 @@ impl<'a> Program<'a> {
             line_max: 0,
             tee: true,
             hold: None,
-            confine: None,
+            confine: launch.confine.clone(),
         };
         Ok(Self {
             run: Some(Supervised::start(&spec)?),

@@ -106,6 +106,7 @@ impl<'t> Active<'t> {
                 Step::Deadline => {}
             }
         };
+        self.ground.prove_leads()?;
         Ok(self.ended(talking, exit))
     }
 

@@ -29,9 +29,11 @@ impl Active<'_> {
         let mut bounded = Bounded::new(command);
         (bounded.stdout, bounded.stderr) = (Output::Capture(PRINTED_MAX), Output::Capture(PRINTED_MAX));
         bounded.own_group = true;
+        bounded.confine = ground.confinement();
         bounded.interrupt = Some(&stop);
         bounded.deadline = ground.runner.clock.instant().checked_add(TIME);
         let ended = bounded.run()?;
+        ground.prove_leads()?;
         if ended.status.success() {
             return Ok(None);
         }

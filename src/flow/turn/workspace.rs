@@ -15,6 +15,7 @@ use crate::protocol::declaration::is_inside;
 use crate::runner::clock::Clock;
 use crate::supervisor::beneath::{BeneathError, Kind, Root};
 use crate::supervisor::bounded::{Bounded, Output, Verdict};
+use crate::supervisor::confine::Confinement;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub struct Place<'a> {
     pub slot: &'a Path,
     /// The environment of commands.
     pub env: &'a [(OsString, OsString)],
+    /// What commands are confined to.
+    pub confine: Option<&'a Confinement>,
     /// The time.
     pub clock: &'a dyn Clock,
     /// Whether the turn is to stop.
@@ -164,6 +167,7 @@ fn command(line: &str, folder: &Path, at: &Place<'_>) -> Result<Value, String> {
     let mut bounded = Bounded::new(command);
     (bounded.stdout, bounded.stderr) = (Output::Capture(PRINTED_MAX), Output::Capture(PRINTED_MAX));
     bounded.own_group = true;
+    bounded.confine = at.confine;
     bounded.interrupt = Some(at.stop);
     bounded.deadline = at.clock.instant().checked_add(COMMAND_TIME);
     let ended = bounded.run().map_err(|error| crate::protocol::text::with_causes(&error))?;

@@ -32,6 +32,7 @@ use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
 use crate::supervisor::hold;
 use affinity::{LastRun, Work};
+pub(crate) use leads::Leads;
 use nix::fcntl::{Flock, FlockArg};
 pub(crate) use place::is_slot;
 use place::{Place, is_foreign, number_of};

@@ -9,6 +9,7 @@ mod project;
 mod remote;
 mod remove;
 mod route;
+mod sandbox;
 mod stage;
 mod steer;
 mod templates;
