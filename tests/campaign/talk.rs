@@ -12,6 +12,7 @@ use super::scene::copy;
 use super::support::life::{Done, Life, done};
 use super::support::net::Net;
 use super::trace::{self, Fault, Point, run};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -226,6 +227,8 @@ struct World {
     saved: tempfile::TempDir,
     /// What makes ten minutes go by: the library, or nothing.
     faketime: Option<PathBuf>,
+    /// How many verbs have come by, each ten minutes after the one before: so what one of them holds ends for the next.
+    came_by: Cell<u32>,
 }
 
 impl World {
@@ -247,7 +250,7 @@ impl World {
             ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
         let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
         let saved = tempfile::Builder::new().prefix("aynig talk ").tempdir().unwrap();
-        let world = Self { place, saved, faketime };
+        let world = Self { place, saved, faketime, came_by: Cell::new(0) };
         let life = world.life();
         life.git(&["config", "gc.auto", "0"]);
         // Somebody's work, beside the branch.
@@ -282,6 +285,7 @@ impl World {
             std::fs::remove_dir_all(entry.path()).unwrap();
         }
         copy(self.saved.path(), &self.base());
+        self.came_by.set(0);
     }
 
     /// Where whoever speaks and ticks stands.
@@ -329,10 +333,11 @@ impl World {
     }
 
     fn age<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        self.came_by.set(self.came_by.get() + 1);
         if let Some(library) = &self.faketime {
             command
                 .env("LD_PRELOAD", library)
-                .env("FAKETIME", "+600s")
+                .env("FAKETIME", format!("+{}s", 600 * self.came_by.get()))
                 .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
         command

@@ -1,0 +1,215 @@
+//! Notices, while whoever makes what they tell of is killed at any call: the runner, its guardian, and who starts the program.
+//!
+//! After each point other verbs come by, later, until the branch rests. Then each commit that a person should know of was told,
+//! once; one of them may have been told twice. Where who was killed is the process that gives the notice, or the program itself,
+//! that one may be lost: this is counted. `AYNIG_POINT=rename:3:runner=KILL` replays one point. For K53.
+
+use super::points::name_of;
+use super::row::{Dice, Sweep, full};
+use super::scene::copy;
+use super::support::life::{Done, Life, done};
+use super::trace::{self, Fault, Point, Trace, run};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A notice takes at most 10 seconds.
+const TOLD_BY: Duration = Duration::from_secs(30);
+
+struct World {
+    life: Life,
+    saved: tempfile::TempDir,
+    faketime: Option<PathBuf>,
+    /// How many verbs have come by: each ten minutes after the one before.
+    came_by: Cell<u32>,
+}
+
+impl World {
+    fn new() -> Self {
+        let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"review\"}'")]);
+        life.git(&["config", "gc.auto", "0"]);
+        let (program, told) = (life.repo.home().join("notify"), life.repo.home().join("told"));
+        std::fs::write(&program, format!("#!/bin/sh\ncat >>'{}'\n", told.display())).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        life.config("aynig.notify", &format!("'{}'", program.display()));
+        life.event("work", "build", "");
+        let saved = tempfile::Builder::new().prefix("aynig notices ").tempdir().unwrap();
+        let libraries =
+            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
+        let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
+        let world = Self { life, saved, faketime, came_by: Cell::new(0) };
+        copy(&world.base(), world.saved.path());
+        world
+    }
+
+    fn base(&self) -> PathBuf {
+        self.life.repo.home().parent().unwrap().to_owned()
+    }
+
+    fn reset(&self) {
+        self.rest();
+        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
+            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
+            std::fs::remove_dir_all(entry.path()).unwrap();
+        }
+        copy(self.saved.path(), &self.base());
+        self.came_by.set(0);
+    }
+
+    fn tick(&self) -> Command {
+        let lease: &[&str] = if self.faketime.is_some() { &[] } else { &["--lease", "3s"] };
+        self.life.aynig(&[&["tick"], lease, &["work"]].concat())
+    }
+
+    fn later(&self, mut command: Command) -> Done {
+        self.came_by.set(self.came_by.get() + 1);
+        if let Some(library) = &self.faketime {
+            command
+                .env("LD_PRELOAD", library)
+                .env("FAKETIME", format!("+{}s", 600 * self.came_by.get()))
+                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        done(command.output().unwrap())
+    }
+
+    /// Waits until nothing in the background gives a notice any more.
+    fn rest(&self) {
+        let (until, base) = (Instant::now() + TOLD_BY, self.base());
+        let base = base.as_os_str().as_bytes();
+        let is_ours = |words: &[u8]| {
+            words.windows(base.len()).any(|part| part == base)
+                && words.windows(6).any(|part| part == b"notify")
+        };
+        let busy = || {
+            let all = std::fs::read_dir("/proc").unwrap().flatten();
+            all.map(|entry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default())
+                .any(|words| is_ours(&words))
+        };
+        while busy() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The commits that notices named, in their order.
+    fn told(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.life.repo.home().join("told")).unwrap_or_default();
+        let commit = |line: &str| {
+            let notice = serde_json::from_str::<serde_json::Value>(line).ok()?;
+            Some(notice["commit"].as_str()?.to_owned())
+        };
+        text.lines().map(|line| commit(line).unwrap_or_else(|| format!("torn: {line}"))).collect()
+    }
+
+    /// Has verbs come by until the branch waits for a person, as it should.
+    fn goes_on(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        for _ in 0..8 {
+            said.push(self.later(self.life.aynig(&["status"])));
+            said.push(self.later(self.tick()));
+            self.rest();
+            match &*self.life.state("work") {
+                "review" => return Vec::new(),
+                "stalled" => said.push(self.later(self.life.aynig(&["retry", "work", "--no-tick"]))),
+                // Its runner was killed.
+                "working" if self.faketime.is_none() => std::thread::sleep(Duration::from_millis(3_500)),
+                _ => {}
+            }
+        }
+        vec![format!("V11: ends as '{}': {said:?}", self.life.state("work"))]
+    }
+
+    /// What is wrong; and whether a notice was lost with the process that was to give it.
+    fn judge(&self, may_be_lost: bool) -> (Vec<String>, bool, bool) {
+        let format = "--format=%H %(trailers:key=dwp-state,valueonly,separator=)";
+        let log = self.life.git(&["log", "--first-parent", format, "work"]);
+        let due: Vec<&str> = log
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(_, state)| matches!(*state, "review" | "stalled"))
+            .map(|(id, _)| id)
+            .collect();
+        let (told, mut bad) = (self.told(), Vec::new());
+        let times = |id: &str| told.iter().filter(|told| *told == id).count();
+        let (lost, twice) =
+            (due.iter().filter(|id| times(id) == 0).count(), told.len().saturating_sub(due.len()));
+        if lost > usize::from(may_be_lost) {
+            bad.push(format!("K53: {lost} notices are lost: {told:?} of {due:?}"));
+        }
+        if due.iter().map(|id| times(id).saturating_sub(1)).sum::<usize>() > 1 {
+            bad.push(format!("K53: more than one comes twice: {told:?} of {due:?}"));
+        }
+        if let Some(other) = told.iter().find(|told| !due.contains(&told.as_str())) {
+            bad.push(format!("K53: told of something else: {other}"));
+        }
+        (bad, lost > 0, twice > 0)
+    }
+}
+
+/// True where the process that gives the notice, or the program, is what was hit.
+fn gives_it(trace: &Trace, point: &Point, fault: Fault) -> bool {
+    let giver = |role: &str| !matches!(role, "runner" | "guardian") && !role.starts_with("guardian+");
+    match fault {
+        Fault::Kill => giver(&point.role),
+        Fault::KillTree | Fault::Error(_) => trace.calls.iter().any(|(point, _)| point.role == "runner#2"),
+    }
+}
+
+#[test]
+fn told_once() {
+    let what = "SIGKILL before each mutating call of a tick that ends in something that a person is told of, of the one \
+                process or of all";
+    let sweep = Sweep::begin("notices", what, ">= 300 points: each told, at most one of them twice");
+    if let Some(why) = trace::unable() {
+        return sweep.skip(why);
+    }
+    let only = std::env::var("AYNIG_POINT").ok();
+    if only.is_none() {
+        sweep.at_least("points", 4, 300);
+    }
+    let world = World::new();
+    world.reset();
+    let calm = run(&world.tick(), None);
+    world.rest();
+    let (bad, lost, twice) = world.judge(false);
+    bad.into_iter().for_each(|what| sweep.bad(format!("undisturbed: {what}")));
+    assert!(calm.code == Some(0) && !lost && !twice, "{:?} {:?}", calm.code, world.told());
+    let theirs = |point: &Point| point.role == "shell" || point.role.starts_with("command");
+    let calls = calm.calls.into_iter().map(|(point, _)| point);
+    let calls = calls.filter(|point| !theirs(point) && point.call != "read");
+    let mut points: Vec<(Point, Fault)> =
+        calls.flat_map(|point| [(point.clone(), Fault::Kill), (point, Fault::KillTree)]).collect();
+    let name = |point: &Point, fault: Fault| format!("{point}={}", name_of(fault));
+    let mut dice: Dice = sweep.dice();
+    match &only {
+        Some(only) => points.retain(|(point, fault)| name(point, *fault) == *only),
+        None => points = dice.sample(points, if full() { 400 } else { 6 }),
+    }
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (point, fault) in points {
+        world.reset();
+        let trace = run(&world.tick(), Some((&point, fault)));
+        let Some(object) = &trace.hit else {
+            *counts.entry("not reached").or_default() += 1;
+            continue;
+        };
+        *counts.entry("points").or_default() += 1;
+        let mut bad = if trace.hung { vec!["V16: it hung".to_owned()] } else { Vec::new() };
+        bad.extend(world.goes_on());
+        world.rest();
+        let (wrong, lost, twice) = world.judge(gives_it(&trace, &point, fault));
+        bad.extend(wrong);
+        *counts.entry("lost with who gives it").or_default() += u64::from(lost);
+        *counts.entry("told twice").or_default() += u64::from(twice);
+        for what in bad {
+            let line = format!("AYNIG_POINT='{}' ({object}): {what}", name(&point, fault));
+            eprintln!("VIOLATION: {line}");
+            sweep.bad(line);
+        }
+    }
+    counts.into_iter().for_each(|(what, n)| sweep.count(what, n));
+    sweep.end();
+}
