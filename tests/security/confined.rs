@@ -235,6 +235,75 @@ fn s37_work_goes_on_in_the_sandbox() {
     life.repo.assert_sound();
 }
 
+/// K59: what builds and tests programs does so as without it: `cargo build`, `npm ci` with no network, tests in Python; what
+/// uses POSIX semaphores once the account names where they are.
+#[test]
+fn s37_builds_and_tests_run_in_the_sandbox_as_without_it() {
+    if !confined() {
+        return;
+    }
+    let said = |program: &str, args: &[&str]| {
+        let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success());
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let mut path = std::env::var("PATH").unwrap();
+    let mut work = "set -e\n".to_owned();
+    match said("rustc", &["--print", "sysroot"]) {
+        Some(sysroot) => {
+            path = format!("{sysroot}/bin:{path}");
+            work += "cargo build -q --offline; cargo test -q --offline >/dev/null; ./target/debug/made >cargo\n";
+        }
+        None => support::skipped("S37: cargo is not here"),
+    }
+    match said("npm", &["--version"]) {
+        Some(_) => work += "npm ci -s --offline --no-audit --no-fund; node -p 'require(\"dep\")' >npm\n",
+        None => support::skipped("S37: npm is not here"),
+    }
+    work += "python3 -m unittest -q t 2>/dev/null; rm -rf __pycache__\n";
+    let life = Life::new(&[("work", &format!("{work}{DONE}"))]);
+    life.write(".gitignore", "/target/\n/node_modules/\n");
+    life.write("Cargo.toml", "[package]\nname = 'made'\nversion = '0.1.0'\nedition = '2021'\n");
+    life.write("Cargo.lock", "version = 3\n[[package]]\nname = 'made'\nversion = '0.1.0'\n");
+    life.write("src/main.rs", "fn main() { println!(\"built\") }\n#[test]\nfn holds() {}\n");
+    life.write("dep/package.json", r#"{"name":"dep","version":"1.0.0","main":"i.js"}"#);
+    life.write("dep/i.js", "module.exports = 'installed'\n");
+    life.write("package.json", r#"{"name":"app","version":"1.0.0","dependencies":{"dep":"file:dep"}}"#);
+    let lock = r#"{"name":"app","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"app","version":"1.0.0","dependencies":{"dep":"file:dep"}},"dep":{"version":"1.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}"#;
+    life.write("package-lock.json", lock);
+    life.write(
+        "t.py",
+        "import os, subprocess, tempfile, unittest\nclass T(unittest.TestCase):\n\
+         \x20 def test(self):\n\
+         \x20   with tempfile.TemporaryDirectory() as d:\n\
+         \x20     with open(d + '/x', 'w') as f: f.write('x')\n\
+         \x20   self.assertEqual(subprocess.run(['true']).returncode, 0)\n\
+         \x20 @unittest.skipUnless('SHARED' in os.environ, 'no semaphores')\n\
+         \x20 def test_shared(self):\n\
+         \x20   import multiprocessing\n\
+         \x20   q = multiprocessing.Queue(); q.put(1); self.assertEqual(q.get(), 1)\n",
+    );
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "projects"]);
+    let tick = |branch: &str, shared: bool| {
+        life.event(branch, "work", "");
+        let mut tick = life.aynig(&["tick", branch]);
+        tick.env("PATH", &path);
+        if shared {
+            tick.env("SHARED", "1");
+        }
+        let done = support::life::done(tick.output().unwrap());
+        assert_eq!((done.code, life.state(branch)), (Some(0), "done".into()), "{done:?} {}", life.body(branch));
+        life.rev(&format!("{branch}^{{tree}}"))
+    };
+    let without = tick("without", false);
+    life.config("aynig.sandbox", "write");
+    assert_eq!(tick("within", false), without, "what they made is the same");
+    if Path::new("/dev/shm").is_dir() {
+        life.config("aynig.sandboxWrite", "/dev/shm");
+        tick("shared", true);
+    }
+}
+
 /// K59: places that the account names, and only the account.
 #[test]
 fn s37_more_places_are_the_account_s_to_name() {
