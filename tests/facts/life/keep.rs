@@ -51,8 +51,14 @@ fn k58_what_is_kept_stays_with_its_branch_and_meets_no_other() {
     life.git(&["commit", "-qam", "changed"]);
     life.git(&["branch", "-f", "a", "main"]);
     assert_eq!(log(&life, "a"), "a a");
+    // What it takes on disk is said, by who looks and by who removes it.
+    let big = life.slot(0).join("target/big");
+    fs::write(&big, vec![7; 3 << 20]).unwrap();
+    fs::File::open(&big).unwrap().sync_all().unwrap();
     let doctor = life.run(&["doctor"]);
-    assert!(doctor.stdout.contains("keeps 1 files or folders of refs/heads/a"), "{doctor:?}");
+    let said = doctor.stdout.split("keeps 1 files or folders of refs/heads/a, ").nth(1);
+    let size = said.and_then(|said| said.split(" MiB").next()?.parse::<u64>().ok());
+    assert!(size.is_some_and(|size| (3..6).contains(&size)), "{doctor:?}");
     let aside = life.slot_root().join(".kept-0");
     let gc = life.run(&["gc"]).expect(0);
     assert!(gc.stdout.contains("of files kept for its branch"), "{gc:?}");
