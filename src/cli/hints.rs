@@ -284,6 +284,13 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
     if is_full(error) {
         return vec!["free disk space ('df -h', 'df -i'), then tick again".to_owned()];
     }
+    if error.kind() == std::io::ErrorKind::NotADirectory
+        && let Some(file) = path.and_then(in_place_of_a_folder)
+    {
+        let file = file.as_os_str().as_encoded_bytes();
+        let aside = [file, b".aside"].concat();
+        return vec![format!("mv {} {}", shell_word(file), shell_word(&aside))];
+    }
     let path = path.map(|path| shell_word(path.as_os_str().as_encoded_bytes()));
     match (error.kind(), error.raw_os_error(), path) {
         (_, Some(23 | 24), _) => vec!["ulimit -n 1024, then try again".to_owned()],
@@ -294,6 +301,12 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What on the way to a path is there and is no folder.
+fn in_place_of_a_folder(path: &Path) -> Option<&Path> {
+    let there = path.ancestors().find_map(|at| Some((at, at.metadata().ok()?)));
+    there.filter(|(_, meta)| !meta.is_dir()).map(|(at, _)| at)
 }
 
 fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {

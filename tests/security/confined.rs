@@ -251,7 +251,8 @@ fn s37_builds_and_tests_run_in_the_sandbox_as_without_it() {
     match said("rustc", &["--print", "sysroot"]) {
         Some(sysroot) => {
             path = format!("{sysroot}/bin:{path}");
-            work += "cargo build -q --offline; cargo test -q --offline >/dev/null; ./target/debug/made >cargo\n";
+            work +=
+                "cargo build -q --offline; cargo test -q --offline >/dev/null; ./target/debug/made >cargo\n";
         }
         None => support::skipped("S37: cargo is not here"),
     }
@@ -292,7 +293,12 @@ fn s37_builds_and_tests_run_in_the_sandbox_as_without_it() {
             tick.env("SHARED", "1");
         }
         let done = support::life::done(tick.output().unwrap());
-        assert_eq!((done.code, life.state(branch)), (Some(0), "done".into()), "{done:?} {}", life.body(branch));
+        assert_eq!(
+            (done.code, life.state(branch)),
+            (Some(0), "done".into()),
+            "{done:?} {}",
+            life.body(branch)
+        );
         life.rev(&format!("{branch}^{{tree}}"))
     };
     let without = tick("without", false);

@@ -72,3 +72,21 @@ fn the_ticking_working_tree_s_own_settings_make_no_change() {
         assert_eq!(life.show(branch, "more"), "mine\nx");
     }
 }
+
+/// A file in the place of a folder of ours is named, with the command that mends it; nothing is claimed.
+#[test]
+fn a_file_where_a_folder_of_ours_belongs_is_named() {
+    let life = Life::new(&[("build", DONE)]);
+    life.git(&["config", "--global", "--replace-all", "aynig.commandsFrom", "main"]);
+    let trigger = life.event("work", "build", "");
+    let place = life.repo.git_dir().join("aynig/commands");
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(&place, "mine").unwrap();
+    let said = life.tick(&["work"]).expect(128);
+    let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: mv "));
+    let mend = hint.unwrap_or_else(|| panic!("{said:?}"));
+    assert_eq!(life.rev("work"), trigger);
+    assert!(life.repo.command("sh").args(["-c", &format!("mv {mend}")]).status().unwrap().success());
+    life.tick(&["work"]).expect(0);
+    assert_eq!(std::fs::read_to_string(place.with_extension("aside")).unwrap(), "mine");
+}
