@@ -4,7 +4,8 @@
 
 use super::commits;
 use super::world::{
-    At, FIRST, For, Move, NONE, OTHER, Process, Ref, Role, Rule, State, World, id_of, place, question_id,
+    At, Commit, FIRST, For, Move, NONE, OTHER, Process, Ref, Role, Rule, State, WORD, World, id_of, place,
+    question_id,
 };
 use aynig::protocol::id::ObjectId;
 use aynig::protocol::inbox::MessageId;
@@ -115,18 +116,32 @@ impl World {
                 if self.keeps(Rule::NotedFirst) {
                     self.note(s, &mut process);
                 } else {
-                    process.at = At::Canceling;
+                    process.at = At::Saying;
                 }
             }
+            (At::Saying, _) => {
+                // One word to one run: to whom is what it says.
+                let to = commits::letter(place(WORD).kind, id_of(WORD), &word_to(process.trigger));
+                self.plan(&mut process, For::Say, vec![Move { of: Ref::Inbox(WORD), from: NONE, to }]);
+            }
+            (At::Unsaying, _) if s.get(Ref::Inbox(WORD)) != NONE => self.unsay(s, &mut process, For::Unsay),
             (At::Canceling, Some(trigger)) if commits::number(trigger) == process.trigger => {
                 let paused_by = pause_id();
                 let message = canceled(event, &format!("c{p}-{}", s.head), "", Some(paused_by));
                 let to = commits::write(&message, &[s.head], s.time);
                 self.plan(&mut process, For::Cancel, vec![Move { of: Ref::Head, from: s.head, to }]);
             }
+            // It has ended by itself.
+            (At::Canceling, _) => process.at = At::Unsaying,
             _ => process.stop(At::Done),
         }
         s.processes[p] = process;
+    }
+
+    /// What was said to a run is taken away.
+    fn unsay(&self, s: &State, process: &mut Process, meant: For) {
+        let from = s.get(Ref::Inbox(WORD));
+        self.plan(process, meant, vec![Move { of: Ref::Inbox(WORD), from, to: NONE }]);
     }
 
     fn note(&self, s: &State, process: &mut Process) {
@@ -142,6 +157,11 @@ impl World {
     pub(super) fn ask_again(&self, s: &mut State, p: usize) {
         let mut process = s.processes[p].clone();
         let stopped = commits::read(process.head).message.last(STOPPED);
+        if stopped.is_some() && s.get(Ref::Inbox(WORD)) != NONE && self.keeps(Rule::SaidGoesFirst) {
+            self.unsay(s, &mut process, For::Clear);
+            s.processes[p] = process;
+            return;
+        }
         let event = commits::read(s.head).event.as_ref().unwrap();
         let trigger = stopped.and_then(|line| ObjectId::from_hex(&line[..40]).ok()).filter(|trigger| {
             let ended = ended_for(event, *trigger, pause_id()) || !self.keeps(Rule::OnlyWhatItEnded);
@@ -209,9 +229,12 @@ impl World {
                 let stops = self.roles[p] == Role::Pauser { stop: true };
                 process.at = if stops { At::Runs } else { At::Done };
             }
-            For::Note if self.keeps(Rule::NotedFirst) => process.at = At::Canceling,
+            For::Note if self.keeps(Rule::NotedFirst) => process.at = At::Saying,
+            For::Say => process.at = At::Canceling,
             For::Cancel if !self.keeps(Rule::NotedFirst) => self.note(s, &mut process),
-            For::Note | For::Cancel => process.stop(At::Done),
+            For::Note | For::Cancel => process.at = At::Unsaying,
+            For::Unsay => process.stop(At::Done),
+            For::Clear => process.at = At::Again,
             For::AskAgain => return self.then(s, p, At::Again),
             For::LetGo => return self.then(s, p, At::LettingGo),
         }
@@ -228,11 +251,17 @@ impl World {
             For::Ask | For::Mark => process.at = At::Running,
             For::Claim | For::AskAgain | For::LetGo => process.stop(At::Off),
             For::Send => process.at = At::AsksInbox,
-            For::Answer | For::Pause | For::Note => process.stop(At::Done),
-            For::Cancel => process.at = At::Canceling,
+            For::Answer | For::Pause | For::Note | For::Unsay => process.stop(At::Done),
+            For::Cancel | For::Say => process.at = At::Canceling,
+            For::Clear => process.at = At::Again,
         }
         s.processes[p] = process;
     }
+}
+
+/// What a word says to whom it is said: the run of this trigger.
+pub(super) fn word_to(trigger: Commit) -> String {
+    format!("stop {trigger}")
 }
 
 fn pause_id() -> MessageId {

@@ -3,9 +3,11 @@
 //! A promise that is broken stays broken: one bit of the state each.
 
 use super::commits;
+use super::people::word_to;
 use super::tick::state_of;
-use super::world::{At, Commit, For, NONE, Ref, SLOTS, State, World, id_of, message_id, question_id};
+use super::world::{At, Commit, For, NONE, Ref, SLOTS, State, WORD, World, id_of, message_id, question_id};
 use aynig::protocol::decide::{Decision, asked_by};
+use aynig::protocol::dialect::{Dialect, RECOVERY_ID};
 use aynig::protocol::heard::heard_of;
 use aynig::protocol::inbox::{Letter, MessageId};
 use aynig::protocol::waits::{After, not_before};
@@ -28,11 +30,12 @@ pub enum Promise {
     T1,
     T2,
     W,
+    I1,
 }
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Promise; 15] = [
+    pub const ALL: [Promise; 16] = [
         Promise::D1,
         Promise::D2,
         Promise::D3,
@@ -48,6 +51,7 @@ impl Promise {
         Promise::T1,
         Promise::T2,
         Promise::W,
+        Promise::I1,
     ];
 
     /// Its bit.
@@ -57,7 +61,7 @@ impl Promise {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        ["D1", "D2", "D3", "S1", "S2", "A1", "A2", "P1", "P2", "P3", "R1", "R2", "T1", "T2", "W"]
+        ["D1", "D2", "D3", "S1", "S2", "A1", "A2", "P1", "P2", "P3", "R1", "R2", "T1", "T2", "W", "I1"]
             [self as usize]
     }
 
@@ -86,6 +90,9 @@ impl Promise {
             Promise::T1 => "no command starts before its head's hour",
             Promise::T2 => "no command starts while a branch that its head waits for is not there",
             Promise::W => "once every process has gone, and none was killed, nothing waits that could go on",
+            Promise::I1 => {
+                "no command starts while what was said to another run, so that it ends, waits for it"
+            }
         }
     }
 }
@@ -170,6 +177,11 @@ impl World {
             breaks(Promise::P1, process.claimed_paused && s.stands);
             let hour = not_before(event).and_then(Result::ok).unwrap_or(0);
             breaks(Promise::T1, hour > i64::from(s.time) * commits::TICK);
+            let word = s.get(Ref::Inbox(WORD));
+            let said = (word != NONE)
+                .then(|| commits::read(word).message.last(RECOVERY_ID.of(Dialect::Dwp)))
+                .flatten();
+            breaks(Promise::I1, said.is_some_and(|to| to != word_to(process.trigger).as_bytes()));
             breaks(Promise::T2, !After::of(event).is_empty() && !s.other);
         }
         let moving = |at: At| matches!(at, At::First(1..) | At::Moving(1..));

@@ -96,7 +96,7 @@ impl World {
                 Role::Ticker | Role::Answerer | Role::Pauser { .. } | Role::Resumer => return None,
             },
             At::Question => self.answer(s, p),
-            At::Runs | At::Canceling => self.stop_runs(s, p),
+            At::Runs | At::Saying | At::Canceling | At::Unsaying => self.stop_runs(s, p),
             At::Again => self.ask_again(s, p),
             At::LettingGo => self.let_go(s, p),
             At::Before => self.before(s, p),
@@ -252,7 +252,8 @@ impl Model for World {
         macro_rules! judges {
             ($($n:literal),*) => { [$(|_, s| s.broken & (1 << $n) == 0),*] };
         }
-        let all: [fn(&World, &State) -> bool; 15] = judges![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+        let all: [fn(&World, &State) -> bool; 16] =
+            judges![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
         let promises = Promise::ALL.iter().zip(all);
         let mut all: Vec<_> =
             promises.map(|(promise, holds)| Property::always(promise.name(), holds)).collect();

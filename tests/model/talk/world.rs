@@ -15,8 +15,8 @@ pub const NONE: Commit = Commit::MAX;
 /// The branch.
 pub const BRANCH: &[u8] = b"work";
 /// Names of the inbox that there is room for, and ids.
-pub const SLOTS: usize = 6;
-pub const IDS: usize = 5;
+pub const SLOTS: usize = 7;
+pub const IDS: usize = 6;
 /// Where a message called A waits, one that some other process sends under its id, and one called B.
 pub const A: u8 = 0;
 pub const TWIN: u8 = 1;
@@ -24,6 +24,8 @@ pub const B: u8 = 2;
 /// Where the answers to the first and to the second question wait, and one whose id is of its own.
 pub const FIRST: u8 = 3;
 pub const OTHER: u8 = 5;
+/// Where a pause that stops tells a run that it should end.
+pub const WORD: u8 = 6;
 
 /// A ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,7 +44,7 @@ pub fn question_id(n: u8) -> MessageId {
 
 /// The number of the id of what waits there.
 pub fn id_of(slot: u8) -> u8 {
-    [0, 0, 1, 2, 3, 4][usize::from(slot)]
+    [0, 0, 1, 2, 3, 4, 5][usize::from(slot)]
 }
 
 /// An id.
@@ -55,7 +57,8 @@ pub fn message_id(id: u8) -> MessageId {
 
 /// The name of an inbox that is meant.
 pub fn place(slot: u8) -> InboxRef {
-    let kind = ["message", "handoff", "message", "answer", "answer", "answer"][usize::from(slot)];
+    let kinds = ["message", "handoff", "message", "answer", "answer", "answer", "interrupt"];
+    let kind = kinds[usize::from(slot)];
     InboxRef { branch: BRANCH.to_vec(), kind: Kind::new(kind).unwrap(), id: message_id(id_of(slot)) }
 }
 
@@ -90,6 +93,7 @@ pub enum Rule {
     NotedFirst,
     AskedBeforeItLetsGo,
     OnlyWhatItEnded,
+    SaidGoesFirst,
     NotBefore,
     After,
     SenderStarts,
@@ -168,7 +172,10 @@ pub enum For {
     Answer,
     Pause,
     Note,
+    Say,
     Cancel,
+    Unsay,
+    Clear,
     AskAgain,
     LetGo,
 }
@@ -196,7 +203,9 @@ pub enum At {
     Question,
     // Who pauses, or lets go.
     Runs,
+    Saying,
     Canceling,
+    Unsaying,
     Again,
     LettingGo,
     // Any of them: what the head brought is taken off, then its own moves are made.
