@@ -194,7 +194,11 @@ impl<'a> Chaining<'a> {
         }
         let later = branches.split_off(self.settings.jobs);
         for branch in &later {
-            self.note(branch)?;
+            // What can't be noted is in hand all the same.
+            if let Err(error) = self.note(branch) {
+                self.session.warn(Warning::Failed(error));
+                branches.push(branch.clone());
+            }
         }
         for mut one in later.iter().take(IN_HAND).filter_map(|branch| take(&self.session.repo, branch)) {
             if let (Some(id), Ok(mut ids)) = (one.run_id.take(), self.settings.run_ids.lock()) {
