@@ -1080,7 +1080,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__new)
-            opts="-C -q -v -h --mode --plan --implement --base --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --mode --plan --implement --base --folder --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1091,6 +1091,10 @@ _git__aynig() {
                     return 0
                     ;;
                 --base)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --folder)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

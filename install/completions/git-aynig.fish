@@ -535,6 +535,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l mode -d 'auto or interactive: whether an orchestrator goes on by itself' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l base -d 'The commit that its nodes begin at [default: HEAD]' -r
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l folder -d 'The folder of their worktrees that turns start in [default: the top]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from new" -l git-dir -d 'The repository\'s Git directory' -r -F

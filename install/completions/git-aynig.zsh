@@ -863,6 +863,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--mode=[auto or interactive\: whether an orchestrator goes on by itself]:MODE:_default' \
 '--base=[The commit that its nodes begin at \[default\: HEAD\]]:COMMIT:_default' \
+'--folder=[The folder of their worktrees that turns start in \[default\: the top\]]:PATH:_default' \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \

@@ -22,7 +22,7 @@ use aynig::served::{Place, RunState};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
-use std::path::Path as File;
+use std::path::{Path as File, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -139,13 +139,19 @@ struct New {
     name: Option<String>,
 }
 
-/// The repository that a folder lies in, of those that are served.
-fn holder<'a>(state: &'a State, cwd: Option<&str>) -> Result<&'a Place, Failed> {
-    let Some(cwd) = cwd.filter(|cwd| !cwd.trim().is_empty()) else { return Ok(&state.served.places[0]) };
+/// The repository that a folder lies in, of those that are served, and the folder's path from its top; empty for that.
+fn holder<'a>(state: &'a State, cwd: Option<&str>) -> Result<(&'a Place, PathBuf), Failed> {
+    let places = &state.served.places;
+    let Some(cwd) = cwd.filter(|cwd| !cwd.trim().is_empty()) else { return Ok((&places[0], PathBuf::new())) };
     let outside = || Failed::invalid("'cwd' is no folder of a repository that is served");
     let folder = std::fs::canonicalize(cwd).map_err(|_| outside())?;
-    let own = |place: &&Place| std::fs::canonicalize(&place.folder).is_ok_and(|top| folder == top);
-    state.served.places.iter().find(own).ok_or_else(outside)
+    let below = |place: &'a Place| {
+        let top = std::fs::canonicalize(&place.folder).ok()?;
+        Some((place, folder.strip_prefix(top).ok()?.to_owned()))
+    };
+    // Of one that lies in another the inner one is meant.
+    let found = places.iter().filter_map(below).min_by_key(|(_, below)| below.components().count());
+    found.filter(|_| folder.is_dir()).ok_or_else(outside)
 }
 
 /// A new run.
@@ -153,9 +159,14 @@ pub async fn create(Of(state): Ours, sent: Sent) -> Answer {
     let given: New = body(sent)?;
     let of = Arc::clone(&state);
     let made = reading(move || {
-        let place = holder(&of, given.cwd.as_deref())?;
+        let (place, below) = holder(&of, given.cwd.as_deref())?;
         let mut words: Vec<OsString> = given.mode.iter().map(|mode| word("mode", mode.word())).collect();
         words.extend(given.global_mode.map(|mode| global(mode).into()));
+        if !below.as_os_str().is_empty() {
+            let mut folder = OsString::from("--folder=");
+            folder.push(&below);
+            words.push(folder);
+        }
         last(&mut words, &given.name.iter().map(String::as_str).collect::<Vec<_>>());
         let made = flow(&of, place, &["new"], &words, "")?;
         id::<RunId>(made["flow"].as_str().unwrap_or_default(), "run")

@@ -103,6 +103,9 @@ pub struct New {
     /// The commit that its nodes begin at [default: HEAD]
     #[arg(long, value_name = "COMMIT")]
     pub base: Option<OsString>,
+    /// The folder of their worktrees that turns start in [default: the top]
+    #[arg(long, value_name = "PATH")]
+    pub folder: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub place: Where,

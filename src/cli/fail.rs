@@ -228,6 +228,7 @@ fn flowed(error: &FlowError) -> Option<String> {
             | Refused::Empty { .. }
             | Refused::TooLong { .. }
             | Refused::BranchTaken(_)
+            | Refused::NoFolder(_)
             | Refused::TooManyNodes(_),
         )
         | FlowError::Raced(_)

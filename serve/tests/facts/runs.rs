@@ -58,6 +58,12 @@ fn w5_a_run_is_made_changed_and_removed() {
     }
     assert_eq!((&run["nodes"], &run["edges"], &run["artifacts"]), (&json!({}), &json!({}), &json!({})));
     assert_eq!(run["cwd"], world.repo().canonicalize().unwrap().to_string_lossy().as_ref());
+    // A folder below it is where turns start.
+    std::fs::create_dir_all(world.repo().join("web/app")).unwrap();
+    let below = json!({"cwd": world.repo().join("web/app"), "name": "below"});
+    let below = good(server.post("/api/runs", &below.to_string()))["run"].clone();
+    assert!(below["cwd"].as_str().unwrap().ends_with("/web/app"), "{below}");
+    good(send(&server, "DELETE", &format!("/api/runs/{}", below["id"].as_str().unwrap()), &json!({})));
     let at = format!("/api/runs/{}", run["id"].as_str().unwrap());
     let lead =
         good(server.post(&format!("{at}/nodes"), &node("Lead", "orchestrator").to_string()))["node"].clone();

@@ -36,6 +36,8 @@ pub struct Wanted<'a> {
     pub global_mode: GlobalMode,
     /// The commit that its nodes begin at.
     pub base: Option<&'a OsStr>,
+    /// The folder that their turns start in.
+    pub folder: Option<&'a str>,
 }
 
 /// A word of an enumeration, as it was typed.
@@ -69,6 +71,7 @@ pub fn new(change: &Change<'_>, wanted: &Wanted<'_>) -> Result<Kept, AppError> {
         mode: wanted.mode,
         global_mode: wanted.global_mode,
         base: base.to_string(),
+        folder: wanted.folder.map(str::to_owned),
     };
     change.flows(|flows, by| flows.create(&new, by))
 }

@@ -15,6 +15,7 @@ use crate::flow::turn::{Ended, Ground, environment, run};
 use crate::runner::Silent;
 use crate::runner::settings::Sandbox;
 use crate::runner::talk::TalkError;
+use crate::store::beneath::{BeneathError, Root};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,17 @@ use std::time::Duration;
 const FOLDER: &str = "turn";
 /// What is temporary of it, in there.
 const TEMPORARY: &str = "tmp";
+
+/// The folder of a slot that turns start in, reached through no link; one that is not there is made.
+fn start(slot: &Path, folder: Option<&str>) -> Result<PathBuf, AppError> {
+    let Some(folder) = folder else { return Ok(slot.to_owned()) };
+    let place = slot.join(folder);
+    let failed = |error: BeneathError| AppError::from(crate::runner::io("start in", &place)(error.into()));
+    let root = Root::open(slot).map_err(failed)?;
+    root.create_dirs(Path::new(folder), 0o777).map_err(failed)?;
+    root.below(Path::new(folder)).map_err(failed)?;
+    Ok(place)
+}
 
 /// What all that a turn starts is told of its sandbox.
 fn confined(sandbox: &Sandbox, tmp: &Path) -> Vec<(OsString, OsString)> {
@@ -64,11 +76,14 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
     }
     let turn = TurnId::parse(&inside.run_id).map_err(|_| outside())?;
     let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let slot = place("WORKTREE_PATH").ok_or_else(outside)?;
+    let start = start(&slot, kept.flow.run.folder.as_deref())?;
     let ground = Ground {
         trigger: runner.own_trigger(inside).map_err(|error| change.talked(error))?,
         template: flows.role_text(&kept.flow.nodes[&node].config.role_template)?,
         verify: words("flowVerify", &session.config.all("flowVerify"))?,
-        slot: place("WORKTREE_PATH").ok_or_else(outside)?,
+        slot,
+        start,
         events: place("AYNIG_EVENTS"),
         folder,
         sandbox,

@@ -102,7 +102,9 @@ impl Place {
             project.hear().map_err(AppError::from)?;
             let updated = project.update().map_err(AppError::from)?;
             let mut run = updated.run.ok_or_else(|| unknown("run"))?;
-            run.cwd = run.cwd.or_else(|| Some(self.folder.to_string_lossy().into_owned()));
+            let start =
+                kept.flow.run.folder.as_ref().map_or(self.folder.clone(), |below| self.folder.join(below));
+            run.cwd = run.cwd.or_else(|| Some(start.to_string_lossy().into_owned()));
             run.layout = layout(&project.data, id)?;
             Ok(RunState { run, name: kept.flow.run.name.clone(), log: updated.log })
         })

@@ -22,6 +22,7 @@ pub fn new(global: &Global, args: &New) -> Result<i32, Failure> {
         mode: word(&args.mode)?,
         global_mode: if args.plan { GlobalMode::Planning } else { GlobalMode::Implementation },
         base: args.base.as_deref(),
+        folder: args.folder.as_deref(),
     };
     changing(global, &args.place, |change| {
         let kept = crate::app::flow::build::new(change, &wanted)?;

@@ -38,6 +38,9 @@ pub struct RunFile {
     pub global_mode: GlobalMode,
     /// The commit that its nodes' branches begin at.
     pub base: String,
+    /// The folder of their worktrees that turns start in; the top where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// When it was made.
     pub created_at: Time,
     /// How it ended, in a few words.

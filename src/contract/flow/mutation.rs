@@ -11,6 +11,7 @@ use crate::contract::run::ContractVersion;
 use crate::contract::shown;
 use crate::contract::time::Time;
 use crate::contract::words::{GlobalMode, Mode, RunStatus};
+use crate::protocol::declaration::is_inside;
 use indexmap::IndexMap;
 use serde_json::Map;
 use std::collections::BTreeMap;
@@ -101,6 +102,8 @@ pub struct NewRun {
     pub global_mode: GlobalMode,
     /// The commit that its nodes' branches begin at.
     pub base: String,
+    /// The folder of their worktrees that turns start in; the top where nothing is said.
+    pub folder: Option<String>,
 }
 
 /// Most bytes of a name, a label or an alias.
@@ -129,6 +132,11 @@ pub fn create(new: &NewRun, others: &[(String, String)], at: Time) -> Result<Don
     if others.iter().any(|(_, other)| *other == folder) {
         folder = format!("{folder}-{}", new.id.short());
     }
+    let start =
+        new.folder.as_deref().map(|folder| folder.trim_end_matches('/')).filter(|folder| !folder.is_empty());
+    if let Some(start) = start.filter(|start| !is_inside(start)) {
+        return Err(Refused::NoFolder(shown::line(start.as_bytes())));
+    }
     let run = RunFile {
         contract_version: ContractVersion,
         id: new.id,
@@ -138,6 +146,7 @@ pub fn create(new: &NewRun, others: &[(String, String)], at: Time) -> Result<Don
         mode: new.mode,
         global_mode: new.global_mode,
         base: new.base.clone(),
+        folder: start.map(str::to_owned),
         created_at: at,
         summary: None,
         promises: IndexMap::new(),

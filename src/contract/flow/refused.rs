@@ -26,6 +26,8 @@ pub enum Refused {
     TooLong { what: &'static str, bytes: usize, most: usize },
     #[error("branch '{0}' is taken")]
     BranchTaken(String),
+    #[error("'{0}' is no folder of a worktree: a path from its top, and not in .git")]
+    NoFolder(String),
     #[error("there are {0} nodes already, as many as a flow may have")]
     TooManyNodes(usize),
 }

@@ -97,7 +97,7 @@ impl Ground<'_> {
         let tmp = self.folder.join("tmp");
         let asked = Turn {
             prompt: &prompt.text,
-            cwd: &self.slot,
+            cwd: &self.start,
             temporary: &tmp,
             model: self.program.model.as_deref(),
             resume: match going {
@@ -131,7 +131,7 @@ impl Ground<'_> {
             guardian: &self.runner.program,
             argv,
             env,
-            cwd: &self.slot,
+            cwd: &self.start,
             folder: &self.folder,
             opening,
             closes,

@@ -102,6 +102,8 @@ pub struct Ground<'t> {
     pub environment: Vec<(OsString, OsString)>,
     /// The slot.
     pub slot: PathBuf,
+    /// The folder of it that the agent's program starts in.
+    pub start: PathBuf,
     /// The file of the run's events.
     pub events: Option<PathBuf>,
     /// What it answers.

@@ -24,7 +24,7 @@ impl Active<'_> {
         let Some((program, args)) = ground.verify.split_first() else { return Ok(None) };
         self.events.progress("verifies");
         let mut command = Command::new(program);
-        command.args(args).current_dir(&ground.slot).env_clear().envs(ground.agent_env.iter().cloned());
+        command.args(args).current_dir(&ground.start).env_clear().envs(ground.agent_env.iter().cloned());
         let stop = || ground.runner.interrupt.signal().is_some();
         let mut bounded = Bounded::new(command);
         (bounded.stdout, bounded.stderr) = (Output::Capture(PRINTED_MAX), Output::Capture(PRINTED_MAX));

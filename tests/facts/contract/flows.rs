@@ -28,6 +28,7 @@ fn new(name: Option<&str>) -> NewRun {
         mode: Mode::Interactive,
         global_mode: GlobalMode::Implementation,
         base: "c0ffee".into(),
+        folder: None,
     }
 }
 

@@ -47,6 +47,7 @@ fn flow(nodes: u8) -> Flow {
         mode: Mode::Auto,
         global_mode: GlobalMode::Planning,
         base: "c0ffee".into(),
+        folder: None,
     };
     let mut flow = create(&new, &[], Time(0)).unwrap().flow;
     for n in 1..=nodes {

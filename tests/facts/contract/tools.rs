@@ -24,6 +24,7 @@ fn flow() -> Flow {
         mode: Mode::Auto,
         global_mode: GlobalMode::Planning,
         base: "c0".into(),
+        folder: None,
     };
     let mut flow = create(&new, &[], Time(0)).unwrap().flow;
     for (n, role, may) in [(1, "orchestrator", "all"), (2, "planner", "self"), (3, "reviewer", "none")] {

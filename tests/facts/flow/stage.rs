@@ -188,6 +188,7 @@ pub fn flow(base: &str, mode: Mode, nodes: &[Role<'_>]) -> Flow {
         mode,
         global_mode: GlobalMode::Implementation,
         base: base.into(),
+        folder: None,
     };
     let mut flow = create(&new, &[], at).unwrap().flow;
     for (alias, role) in nodes {

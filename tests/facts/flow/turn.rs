@@ -1,7 +1,7 @@
 //! A node's turn, with a scripted agent: what it is told, what it says, what comes of its calls, and what it may not change.
 
 use super::stage::{Role, Stage};
-use crate::support::life::{Done, eventually};
+use crate::support::life::{Done, Life, eventually};
 use aynig::contract::words::{GlobalMode, Mode};
 use serde_json::{Value, json};
 use std::fs;
@@ -18,9 +18,20 @@ pub fn played(script: &str, nodes: &[Role<'_>]) -> Stage {
 
 /// Makes this script the agent from now on.
 pub fn agent(stage: &Stage, script: &str) {
-    let path = stage.life.shared().join("agent.sh");
-    fs::write(&path, format!("T='{}'\n{script}\n", stage.life.shared().display())).unwrap();
-    stage.life.config("aynig.provider.custom.command", &format!("sh '{}'", path.display()));
+    agent_of(&stage.life, script);
+}
+
+/// The same in any repository.
+pub fn agent_of(life: &Life, script: &str) {
+    let path = life.shared().join("agent.sh");
+    fs::write(&path, format!("T='{}'\n{script}\n", life.shared().display())).unwrap();
+    life.config("aynig.provider.custom.command", &format!("sh '{}'", path.display()));
+}
+
+/// A line of a jsonl program that hands on.
+pub fn handing(text: &str, to: &[(&str, &str)]) -> String {
+    let handoff = |(to, message): &(&str, &str)| json!({"name": "send_handoff", "args": {"to": to, "message": message}});
+    calls(text, &to.iter().map(handoff).collect::<Vec<_>>())
 }
 
 /// A line of a jsonl program.
@@ -335,4 +346,46 @@ fn a_question_outlives_the_program_that_asked() {
     assert_eq!(life.state(&branch), "route");
     stage.go();
     assert!(stage.now().named("New").is_ok());
+}
+
+/// N4, W5: a turn starts in the folder that its flow says, which is made where it is missing and never a link.
+#[test]
+fn a_turn_starts_in_the_folder_of_its_flow() {
+    let life = Life::new(&[("turn", REAL), ("route", super::stage::ROUTE)]);
+    agent_of(&life, &format!("read -r prompt; pwd -P >\"$T/pwd\"; echo x >here\n{}", says("Well.")));
+    life.config("aynig.flowVerify", "sh -c 'pwd -P >verified'");
+    for bad in ["../x", "/etc", ".git/hooks", "a/../.."] {
+        let said = life.flow(&["new", "play", "--folder", bad]).expect(2).stderr;
+        assert!(said.contains("is no folder of a worktree"), "{bad}: {said}");
+    }
+    life.flow(&["new", "play", "--mode", "interactive", "--folder", "web/app/"]).expect(0);
+    let add = ["node", "add", "play", "--label", "solo", "--role", "r", "--provider", "custom"];
+    life.flow(&add).expect(0);
+    life.flow(&["send", "play", "solo", "-m", "go"]).expect(0);
+    life.tick(&["flow/play/solo"]).expect(0);
+    let branch = "flow/play/solo";
+    assert_eq!(life.state(branch), "route", "{}", life.body(branch));
+    assert!(life.said("pwd").trim_end().ends_with("/web/app"), "{}", life.said("pwd"));
+    assert_eq!(life.show(branch, "web/app/here"), "x");
+    assert!(life.show(branch, "web/app/verified").ends_with("/web/app"));
+    // A link in its place leads nowhere.
+    life.run(&["run"]).expect(0);
+    let index = life.path(".git/planted");
+    let git = |args: &[&str]| {
+        let output = life.repo.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    };
+    life.write("target-of-link", "/tmp");
+    let blob = git(&["hash-object", "-w", "target-of-link"]);
+    git(&["read-tree", branch]);
+    git(&["rm", "-rq", "--cached", "web"]);
+    git(&["update-index", "--add", "--cacheinfo", &format!("120000,{blob},web")]);
+    let tree = git(&["write-tree"]);
+    let message = life.body(branch);
+    let planted = git(&["commit-tree", &tree, "-p", branch, "-m", &message]);
+    life.git(&["update-ref", &format!("refs/heads/{branch}"), &planted]);
+    life.flow(&["send", "play", "solo", "-m", "again"]).expect(0);
+    life.tick(&[branch]);
+    assert_eq!(life.state(branch), "stalled", "{}", life.body(branch));
 }
