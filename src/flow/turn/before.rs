@@ -71,7 +71,7 @@ pub struct Pair {
 /// What a turn follows.
 #[derive(Debug, Default)]
 pub struct Before {
-    /// What came and was not answered, oldest first, with the commit that it was brought to.
+    /// What came and was not answered, oldest first, with the commit that brought it: what came with it before is merged there.
     pub brought: Vec<(Brought, Option<ObjectId>)>,
     /// The last turns, newest first.
     pub turns: Vec<Outcome>,
@@ -115,7 +115,7 @@ impl Ground<'_> {
                 if brought.is_bare_interrupt() {
                     before.is_nothing = true;
                 } else if met.insert(brought.id.clone()) {
-                    before.brought.push((brought, trigger.commit.parents.first().copied()));
+                    before.brought.push((brought, Some(trigger.commit.id)));
                 }
             }
         }
