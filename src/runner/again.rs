@@ -1,12 +1,14 @@
-//! What follows from a node's turn is asked for again where it was cut off: three times, and no more.
+//! What follows from a node's turn is asked for again where it was cut off, and a turn whose machine is gone: three times,
+//! and no more.
 //!
 //! `route` does each thing once, however often it is begun, and a turn whose handoffs no runner sends would be lost to every
 //! node that waits for them. Whether its runner was killed or it alone, or it failed, is no matter: what fails
-//! each time ends as a run that stalled. Implements N3 (a killed `route`).
+//! each time ends as a run that stalled. A turn that ended badly said why, and waits for a message; one whose lease expired
+//! said nothing, and another machine has it, with what came. Implements N3 (a killed `route`, a lost turn).
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::{Event, RECOVERY_ID, STALLED_RUN};
-use crate::protocol::flow::ROUTE;
+use crate::protocol::flow::{ROUTE, TURN};
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::STALLED;
 use crate::protocol::transition::retried;
@@ -17,11 +19,12 @@ const AGAIN_MAX: usize = 3;
 /// How many commits are looked at to count that.
 const LOOK_BACK: usize = 10_000;
 
-/// True for a head that says that a `route` ended without an outcome.
+/// True for a head that says that a `route` ended without an outcome, or that the lease of a turn expired.
 fn is_cut_off(event: &Event) -> bool {
+    let of = |name: &str| event.origin_state().is_some_and(|state| state.as_str() == name);
     event.state_name().is_some_and(|state| state.as_str() == STALLED)
         && event.text(STALLED_RUN).is_some()
-        && event.origin_state().is_some_and(|state| state.as_str() == ROUTE)
+        && (of(ROUTE) || (of(TURN) && event.text(RECOVERY_ID).is_some()))
 }
 
 impl Runner<'_> {
@@ -50,9 +53,10 @@ impl Runner<'_> {
         self.advance(branch, tip.id(), commit, &format!("aynig: {state} again"))
     }
 
-    /// How often in a row this `route` was cut off; none where its trigger is not below.
+    /// How often in a row this was cut off; none where its trigger is not below.
     fn ends(&self, tip: &Tip, trigger: ObjectId) -> Result<Option<usize>, RunnerError> {
         let (mut at, mut ends, mut met) = (tip.commit.clone(), 0, false);
+        let cut_off = tip.event.as_ref().and_then(Event::origin_state);
         for _ in 0..LOOK_BACK {
             let event = Event::in_message(&at.message);
             met |= at.id == trigger;
@@ -60,7 +64,7 @@ impl Runner<'_> {
                 Some(event) if is_cut_off(event) => ends += 1,
                 Some(event) if event.is_working() => {}
                 // The trigger as it was, or written once more.
-                Some(event) if event.state_name().is_some_and(|state| state.as_str() == ROUTE) => {
+                Some(event) if event.state_name() == cut_off.as_ref() => {
                     if event.run_id().is_some() {
                         break;
                     }

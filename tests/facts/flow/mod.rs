@@ -13,6 +13,7 @@ mod sandbox;
 mod stage;
 mod steer;
 mod templates;
+mod together;
 mod turn;
 mod turn_ends;
 mod turn_sessions;
