@@ -17,6 +17,7 @@ mod together;
 mod turn;
 mod turn_ends;
 mod turn_sessions;
+mod waits;
 
 use crate::support::life::{Done, Life};
 use serde_json::Value;
