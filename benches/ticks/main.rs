@@ -5,6 +5,7 @@
 //! and compares medians. Nothing is measured that is not a whole process, from spawn to exit.
 //! `AYNIG_BENCH_ROUNDS` (default 40) and `AYNIG_BENCH_ROWS` (a substring, or `profile`) narrow a run.
 
+mod flows;
 mod landing;
 mod looks;
 mod machines;
@@ -394,6 +395,8 @@ fn all(place: &Place) -> Vec<Row> {
     talk::all(place, &mut rows);
     looks::status(place, &mut rows);
     looks::events(place, &mut rows);
+    flows::turns(place, &mut rows);
+    flows::looks(place, &mut rows);
     rows
 }
 
