@@ -177,7 +177,7 @@ impl<A: Audience> Look<'_, A> {
 
     /// Passes until nothing is actionable. A runner that polls outlives what may pass.
     fn passes(&self, polls: bool) -> Result<(Exit, Option<i64>), AppError> {
-        let mut exit = Exit::Done;
+        let (mut exit, mut earliest) = (Exit::Done, None);
         loop {
             let pass = match self.pass(true) {
                 Ok((pass, None)) => pass,
@@ -186,19 +186,20 @@ impl<A: Audience> Look<'_, A> {
                     if polls && self.interrupt.signal().is_none() && Exit::from(&error) == Exit::Later =>
                 {
                     self.session.warn(Warning::Failed(error));
-                    return Ok((pass.exit.max(Exit::Later), pass.earliest));
+                    return Ok((pass.exit.max(Exit::Later), pass.earliest.or(earliest)));
                 }
                 Ok((_, Some(error))) | Err(error) if self.interrupt.signal().is_some() => {
                     return Ok((self.stopped(error)?, None));
                 }
                 Err(error) if polls && Exit::from(&error) == Exit::Later => {
                     self.session.warn(Warning::Failed(error));
-                    return Ok((Exit::Later, None));
+                    return Ok((exit.max(Exit::Later), earliest));
                 }
                 Ok((_, Some(error))) | Err(error) => return Err(error),
             };
             // What stalled on the way counts even where a handler went on from it.
             exit = if polls { pass.exit } else { exit.max(pass.exit) };
+            earliest = pass.earliest;
             if self.dry || !pass.advanced || self.interrupt.signal().is_some() {
                 return Ok((exit, pass.earliest));
             }

@@ -294,3 +294,41 @@ fn an_outcome_waits_for_a_remote_that_takes_nothing() {
     a.tick(&["work"]).expect(0);
     assert_eq!((net.states("work")[0].as_str(), frozen.exists()), ("done", false));
 }
+
+/// K51: a remote that falls silent halfway through a look takes nothing of what was seen: who polls wakes up in time.
+#[test]
+fn a_moment_that_was_seen_before_a_remote_fell_silent_is_kept() {
+    let deaf = "echo >\"$T/deaf\"; echo 'SET_STATE {\"state\":\"done\"}'";
+    let net = Net::new(&[("deafen", deaf), ("late", DONE)]);
+    let a = net.machine("a");
+    let mut names: Vec<String> = (0..44).map(|n| format!("b{n:02}")).collect();
+    for name in &names {
+        net.life.event(name, "rest", "");
+    }
+    let at = crate::support::life::now() + 8;
+    for (name, state, more) in
+        [("a0", "late", format!("dwp-not-before: {at}\n")), ("a1", "deafen", String::new())]
+    {
+        net.life.event(name, state, &more);
+        names.push(name.to_owned());
+    }
+    net.life.git(
+        &[&["push", "-q", "origin"], &names.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat(),
+    );
+    let script = net.life.repo.home().join("upload-pack");
+    let silent = net.life.shared().join("deaf");
+    let text =
+        format!("#!/bin/sh\ntest ! -e '{}' || exit 1\nexec git-upload-pack \"$@\"\n", silent.display());
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    a.git(&["config", "remote.origin.uploadpack", &format!("'{}'", script.display())]);
+    let said = net.life.shared().join("polls");
+    let run = a.aynig(&["run", "--remote", "origin", "--every", "1h"]);
+    let run = crate::support::life::Running::saying(run, &said);
+    let read = || std::fs::read_to_string(&said).unwrap_or_default();
+    eventually("it falls silent", || read().contains("error:").then_some(()));
+    std::fs::remove_file(&silent).unwrap_or_else(|why| panic!("{why}: {}", read()));
+    eventually("it wakes up", || (net.states("a0")[0] == "done").then_some(()));
+    run.signal(nix::sys::signal::Signal::SIGTERM);
+    run.done();
+}
