@@ -4,6 +4,7 @@ use super::Talk;
 use crate::contract::words::Provider;
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 /// What a turn is to be.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +49,14 @@ pub struct Tools<'a> {
     pub program: &'a str,
     /// Its arguments.
     pub args: &'a [String],
+    /// For gemini: the home whose settings name it.
+    pub home: Option<&'a Path>,
 }
+
+/// How long a call of ours may take before a program gives it up: a person may be asked.
+pub(super) const TOOL_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long the server may take to come up, on a machine that has much to do.
+pub(super) const SERVER_TIME: Duration = Duration::from_secs(60);
 
 /// A program's call.
 pub struct Call {

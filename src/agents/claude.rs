@@ -6,9 +6,9 @@
 //! its file, whose place `session_file` tells: by id it is found from few directories. Implements N9, N9a.
 
 use super::Talk;
-use super::call::{Call, Resume, Turn, args, temporary};
+use super::call::{Call, Resume, SERVER_TIME, TOOL_TIME, Turn, args, temporary};
 use super::ending::{End, Ending, judge, of_status};
-use super::rpc::{line, map, number, text};
+use super::rpc::{blocks, line, map, number, text};
 use super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, Wait, output};
 use super::spent::{Spent, micro_usd};
 use crate::contract::shown;
@@ -52,11 +52,12 @@ pub fn turn(turn: &Turn) -> Call {
         Resume::File(file) => words.extend(["--resume".into(), file.into()]),
     }
     words.extend(turn.extra.iter().map(Into::into));
-    Call {
-        args: words,
-        env: vec![("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", Some("1".into())), temporary(turn)],
-        talk: Box::new(Claude::new(turn.prompt, turn.gated)),
+    let mut env = vec![("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", Some("1".into())), temporary(turn)];
+    if turn.tools.is_some() {
+        env.push(("MCP_TOOL_TIMEOUT", Some(TOOL_TIME.as_millis().to_string().into())));
+        env.push(("MCP_TIMEOUT", Some(SERVER_TIME.as_millis().to_string().into())));
     }
+    Call { args: words, env, talk: Box::new(Claude::new(turn.prompt, turn.gated)) }
 }
 
 /// The file of a session, which resumes it from any directory. `home` is what `CLAUDE_CONFIG_DIR` says, or
@@ -101,7 +102,8 @@ impl Claude {
                 self.told.retries = Some(why.clone());
                 vec![Said::Retries(why)]
             }
-            "status" => vec![],
+            // How much was thought is in what was thought.
+            "status" | "thinking_tokens" => vec![],
             other => vec![Said::Note(shown::line(format!("system {other}").as_bytes()))],
         }
     }
@@ -146,7 +148,7 @@ impl Claude {
                 let gave = match &block["content"] {
                     Value::String(text) => output(text),
                     Value::Null => String::new(),
-                    other => output(&other.to_string()),
+                    other => output(&blocks(other)),
                 };
                 let ok = block["is_error"].as_bool() != Some(true);
                 said.push(Said::ToolEnded { id: text(block, "tool_use_id").to_owned(), ok, output: gave });

@@ -4,14 +4,20 @@
 //! Every tool that is proposed is completed once: by its end, by a denial, or by `close` where its turn ended first. Where
 //! the node is gated a tool is started when a person has let it, or when it turns out that no person had to be asked.
 
-use super::said::{Asked, Decision, Said};
+use super::said::{Asked, Decision, Said, head};
 use super::tool_calls::{Written, apart};
 use crate::contract::event::{Body, ToolCall, ToolError, ToolResult};
 use crate::contract::id::{NodeId, ToolId, TurnId};
+use crate::contract::offered::ours;
 use crate::contract::shown;
 use crate::contract::words::LogSource;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
+
+/// Most calls of ours that are remembered until they come.
+const TOLD_MAX: usize = 256;
+/// Most bytes of a program's own id that are kept.
+const ID_MAX: usize = 200;
 
 /// How far a tool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +34,10 @@ pub struct Reporter {
     gated: bool,
     /// Tools that are not completed, by the program's own ids.
     open: IndexMap<String, (ToolCall, Stage)>,
+    /// Whether our own tools are offered: their calls are told by who makes them.
+    offers: bool,
+    /// Calls of ours, as the program tells them, that were not made yet: its id, the tool, the arguments.
+    told: Vec<(String, &'static str, Map<String, Value>)>,
     /// How many calls there were: each has an id of its own, though a program may give one twice.
     calls: u64,
 }
@@ -35,7 +45,17 @@ pub struct Reporter {
 impl Reporter {
     /// One for a turn of a node; `gated` where its tools wait for a person.
     pub fn new(node: NodeId, turn: TurnId, gated: bool) -> Self {
-        Self { node, turn, gated, open: IndexMap::new(), calls: 0 }
+        Self { node, turn, gated, open: IndexMap::new(), offers: false, told: Vec::new(), calls: 0 }
+    }
+
+    /// Our own tools are offered to the program.
+    pub fn offers(&mut self) {
+        self.offers = true;
+    }
+
+    /// Whether a tool's name is that of one of ours, and it is offered.
+    pub fn is_ours(&self, name: &str) -> bool {
+        self.offers && ours(name).is_some()
     }
 
     /// The events that something said means.
@@ -50,6 +70,18 @@ impl Reporter {
             }
             Said::ThoughtPiece(delta) => vec![Body::ThinkingDelta { node_id, delta: delta.clone() }],
             Said::Thought(content) => vec![Body::ThinkingFinal { node_id, content: content.clone() }],
+            Said::ToolStarted { id, name, args } if self.is_ours(name) => {
+                let tool = ours(name).filter(|_| self.told.len() < TOLD_MAX);
+                self.told.extend(tool.map(|tool| (id.clone(), tool, args.clone())));
+                vec![]
+            }
+            Said::ToolEnded { id, ok, output } if self.told.iter().any(|(told, ..)| told == id) => {
+                // It never came so far: its program, or the server, refused it.
+                self.told.retain(|(told, ..)| told != id);
+                let line = shown::line(output.as_bytes());
+                let log = Body::NodeLog { node_id, source: LogSource::Stdout, line };
+                if *ok { vec![] } else { vec![log] }
+            }
             Said::ToolStarted { id, name, args } => {
                 let mut events = self.propose(id, name, args);
                 if !self.gated {
@@ -82,6 +114,20 @@ impl Reporter {
         let own = call.id.clone().unwrap_or_default();
         let id = ToolId::of(self.turn, &format!("{} {own}", self.calls));
         ToolCall { id, name: call.name.clone(), args: call.args.clone(), provider_id: call.id.clone() }
+    }
+
+    /// The same of a call that came through the server, which may not know the program's id for it.
+    pub fn called(&mut self, mut call: Written) -> ToolCall {
+        let of_name = |(id, tool, args): &(String, &str, Map<String, Value>)| match &call.id {
+            Some(known) if known == id => true,
+            Some(_) | None => *tool == call.name && *args == call.args,
+        };
+        if let Some(at) = self.told.iter().position(of_name) {
+            let (id, ..) = self.told.remove(at);
+            call.id.get_or_insert(id);
+        }
+        call.id = call.id.map(|id| head(&id, ID_MAX).to_owned());
+        self.written(&call)
     }
 
     /// The call that a person is asked about.

@@ -78,6 +78,17 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
+/// The text of blocks, as results of tools have them; where anything else is among them, all of it as JSON.
+pub(super) fn blocks(blocks: &Value) -> String {
+    let one = |block: &Value| match text(block, "type") {
+        "text" => block["text"].as_str().map(str::to_owned),
+        "content" => block["content"]["text"].as_str().map(str::to_owned),
+        _ => None,
+    };
+    let texts: Option<Vec<String>> = blocks.as_array().and_then(|all| all.iter().map(one).collect());
+    texts.map_or_else(|| blocks.to_string(), |texts| texts.join("\n"))
+}
+
 /// A number of an object; 0 where there is none.
 pub(super) fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or(0)

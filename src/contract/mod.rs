@@ -4,12 +4,14 @@
 //! "1"; what another version says is refused where it is read. Times are written with milliseconds, ids in lower case.
 //! Implements N13.
 
+pub mod door;
 pub mod edge;
 pub mod event;
 pub mod flow;
 pub mod id;
 pub mod limits;
 pub mod node;
+pub mod offered;
 pub mod projection;
 pub mod prompt;
 pub mod run;

@@ -5,7 +5,7 @@ use super::super::ending::{End, Ending, judge};
 use super::super::rpc::{number, text};
 use super::super::said::{Heard, Said, Told, Verdict, output};
 use super::super::spent::Spent;
-use super::{cause, cause_of_stderr};
+use super::{cause, cause_of_stderr, mcp};
 use crate::contract::shown;
 use serde_json::{Map, Value};
 
@@ -37,7 +37,11 @@ impl Exec {
             _ => {
                 let exit = &item["exit_code"];
                 let ok = text(item, "status") == "completed" && exit.as_i64().is_none_or(|code| code == 0);
-                vec![Said::ToolEnded { id, ok, output: output(text(item, "aggregated_output")) }]
+                let gave = match mcp::called(item) {
+                    Some(_) => mcp::gave(item),
+                    None => text(item, "aggregated_output").to_owned(),
+                };
+                vec![Said::ToolEnded { id, ok, output: output(&gave) }]
             }
         }
     }
@@ -45,6 +49,9 @@ impl Exec {
 
 /// A tool's name and arguments: what an item has beside its id, its state and its result.
 fn called(item: &Value) -> (String, Map<String, Value>) {
+    if let Some(called) = mcp::called(item) {
+        return called;
+    }
     let mut args = item.as_object().cloned().unwrap_or_default();
     for key in ["id", "type", "status", "aggregated_output", "exit_code"] {
         args.shift_remove(key);

@@ -6,13 +6,14 @@
 //! from the one that was asked for is a new thread. Implements N9, N9a.
 
 mod exec;
+mod mcp;
 mod server;
 
 pub use exec::Exec;
 pub use server::Server;
 pub(super) use server::wanted;
 
-use super::call::{Call, Resume, Turn, args, temporary};
+use super::call::{Call, Resume, SERVER_TIME, TOOL_TIME, Turn, args, temporary};
 use super::ending::of_status;
 use super::said::{Cause, Wait};
 use std::ffi::OsString;
@@ -46,6 +47,13 @@ fn tools(turn: &Turn) -> Vec<OsString> {
         &format!("{key}.command={}", toml(tools.program)),
         "-c",
         &format!("{key}.args=[{}]", list.join(",")),
+        // Our own tools have gates of their own; without this 'exec' refuses each.
+        "-c",
+        &format!("{key}.default_tools_approval_mode=\"approve\""),
+        "-c",
+        &format!("{key}.tool_timeout_sec={}", TOOL_TIME.as_secs()),
+        "-c",
+        &format!("{key}.startup_timeout_sec={}", SERVER_TIME.as_secs()),
     ])
 }
 

@@ -6,13 +6,16 @@ use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
 use super::super::rpc::{Form, map, number, text};
 use super::super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, output};
-use super::{cause, cause_of_stderr};
+use super::{cause, cause_of_stderr, mcp};
 use crate::contract::shown;
 use serde_json::{Map, Value, json};
 
 const INITIALIZE: u64 = 1;
 const THREAD: u64 = 2;
 const TURN: u64 = 3;
+
+/// By which it asks about a tool of a server.
+const ELICITATION: &str = "mcpServer/elicitation/request";
 
 /// Most items that are remembered for what is asked about them.
 const ITEMS_MAX: usize = 256;
@@ -29,6 +32,8 @@ pub struct Server {
     /// What is being done, by its id: a question names nothing else.
     items: Vec<(String, String, Map<String, Value>)>,
     asked: Vec<String>,
+    /// Those of them that a server's tool is asked about.
+    elicited: Vec<String>,
     calls: u64,
 }
 
@@ -50,6 +55,7 @@ impl Server {
             turn: None,
             items: Vec::new(),
             asked: Vec::new(),
+            elicited: Vec::new(),
             calls: TURN,
         }
     }
@@ -86,29 +92,42 @@ impl Server {
             "userMessage" => vec![],
             "agentMessage" if done => vec![self.told.whole(text(item, "text"))],
             "agentMessage" => vec![],
-            "reasoning" if done => vec![Said::Thought(output(&item["summary"].to_string()))],
+            "reasoning" if done => {
+                let parts = item["summary"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                vec![Said::Thought(output(&parts.collect::<Vec<_>>().join("\n\n")))]
+            }
             "reasoning" => vec![],
             name if !done => {
-                let mut args = item.as_object().cloned().unwrap_or_default();
-                for key in ["id", "type", "status", "startedAtMs", "completedAtMs"] {
-                    args.shift_remove(key);
-                }
+                let (name, args) = mcp::called(item).unwrap_or_else(|| {
+                    let mut args = item.as_object().cloned().unwrap_or_default();
+                    for key in ["id", "type", "status", "startedAtMs", "completedAtMs"] {
+                        args.shift_remove(key);
+                    }
+                    (name.to_owned(), args)
+                });
                 if self.items.len() < ITEMS_MAX {
-                    self.items.push((id.clone(), name.to_owned(), args.clone()));
+                    self.items.push((id.clone(), name.clone(), args.clone()));
                 }
-                vec![Said::ToolStarted { id, name: name.to_owned(), args }]
+                vec![Said::ToolStarted { id, name, args }]
             }
             _ => {
                 self.items.retain(|(known, ..)| *known != id);
                 let ok = text(item, "status") == "completed"
                     && item["exitCode"].as_i64().is_none_or(|code| code == 0);
-                vec![Said::ToolEnded { id, ok, output: output(text(item, "aggregatedOutput")) }]
+                let gave = match mcp::called(item) {
+                    Some(_) => mcp::gave(item),
+                    None => text(item, "aggregatedOutput").to_owned(),
+                };
+                vec![Said::ToolEnded { id, ok, output: output(&gave) }]
             }
         }
     }
 
     /// A call of its: a question about an item, or something that this version does not know.
     fn request(&mut self, id: &Value, method: &str, params: &Value) -> Heard {
+        if method == ELICITATION && text(&params["_meta"], "codex_approval_kind") == "mcp_tool_call" {
+            return self.elicited(id, params);
+        }
         let Some(kind) = method.strip_prefix("item/").and_then(|rest| rest.strip_suffix("/requestApproval"))
         else {
             return Form::Bare.unknown(id, method);
@@ -122,6 +141,23 @@ impl Server {
         self.asked.push(id.clone());
         let asked = Asked { id, call: Some(item.to_owned()), tool, args, takes_changes: false };
         Heard { said: vec![Said::Asked(asked)], send: Vec::new() }
+    }
+
+    /// A question about a tool of a server, which names its item by nothing but what it does.
+    fn elicited(&mut self, id: &Value, params: &Value) -> Heard {
+        let meta = &params["_meta"];
+        let (tool, args) =
+            (mcp::name(text(params, "serverName"), text(meta, "tool_name")), map(meta, "tool_params"));
+        let is_it =
+            |(_, name, given): &&(String, String, Map<String, Value>)| *name == tool && *given == args;
+        let call = self.items.iter().find(is_it).map(|(id, ..)| id.clone());
+        let id = id.to_string();
+        self.asked.push(id.clone());
+        self.elicited.push(id.clone());
+        Heard {
+            said: vec![Said::Asked(Asked { id, call, tool, args, takes_changes: false })],
+            send: Vec::new(),
+        }
     }
 
     fn notice(&mut self, raw: &[u8], method: &str, params: &Value) -> Vec<Said> {
@@ -202,7 +238,14 @@ impl Talk for Server {
             Decision::Denied(why) => ("decline", Some(why.clone())),
             Decision::Modified(args) => ("decline", Some(wanted(args))),
         };
-        Answer { send: Form::Bare.answer(&id, json!({ "decision": word })), untold }
+        let said = match self.elicited.iter().position(|elicited| *elicited == id) {
+            Some(at) => {
+                self.elicited.remove(at);
+                json!({"action": word, "content": {}})
+            }
+            None => json!({ "decision": word }),
+        };
+        Answer { send: Form::Bare.answer(&id, said), untold }
     }
 
     fn interrupt(&mut self) -> Vec<u8> {

@@ -2,11 +2,12 @@
 //! reason. Implements N8.
 
 use super::super::Talk;
-use super::super::call::Tools;
 use super::super::codex::wanted;
 use super::super::ending::{End, Ending, judge};
-use super::super::rpc::{Form, number, text};
-use super::super::said::{Answer, Asked, Cause, Decision, Heard, Said, Told, Verdict, output};
+use super::super::rpc::{Form, blocks, number, text};
+use super::super::said::{
+    Answer, Asked, Cause, Decision, Heard, KEPT_MAX, Said, Told, Verdict, head, output,
+};
 use super::{cause, cause_of_exit};
 use crate::contract::shown;
 use serde_json::{Map, Value, json};
@@ -20,24 +21,24 @@ const PROMPT: u64 = 3;
 pub struct Acp {
     prompt: String,
     cwd: String,
-    servers: Value,
     /// The session that goes on.
     resume: Option<String>,
     told: Told,
+    /// What it thinks, in pieces that end where something else begins.
+    thought: String,
     /// What is asked: its id, and the options that allow it once and refuse it.
     asked: Vec<(String, Option<String>, Option<String>)>,
 }
 
 impl Acp {
     /// One that works in a folder and begins with this prompt, in a session that there is or a new one.
-    pub fn new(prompt: &str, cwd: &str, resume: Option<&str>, tools: Option<Tools>) -> Self {
-        let server = |tools: Tools| json!({"name": tools.name, "command": tools.program, "args": tools.args, "env": []});
+    pub fn new(prompt: &str, cwd: &str, resume: Option<&str>) -> Self {
         Self {
             prompt: prompt.to_owned(),
             cwd: cwd.to_owned(),
-            servers: tools.map(server).into_iter().collect(),
             resume: resume.map(str::to_owned),
             told: Told::default(),
+            thought: String::new(),
             asked: Vec::new(),
         }
     }
@@ -48,13 +49,13 @@ impl Acp {
             // The second call can fail for one reason that a new session mends.
             let why = if id == SESSION && self.resume.is_some() { Cause::SessionLost } else { cause(words) };
             self.told.verdict = Some(Verdict::Bad(why, words.to_owned()));
-            let said = self.told.closed().into_iter().chain([Said::Over]).collect();
+            let said = self.closed().chain([Said::Over]).collect();
             return Heard { said, send: Vec::new() };
         }
         let result = &value["result"];
         match id {
             INITIALIZE => {
-                let mut params = json!({"cwd": self.cwd, "mcpServers": self.servers});
+                let mut params = json!({"cwd": self.cwd, "mcpServers": []});
                 if let Some(session) = &self.resume {
                     params["sessionId"] = session.as_str().into();
                 }
@@ -91,27 +92,41 @@ impl Acp {
             "max_tokens" | "max_turn_requests" => Verdict::Bad(Cause::Limit, stopped.to_owned()),
             _ => Verdict::Bad(Cause::Unknown, shown::line(stopped.as_bytes())),
         });
-        self.told.closed().into_iter().chain([Said::Over]).collect()
+        self.closed().chain([Said::Over]).collect()
+    }
+
+    /// What came in pieces is whole.
+    fn closed(&mut self) -> impl Iterator<Item = Said> + use<> {
+        let thought = std::mem::take(&mut self.thought);
+        let thought = (!thought.is_empty()).then_some(Said::Thought(thought));
+        thought.into_iter().chain(self.told.closed())
     }
 
     fn update(&mut self, update: &Value) -> Vec<Said> {
         let id = text(update, "toolCallId").to_owned();
         let said = match text(update, "sessionUpdate") {
-            "agent_message_chunk" => return vec![self.told.piece(text(&update["content"], "text"))],
+            "agent_message_chunk" => {
+                let thought = std::mem::take(&mut self.thought);
+                let thought = (!thought.is_empty()).then_some(Said::Thought(thought));
+                let piece = self.told.piece(text(&update["content"], "text"));
+                return thought.into_iter().chain([piece]).collect();
+            }
             "agent_thought_chunk" => {
-                return vec![Said::ThoughtPiece(text(&update["content"], "text").to_owned())];
+                let piece = text(&update["content"], "text");
+                self.thought.push_str(head(piece, KEPT_MAX.saturating_sub(self.thought.len())));
+                return vec![Said::ThoughtPiece(piece.to_owned())];
             }
             "tool_call" => Said::ToolStarted { id, name: name(update), args: args(update) },
             "tool_call_update" => match text(update, "status") {
                 status @ ("completed" | "failed") => {
-                    let gave = output(&update["content"].to_string());
+                    let gave = output(&blocks(&update["content"]));
                     Said::ToolEnded { id, ok: status == "completed", output: gave }
                 }
                 _ => return vec![],
             },
             _ => return vec![],
         };
-        self.told.closed().into_iter().chain([said]).collect()
+        self.closed().chain([said]).collect()
     }
 
     fn permission(&mut self, id: &Value, params: &Value) -> Vec<Said> {
@@ -130,7 +145,7 @@ impl Acp {
             args: args(call),
             takes_changes: false,
         };
-        self.told.closed().into_iter().chain([Said::Asked(asked)]).collect()
+        self.closed().chain([Said::Asked(asked)]).collect()
     }
 }
 

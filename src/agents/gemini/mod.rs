@@ -5,9 +5,11 @@
 //! second time and is then deaf to signals, unless `GEMINI_CLI_NO_RELAUNCH` says not to. Implements N9, N9a.
 
 mod acp;
+mod settings;
 mod stream;
 
 pub use acp::Acp;
+pub use settings::settings;
 pub use stream::Stream;
 
 use super::call::{Call, Resume, Turn, args, temporary};
@@ -18,6 +20,9 @@ use super::said::{Cause, Wait};
 pub fn turn(turn: &Turn) -> Call {
     let mut words = if turn.gated { args(["--acp"]) } else { args(["-o", "stream-json"]) };
     let mut env = vec![("GEMINI_CLI_NO_RELAUNCH", Some("true".into())), temporary(turn)];
+    if let Some(home) = turn.tools.and_then(|tools| tools.home) {
+        env.push(("GEMINI_CLI_HOME", Some(home.into())));
+    }
     if turn.project_settings {
         env.push(("GEMINI_CLI_TRUST_WORKSPACE", Some("true".into())));
     } else {
@@ -46,7 +51,7 @@ pub fn turn(turn: &Turn) -> Call {
         args: words,
         env,
         talk: match turn.gated {
-            true => Box::new(Acp::new(turn.prompt, &turn.cwd.to_string_lossy(), session, turn.tools)),
+            true => Box::new(Acp::new(turn.prompt, &turn.cwd.to_string_lossy(), session)),
             false => Box::new(Stream::new(turn.prompt)),
         },
     }

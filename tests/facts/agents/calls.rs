@@ -4,6 +4,7 @@ use super::transcripts::{all, of};
 use aynig::agents::Talk;
 use aynig::agents::claude::session_file;
 use aynig::agents::custom::{Custom, Protocol};
+use aynig::agents::gemini::settings;
 use aynig::agents::{Call, Resume, Tools, Turn, admit, program, turn};
 use aynig::contract::id::TurnId;
 use aynig::contract::prompt::PromptKind;
@@ -129,7 +130,12 @@ fn a_tree_whose_settings_cant_be_shut_out_is_refused_by_name() {
 #[test]
 fn our_own_tools_are_offered() {
     let args = ["mcp".to_owned(), "a \"b\"".to_owned()];
-    let tools = Some(Tools { name: "aynig", program: "git-aynig", args: &args });
+    let tools = Some(Tools {
+        name: "aynig",
+        program: "git-aynig",
+        args: &args,
+        home: Some(Path::new("/own/gemini")),
+    });
     let (words, _) = call(Provider::Claude, Turn { tools, ..*PLAIN });
     let at = words.iter().position(|word| word == "--mcp-config").unwrap();
     let config: serde_json::Value = serde_json::from_str(&words[at + 1]).unwrap();
@@ -139,6 +145,35 @@ fn our_own_tools_are_offered() {
     assert!(holds(&words, &["--allowedTools".into(), "mcp__aynig".into()]));
     let (words, _) = call(Provider::Codex, Turn { tools, ..*PLAIN });
     assert!(words.contains(&"mcp_servers.aynig.args=[\"mcp\",\"a \\\"b\\\"\"]".to_owned()), "{words:?}");
+    // A person may be asked, which takes long; and nobody else is.
+    assert!(words.contains(&"mcp_servers.aynig.tool_timeout_sec=604800".to_owned()), "{words:?}");
+    assert!(words.contains(&"mcp_servers.aynig.default_tools_approval_mode=\"approve\"".to_owned()));
+    let (_, made) = call(Provider::Claude, Turn { tools, ..*PLAIN });
+    assert_eq!(env(&made, "MCP_TOOL_TIMEOUT"), Some(Some("604800000".into())));
+    for gated in [false, true] {
+        let (_, made) = call(Provider::Gemini, Turn { tools, gated, ..*PLAIN });
+        assert_eq!(env(&made, "GEMINI_CLI_HOME"), Some(Some("/own/gemini".into())));
+        let (_, made) = call(Provider::Gemini, Turn { gated, ..*PLAIN });
+        assert_eq!(env(&made, "GEMINI_CLI_HOME"), None);
+    }
+}
+
+#[test]
+fn geminis_settings_stay_the_users_but_for_our_server() {
+    let args = ["mcp".to_owned()];
+    let tools = Tools { name: "aynig", program: "/bin/x", args: &args, home: None };
+    let known = "{ // mine\n\"a\": \"/* no \\\" comment // */\", /* gone */ \"mcpServers\": {\"own\": {\"command\": \"y\"}},\n\"mcp\": {\"allowed\": [\"own\"]}}";
+    let all: serde_json::Value = serde_json::from_str(&settings(known, &tools).unwrap()).unwrap();
+    assert_eq!(all["a"], "/* no \" comment // */");
+    assert_eq!(all["mcpServers"]["own"]["command"], "y");
+    let server =
+        serde_json::json!({"command": "/bin/x", "args": ["mcp"], "trust": true, "timeout": 604_800_000});
+    assert_eq!(all["mcpServers"]["aynig"], server);
+    assert_eq!(all["mcp"]["allowed"], serde_json::json!(["own", "aynig"]));
+    assert!(settings("{}", &tools).is_some());
+    for bad in ["", "[]", "{", "{\"mcpServers\": 1}", "/* {}"] {
+        assert_eq!(settings(bad, &tools), None, "{bad}");
+    }
 }
 
 #[test]

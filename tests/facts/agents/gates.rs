@@ -154,7 +154,7 @@ fn codex_asks_about_an_item_and_is_told_accept_or_decline() {
 #[test]
 fn gemini_is_led_through_its_opening_and_offered_options_are_chosen() {
     let transcript = of("gemini/acp-allow");
-    let mut talk = Acp::new("@fake:write One.", "/srv/place/gemini/acp-allow/tree", None, None);
+    let mut talk = Acp::new("@fake:write One.", "/srv/place/gemini/acp-allow/tree", None);
     let sent = sent(&mut talk, &transcript.stdout);
     let seen: Vec<Value> = transcript.sent.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(sent[..2], seen[..2]);
@@ -174,7 +174,7 @@ fn gemini_is_led_through_its_opening_and_offered_options_are_chosen() {
 
 #[test]
 fn a_gate_that_offers_no_option_for_an_answer_refuses() {
-    let mut talk = Acp::new("x", "/tree", None, None);
+    let mut talk = Acp::new("x", "/tree", None);
     let heard = talk.line(br#"{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{}}"#);
     let asked = asked(&heard.said);
     let answer = talk.answer(&asked.id, &Decision::Approved);
@@ -186,7 +186,7 @@ fn a_call_that_nobody_knows_is_answered_so_that_nothing_hangs() {
     let mut codex = Server::new("x", "/tree", None, None);
     let answer = lines(&codex.line(br#"{"id":7,"method":"item/later/ask","params":{}}"#).send).remove(0);
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32601)));
-    let mut gemini = Acp::new("x", "/tree", None, None);
+    let mut gemini = Acp::new("x", "/tree", None);
     let answer =
         lines(&gemini.line(br#"{"jsonrpc":"2.0","id":"a","method":"fs/read_text_file","params":{}}"#).send)
             .remove(0);

@@ -9,4 +9,5 @@ mod hostile;
 mod replay;
 mod report;
 mod tool_calls;
+mod tools;
 mod transcripts;

@@ -69,7 +69,7 @@ impl Transcript {
             "claude" => Box::new(Claude::new("do it", has("--input-format"))),
             "codex" if has("app-server") => Box::new(Server::new("do it", "/tree", None, None)),
             "codex" => Box::new(Exec::new("do it")),
-            "gemini" if has("--acp") => Box::new(Acp::new("do it", "/tree", None, None)),
+            "gemini" if has("--acp") => Box::new(Acp::new("do it", "/tree", None)),
             "gemini" => Box::new(Stream::new("do it")),
             // A program that nobody here knows.
             _ => Box::new(Custom::new(Protocol::Jsonl, "do it", PromptKind::Full, turn)),
