@@ -55,6 +55,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "fan" -d 'Have s
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "choose" -d 'Choose one of the attempts that were begun'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "compare" -d 'Show attempts side by side'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "serve" -d 'Open the page: what runs, what waits, in a browser'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "mcp" -d 'Offer a flow\'s tools to an agent\'s program, in its turn'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "cancel" -d 'Take a lease away, wherever its runner is'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "retry" -d 'Ask for a stalled branch\'s work again'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "trust" -d 'Say which commands may run in this repository'
@@ -336,6 +337,12 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l read-only 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l share -d 'Also print an address for a person who may only look'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -l json -d 'Print address, code and token as one JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand mcp" -s C -d 'Run as if started in this folder' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand mcp" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand mcp" -l socket -d 'Where the turn listens' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand mcp" -s q -l quiet -d 'Say less: no progress, no notes'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand mcp" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand mcp" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
@@ -767,7 +774,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -l git-dir 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand version" -s h -l help -d 'Print help'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff shell wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand help" -f -a 'init tick run set-state set-working status events logs diff shell wait usage send inbox ask answer approve reject pause resume land fan choose compare serve mcp cancel retry trust hooks govern flow install uninstall gc doctor demo'
 
 # What clap does not know: names of branches, remotes and states. fish's completion of git asks for 'git-aynig ...' by itself.
 function __fish_git_aynig_branches

@@ -521,6 +521,19 @@ _arguments "${_arguments_options[@]}" : \
 '*::places -- Folders of repositories \[default\: the one that you stand in\]:_files' \
 && ret=0
 ;;
+(mcp)
+_arguments "${_arguments_options[@]}" : \
+'*-C+[Run as if started in this folder]:PATH:_files' \
+'--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--socket=[Where the turn listens]:PATH:_files' \
+'-q[Say less\: no progress, no notes]' \
+'--quiet[Say less\: no progress, no notes]' \
+'*-v[Say more\: branches with nothing to do, commits and leases in status]' \
+'*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
 (cancel)
 _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
@@ -1550,7 +1563,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::verb -- The verb:(init tick run set-state set-working status events logs diff shell wait usage send inbox ask answer approve reject pause resume land fan choose compare serve cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
+'::verb -- The verb:(init tick run set-state set-working status events logs diff shell wait usage send inbox ask answer approve reject pause resume land fan choose compare serve mcp cancel retry trust hooks govern flow install uninstall gc doctor demo)' \
 && ret=0
 ;;
 (version)
@@ -1598,6 +1611,7 @@ _git-aynig_commands() {
 'choose:Choose one of the attempts that were begun' \
 'compare:Show attempts side by side' \
 'serve:Open the page\: what runs, what waits, in a browser' \
+'mcp:Offer a flow'\''s tools to an agent'\''s program, in its turn' \
 'cancel:Take a lease away, wherever its runner is' \
 'retry:Ask for a stalled branch'\''s work again' \
 'trust:Say which commands may run in this repository' \
@@ -2005,6 +2019,11 @@ _git-aynig__subcmd__land_commands() {
 _git-aynig__subcmd__logs_commands() {
     local commands; commands=()
     _describe -t commands 'git-aynig logs commands' commands "$@"
+}
+(( $+functions[_git-aynig__subcmd__mcp_commands] )) ||
+_git-aynig__subcmd__mcp_commands() {
+    local commands; commands=()
+    _describe -t commands 'git-aynig mcp commands' commands "$@"
 }
 (( $+functions[_git-aynig__subcmd__pause_commands] )) ||
 _git-aynig__subcmd__pause_commands() {

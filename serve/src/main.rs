@@ -1,6 +1,8 @@
 //! `git-aynig-serve`: a window on repositories that git-aynig ticks. It may be killed at any moment: what runs belongs to
 //! its chains, and what is shown is read from Git.
 //!
+//! With the word `mcp` first it is the server of a flow's tools instead (`mcp`).
+//!
 //! Arguments, the start and the end are here; `guard` says who may come in, `routes` what is answered. One thread
 //! serves, and a bounded number of others reads. Implements W1, W4.
 
@@ -13,6 +15,7 @@ mod keys;
 mod listen;
 mod live;
 mod logs;
+mod mcp;
 mod page;
 mod paging;
 mod places;
@@ -60,6 +63,10 @@ impl Stopped {
 }
 
 fn main() -> ExitCode {
+    // The one word that is no folder: 'git aynig serve' sends a folder of that name after '--'.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "mcp") {
+        return mcp::main();
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

@@ -23,6 +23,7 @@ pub mod flow;
 pub mod gc;
 pub(crate) mod govern;
 pub mod handed;
+pub mod helper;
 pub mod hook;
 pub mod land;
 pub mod logs;

@@ -5,6 +5,7 @@
 
 pub use super::args_flow::Flow;
 pub use super::args_land::{Choose, Compare, Fan, Land};
+pub use super::args_serve::{Mcp, Serve};
 pub use super::args_talk::{Answer, Answering, Ask, Inbox, Pause, Resume, Send, YesOrNo};
 pub use super::choices::{CurrentBranchArg, DialectArg, HooksVerb, UsageBy};
 pub use super::deferred::Deferred;
@@ -12,7 +13,6 @@ pub use super::govern::args::Govern;
 use super::manual;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// The heading of flags that every verb takes.
@@ -127,6 +127,9 @@ pub enum Verb {
     /// Open the page: what runs, what waits, in a browser
     #[command(long_about = manual::SERVE, after_long_help = manual::SERVE_MORE)]
     Serve(Deferred<Serve>),
+    /// Offer a flow's tools to an agent's program, in its turn
+    #[command(long_about = manual::MCP, after_long_help = manual::MCP_MORE)]
+    Mcp(Deferred<Mcp>),
     /// Take a lease away, wherever its runner is
     #[command(long_about = manual::CANCEL, after_long_help = manual::CANCEL_MORE)]
     Cancel(Deferred<Branches>),
@@ -424,53 +427,6 @@ pub struct Wait {
 }
 
 /// `usage`.
-/// `serve`.
-#[derive(Debug, Args)]
-pub struct Serve {
-    /// Folders of repositories [default: the one that you stand in]
-    #[arg(value_name = "DIR")]
-    pub places: Vec<PathBuf>,
-    /// The port; 0 takes any that is free
-    #[arg(long, value_name = "PORT", default_value_t = 4600)]
-    pub port: u16,
-    /// The address; without TLS of this machine itself
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub bind: IpAddr,
-    /// Open it in the browser
-    #[arg(long)]
-    pub open: bool,
-    /// Change nothing, and stand beside another server
-    #[arg(long)]
-    pub read_only: bool,
-    /// Also print an address for a person who may only look
-    #[arg(long)]
-    pub share: bool,
-    /// Also answer to this name, as NAME:PORT
-    #[arg(long, value_name = "HOST")]
-    pub allow_host: Vec<String>,
-    /// Also take requests from pages of this origin
-    #[arg(long, value_name = "ORIGIN")]
-    pub allow_origin: Vec<String>,
-    /// Read the token from this descriptor, so that it stays the same over restarts
-    #[arg(long, value_name = "N")]
-    pub token_fd: Option<i32>,
-    /// The certificates to show, in PEM, the server's own first
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Their private key, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Also show the page in this folder, which others wrote, on a name of its own
-    #[arg(long, value_name = "DIR")]
-    pub ui: Option<PathBuf>,
-    /// Where flows' logs are kept [default: aynig.dataDir, else aynig/data in the Git directory]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Print address, code and token as one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// A verb about one branch.
 #[derive(Debug, Args)]
 pub struct Usage {

@@ -6,6 +6,7 @@ mod answer;
 pub mod args;
 mod args_flow;
 mod args_land;
+mod args_serve;
 mod args_talk;
 mod ask;
 mod chain;
@@ -34,6 +35,7 @@ mod install;
 mod land;
 mod logs;
 mod manual;
+mod mcp;
 mod mend;
 mod notify;
 mod observe;
@@ -184,6 +186,7 @@ fn run(cli: Cli) -> Result<i32, Failure> {
         Verb::Choose(args) => fan::choose(&global, &args),
         Verb::Compare(args) => fan::compared(&global, &args),
         Verb::Serve(args) => serve::run(&global, &args),
+        Verb::Mcp(args) => mcp::run(&args),
         Verb::Cancel(args) => change::cancel(&global, &args),
         Verb::Retry(args) => change::retry(&global, &args),
         Verb::Trust(args) => trust::run(&global, &args),

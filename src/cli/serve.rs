@@ -1,35 +1,29 @@
 //! `serve`: becomes the program that serves the page, which is a package of its own.
 //!
-//! It lies beside this one, or on PATH; only this verb looks for it. Implements W1, W4.
+//! Implements W1, W4.
 
 use super::args::Serve;
 use super::fail::Failure;
 use super::session::Global;
+use crate::app::helper;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
-
-/// The program.
-const PROGRAM: &str = "git-aynig-serve";
 
 /// `git aynig serve`.
 pub fn run(global: &Global, args: &Serve) -> Result<i32, Failure> {
-    let Some(program) = beside().or_else(|| which::which(PROGRAM).ok()) else {
-        let missing = Failure::fatal(format!("'{PROGRAM}' is not beside this program, and not on PATH"));
-        return Err(missing.hint("cargo install --path serve, from where git-aynig was built"));
-    };
-    let mut command = Command::new(&program);
-    command.args(words(global, args));
-    let failed = command.exec();
-    Err(Failure::fatal(format!("cannot start '{}': {failed}", program.display())))
+    become_it(words(global, args))
 }
 
-/// The program in the folder of this one, as Git has its helpers.
-fn beside() -> Option<PathBuf> {
-    let here = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;
-    let program = here.with_file_name(PROGRAM);
-    program.is_file().then_some(program)
+/// Becomes that program, with these arguments.
+pub(super) fn become_it(words: Vec<OsString>) -> Result<i32, Failure> {
+    let Some(program) = helper::find() else {
+        let missing =
+            Failure::fatal(format!("'{}' is not beside this program, and not on PATH", helper::PROGRAM));
+        return Err(missing.hint("cargo install --path serve, from where git-aynig was built"));
+    };
+    let failed = Command::new(&program).args(words).exec();
+    Err(Failure::fatal(format!("cannot start '{}': {failed}", program.display())))
 }
 
 /// The arguments as that program takes them.

@@ -174,7 +174,10 @@ fn system(of: &Situation) -> String {
          # Tools of the flow\n\n",
     );
     text.push_str(match of.native_tools {
-        true => "They are offered to you as tools:\n\n",
+        true => {
+            "They are offered to you as tools of the server `aynig`; where they are not in your list, search your tools \
+             for them:\n\n"
+        }
         false => {
             "Call one by a line of your last message that is exactly one JSON object and nothing else:\n\n\
              {\"tool_call\":{\"name\":\"send_handoff\",\"args\":{\"to\":\"reviewer\",\"message\":\"ready\"}}}\n\n"

@@ -70,7 +70,7 @@ pub enum Wake {
     Event(Event),
     /// `until` has come.
     Deadline,
-    /// The caller's descriptor is readable.
+    /// A descriptor of the caller's is readable.
     Interrupted,
 }
 
@@ -196,6 +196,15 @@ impl Supervised {
         until: Option<Instant>,
         interrupt: Option<BorrowedFd<'_>>,
     ) -> Result<Wake, SupervisorError> {
+        self.next_of(until, interrupt.as_slice())
+    }
+
+    /// The same with any number of descriptors.
+    pub fn next_of(
+        &mut self,
+        until: Option<Instant>,
+        watched: &[BorrowedFd<'_>],
+    ) -> Result<Wake, SupervisorError> {
         loop {
             if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(Wake::Deadline);
@@ -216,12 +225,12 @@ impl Supervised {
                 continue;
             }
             let Some(event) = event else {
-                if self.wait(until, interrupt)? {
+                if self.wait(until, watched)? {
                     return Ok(Wake::Interrupted);
                 }
                 continue;
             };
-            if interrupt.is_some_and(readable_now) {
+            if watched.iter().any(|fd| readable_now(*fd)) {
                 // Told next time.
                 self.own.push_front(event);
                 return Ok(Wake::Interrupted);
@@ -231,15 +240,11 @@ impl Supervised {
         }
     }
 
-    /// Waits for more from the guardian and reads it; true if the caller's descriptor became readable.
-    fn wait(
-        &mut self,
-        until: Option<Instant>,
-        interrupt: Option<BorrowedFd<'_>>,
-    ) -> Result<bool, SupervisorError> {
+    /// Waits for more from the guardian and reads it; true if a descriptor of the caller's became readable.
+    fn wait(&mut self, until: Option<Instant>, callers: &[BorrowedFd<'_>]) -> Result<bool, SupervisorError> {
         let Some(events) = &self.events else { return Ok(false) };
         let mut fds = vec![PollFd::new(events.as_fd(), PollFlags::POLLIN)];
-        fds.extend(interrupt.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        fds.extend(callers.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
         // From the beginning: it may be stopped by a command before it could say that there is one.
         let watched = !self.exited && !self.stopped;
         let look = watched.then(|| self.pulse.due());
@@ -249,7 +254,7 @@ impl Supervised {
             Err(Errno::EINTR) => return Ok(false),
             Err(errno) => return Err(SupervisorError::system("wait for guardian")(errno.into())),
         }
-        if fds.get(1).is_some_and(ready) {
+        if fds[1..].iter().any(ready) {
             return Ok(true);
         }
         if ready(&fds[0]) {

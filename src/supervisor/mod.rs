@@ -21,6 +21,7 @@ pub mod interrupt;
 mod orders;
 mod orphans;
 mod pulse;
+pub mod socket;
 mod wire;
 
 pub use client::{Ended, Spec, Supervised, Wake};

@@ -8,6 +8,7 @@ mod doors;
 mod driver;
 mod gallery;
 mod life;
+mod mcp;
 mod runs;
 mod screens;
 mod stream;

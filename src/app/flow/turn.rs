@@ -7,6 +7,7 @@ use crate::agents::custom::Protocol;
 use crate::app::AppError;
 use crate::app::change::Change;
 use crate::app::config::{Config, bad_value, duration, words};
+use crate::app::helper;
 use crate::contract::id::TurnId;
 use crate::contract::words::Provider;
 use crate::flow::Flows;
@@ -78,6 +79,11 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
     let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let slot = place("WORKTREE_PATH").ok_or_else(outside)?;
     let start = start(&slot, kept.flow.run.folder.as_deref())?;
+    // Of a strict sandbox neither it nor the turn's socket can be read.
+    let server = match change.settings.sandbox {
+        Sandbox::Off | Sandbox::Write(_) => helper::find(),
+        Sandbox::Strict(..) => None,
+    };
     let ground = Ground {
         trigger: runner.own_trigger(inside).map_err(|error| change.talked(error))?,
         template: flows.role_text(&kept.flow.nodes[&node].config.role_template)?,
@@ -95,6 +101,7 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
         environment: own,
         turn,
         agent_env,
+        server,
     };
     Ok(run(&ground)?)
 }

@@ -4,6 +4,7 @@
 
 use super::asking::Asking;
 use super::calls::{Called, Calls, Wish, result, told, with};
+use super::door::{Door, Reply};
 use super::events::Events;
 use super::round::Talking;
 use super::workspace::{Place, Work};
@@ -19,13 +20,15 @@ use crate::protocol::inbox::{Letter, MessageId};
 use crate::runner::talk::ask::Asked as Question;
 use crate::runner::talk::looks::Looks;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// What a question is about.
 pub enum About {
     /// A tool of the program's own.
     Gate(Asked),
-    /// A call by a line of text, and whether it is the question itself.
+    /// A call of one of our tools, and whether it is the question itself.
     Call(Box<Called>),
 }
 
@@ -47,6 +50,10 @@ pub struct Active<'t> {
     pub(super) interrupts: Vec<MessageId>,
     /// What the agent is to be told with its next prompt.
     pub(super) untold: Vec<String>,
+    /// Where its program's server of tools comes in; none where it has none.
+    pub(super) door: Option<Rc<Door>>,
+    /// Who waits there for what comes of which call.
+    pub(super) replies: HashMap<ToolId, Reply>,
 }
 
 impl<'t> Active<'t> {
@@ -63,6 +70,12 @@ impl<'t> Active<'t> {
 
     /// Asks a person about a tool of the program's own.
     pub(super) fn ask_gate(&mut self, asked: Asked, talking: &mut Talking<'_>) -> Result<(), TurnError> {
+        if self.reporter.is_ours(&asked.tool) {
+            // It has its gate here, when it is called.
+            let answer = talking.talk.answer(&asked.id, &Decision::Approved);
+            talking.program.say(&answer.send);
+            return Ok(());
+        }
         let Some(call) = self.reporter.call(&asked).cloned() else { return Ok(()) };
         if !self.ground.is_gated() {
             // It asks by itself where nobody has to be asked.
@@ -133,7 +146,7 @@ impl<'t> Active<'t> {
         }
     }
 
-    /// Makes a call that a line of text asks for, or asks a person first.
+    /// Makes a call of one of our tools, or asks a person first.
     pub(super) fn make(
         &mut self,
         call: ToolCall,
@@ -264,8 +277,11 @@ impl<'t> Active<'t> {
         talking: Option<&mut Talking<'_>>,
         as_wished: bool,
     ) {
-        let own = call.provider_id.clone().unwrap_or_else(|| call.id.to_string());
         let (result, error) = result(done);
+        if self.replies.remove(&call.id).is_some_and(|reply| reply.result(&result, error.as_ref())) {
+            return;
+        }
+        let own = call.provider_id.clone().unwrap_or_else(|| call.id.to_string());
         let line = talking.and_then(|talking| {
             let line = talking.talk.result(&own, &result, error.as_ref())?;
             talking.program.say(&line);

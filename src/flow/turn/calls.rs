@@ -1,4 +1,4 @@
-//! The calls that an agent makes by lines of its text: what each asks for, whether it may, and what follows.
+//! The calls that an agent makes of our tools, by lines of its text or through the server of tools: what each asks for, whether it may, and what follows.
 //!
 //! A call is judged against the flow as this turn read it, with what the turn's own earlier calls would make of it. What
 //! concerns the flow is answered at once, with the ids that it will have, and wanted: `route` performs it, once the turn's
@@ -11,6 +11,7 @@ use crate::contract::id::NodeId;
 use crate::contract::node::Todo;
 use crate::contract::tools::{Request, request, waits_for_a_person};
 use crate::contract::words::CliPermissionsMode;
+use crate::flow::outcome::CALLS_MAX;
 use crate::flow::route::plan::{Moments, act};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -94,6 +95,9 @@ impl<'t> Calls<'t> {
     /// # Errors
     /// A sentence for the agent.
     pub fn want(&mut self, call: ToolCall) -> Result<Value, String> {
+        if self.wanted.len() >= CALLS_MAX {
+            return Err(format!("a turn has at most {CALLS_MAX} of these calls"));
+        }
         let act = act(&self.flow, self.node, &call, self.at).map_err(|why| why.to_string())?;
         // Of a copy that nobody keeps, so that the next call finds what this one makes. Its branch is named by `route`.
         let branch = format!("flow/{}/{}", self.flow.run.slug, call.id);

@@ -6,6 +6,7 @@
 
 use super::program::Launch;
 use super::session::Going;
+use super::tools::Offer;
 use super::{Ground, TurnError};
 use crate::agents::call::{Call, Refused, Resume, Turn};
 use crate::agents::custom::Custom;
@@ -92,7 +93,12 @@ impl Ground<'_> {
     }
 
     /// The call for a prompt, in a session that goes on or a new one.
-    pub(super) fn launch(&self, prompt: &Prompt, going: Option<&Going>) -> (Launch<'_>, Box<dyn Talk>) {
+    pub(super) fn launch(
+        &self,
+        prompt: &Prompt,
+        going: Option<&Going>,
+        tools: Option<&Offer>,
+    ) -> (Launch<'_>, Box<dyn Talk>) {
         let provider = self.config().provider;
         let tmp = self.folder.join("tmp");
         let asked = Turn {
@@ -107,7 +113,7 @@ impl Ground<'_> {
             },
             gated: self.is_gated(),
             project_settings: self.program.project_settings,
-            tools: None,
+            tools: tools.map(Offer::as_tools),
             extra: &self.program.args,
         };
         let Call { args, env: own, mut talk } = turn(provider, &asked).unwrap_or_else(|| Call {

@@ -11,7 +11,9 @@ mod before;
 mod calls;
 mod changed;
 mod declared;
+mod door;
 mod events;
+mod home;
 mod launch;
 mod lines;
 mod program;
@@ -19,6 +21,7 @@ mod prompting;
 mod round;
 mod session;
 pub mod settings;
+mod tools;
 mod verify;
 mod workspace;
 
@@ -53,6 +56,7 @@ use events::Events;
 pub use launch::environment;
 use round::Round;
 use session::Going;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -116,6 +120,8 @@ pub struct Ground<'t> {
     pub folder: PathBuf,
     /// What it confines all that it starts to (K59); `None`: to nothing.
     pub sandbox: Option<OwnSandbox>,
+    /// The program that is the server of our tools; none where it is not installed.
+    pub server: Option<PathBuf>,
 }
 
 /// How a turn ended.
@@ -214,10 +220,12 @@ impl<'t> Active<'t> {
         let now = crate::contract::time::Time(i64::try_from(clock.millis()).unwrap_or(i64::MAX));
         let moments = Moments { trigger: at(ground.trigger)?, outcome: now };
         let slot = ground.is_jsonl().then_some(&*ground.slot);
-        Ok(Self {
+        let mut this = Self {
             ground,
             events: Events::new(ground.events.as_deref(), clock),
             reporter: Reporter::new(ground.node, ground.turn, ground.is_gated()),
+            door: None,
+            replies: HashMap::new(),
             calls: Calls::new(ground.kept.flow.clone(), ground.node, moments, slot),
             asking: Asking::new(ground.runner, ground.inside),
             looks: Looks::new(ground.runner, &ground.inside.branch),
@@ -227,7 +235,9 @@ impl<'t> Active<'t> {
             terminated: false,
             interrupts: Vec::new(),
             untold: Vec::new(),
-        })
+        };
+        this.open_door();
+        Ok(this)
     }
 
     /// Has the provider's program answer, as often as one turn has it answer.
@@ -242,12 +252,13 @@ impl<'t> Active<'t> {
         let mut sum = before.record.as_ref().filter(|_| going.is_some()).and_then(|record| record.sum);
         for round in 1.. {
             let kind = if going.is_some() { PromptKind::Delta } else { PromptKind::Full };
-            let prompt = ground.prompt(kind, brought, &untold, catch_up.as_deref());
+            let tools = self.tools();
+            let prompt = ground.prompt(kind, brought, &untold, catch_up.as_deref(), tools.is_some());
             ground.keep_prompt(&prompt, catch_up.as_deref(), round, &mut texts)?;
             if catch_up.is_some() {
                 self.note("its session is not there any more: it is told what went before");
             }
-            let (launch, talk) = ground.launch(&prompt, going.as_ref());
+            let (launch, talk) = ground.launch(&prompt, going.as_ref(), tools.as_ref());
             let Round { ending, told } = self.round(&launch, talk)?;
             self.used(&told, &mut sum);
             self.say_rest(&told, &ending);

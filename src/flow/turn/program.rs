@@ -66,8 +66,8 @@ pub enum Step {
     Ended(Exit),
     /// `until` has come.
     Deadline,
-    /// The caller's descriptor is readable.
-    Signal,
+    /// A descriptor of the caller's is readable.
+    Watched,
 }
 
 /// A program that runs.
@@ -155,9 +155,9 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Waits for the next thing that happens, at most until `until`, and not while `signal` is readable. Lines that
+    /// Waits for the next thing that happens, at most until `until`, and not while any of `watched` is readable. Lines that
     /// were read come before either: who calls looks at the time.
-    pub fn next(&mut self, until: Instant, signal: Option<BorrowedFd<'_>>) -> Result<Step, SupervisorError> {
+    pub fn next(&mut self, until: Instant, watched: &[BorrowedFd<'_>]) -> Result<Step, SupervisorError> {
         loop {
             if let Some(step) = self.ready.pop_front() {
                 return Ok(step);
@@ -167,10 +167,10 @@ impl<'a> Program<'a> {
             let waits = !self.pending.is_empty() || (self.closing && !matches!(self.pipe, Pipe::None));
             let nap = if waits { until.min(now + NAP) } else { until };
             let Some(run) = &mut self.run else { return Err(SupervisorError::Over) };
-            match run.next(Some(nap), signal)? {
+            match run.next_of(Some(nap), watched)? {
                 Wake::Deadline if nap < until => {}
                 Wake::Deadline => return Ok(Step::Deadline),
-                Wake::Interrupted => return Ok(Step::Signal),
+                Wake::Interrupted => return Ok(Step::Watched),
                 Wake::Event(event) => self.take(event)?,
             }
         }

@@ -33,6 +33,7 @@ impl Ground<'_> {
         brought: &[(Brought, Option<ObjectId>)],
         untold: &[String],
         catch_up: Option<&str>,
+        native_tools: bool,
     ) -> Prompt {
         let flow = &self.kept.flow;
         let mut said: Vec<Said> = brought.iter().filter_map(|(one, to)| self.said(one, *to)).collect();
@@ -90,7 +91,7 @@ impl Ground<'_> {
                 roster: &roster,
                 edges: &edges,
                 template: &self.template,
-                native_tools: false,
+                native_tools,
                 workspace: self.is_jsonl(),
                 incoming: &incoming,
                 promises: &promises,

@@ -85,8 +85,11 @@ impl<'t> Active<'t> {
             let until = self.due(&talking, now);
             let signals = self.ground.runner.interrupt;
             // One that came is known: it stays readable.
-            let watched = (!self.terminated).then(|| signals.fd());
-            match talking.program.next(until, watched)? {
+            let mut watched = Vec::new();
+            watched.extend((!self.terminated).then(|| signals.fd()));
+            let door = self.door.clone();
+            watched.extend(door.iter().map(|door| door.fd()));
+            match talking.program.next(until, &watched)? {
                 Step::Line(line) => {
                     talking.silent_since = clock.instant();
                     self.line(&mut talking, line)?;
@@ -96,7 +99,10 @@ impl<'t> Active<'t> {
                     self.complaint(line);
                 }
                 Step::Ended(exit) => break exit,
-                Step::Signal => {
+                Step::Watched if self.terminated || signals.signal().is_none() => {
+                    self.knocked(&mut talking)?
+                }
+                Step::Watched => {
                     self.terminated = true;
                     self.events.progress("it is told to stop");
                     let grace = self.step();
@@ -117,6 +123,8 @@ impl<'t> Active<'t> {
         self.events.flush();
         let closed = self.reporter.close();
         self.events.say_all(&closed);
+        // What is answered from now on is told with the next prompt.
+        self.replies.clear();
         let stopped = talking.stopping.as_ref().and_then(|stopping| stopping.why);
         // One that said its last line and was ended for not leaving has ended well, if its last line said so.
         let lingered = talking.over.is_some() && talking.stopping.is_some() && stopped.is_none();

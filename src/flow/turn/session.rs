@@ -61,11 +61,16 @@ impl Ground<'_> {
         found.map(|(_, value)| value.as_os_str()).filter(|value| !value.is_empty())
     }
 
+    /// The folder that gemini's own is in.
+    pub(super) fn gemini_home(&self) -> Option<PathBuf> {
+        self.variable("GEMINI_CLI_HOME").or_else(|| self.variable("HOME")).map(PathBuf::from)
+    }
+
     /// The file that holds a session of gemini's: `<home>/.gemini/tmp/<folder>/chats/session-*<8 of its name>.jsonl`.
     fn of_gemini(&self, id: &str) -> Option<PathBuf> {
-        let home = self.variable("GEMINI_CLI_HOME").or_else(|| self.variable("HOME"))?;
+        let home = self.gemini_home()?;
         let short = id.get(..8)?;
-        let folders = std::fs::read_dir(PathBuf::from(home).join(".gemini/tmp")).ok()?;
+        let folders = std::fs::read_dir(home.join(".gemini/tmp")).ok()?;
         for folder in folders.flatten().take(FOLDERS_MAX) {
             let Ok(files) = std::fs::read_dir(folder.path().join("chats")) else { continue };
             for file in files.flatten().take(FOLDERS_MAX) {

@@ -14,6 +14,7 @@ mod stage;
 mod steer;
 mod templates;
 mod together;
+mod tools;
 mod turn;
 mod turn_ends;
 mod turn_sessions;

@@ -168,7 +168,7 @@ fn every_example_of_a_manual_page_does_what_it_is_there_for() {
                 // Nobody is asked here, and nothing goes without a word.
                 "git aynig uninstall" => "! git aynig uninstall",
                 // A package of its own, whose tests start it; here its arguments are read.
-                other if verb == "serve" => &format!("{other} -h"),
+                other if verb == "serve" || verb == "mcp" => &format!("{other} -h"),
                 other if other.contains("| jq ") && !has_jq(&world) => "true",
                 other => other,
             };

@@ -1,0 +1,206 @@
+//! The turn's end of the socket by which the server of tools reaches it.
+//!
+//! Who connects may be any process of the user's, the agent's own commands too: what comes in is an agent's request, and
+//! judged as any. Lines, connections, and what a turn takes in altogether are bounded; who does not read is waited for by
+//! its own thread alone. `Door::open`, then `knocks` whenever `fd` is readable. Implements N7.
+
+use crate::contract::door::{Answer, Call, Knock, LINE_MAX};
+use crate::contract::event::{ToolError, ToolResult};
+use crate::contract::offered::Offered;
+use crate::supervisor::socket::listen;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::fs::DirBuilder;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Result, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+/// Most lines that a turn takes in, of all connections.
+const KNOCKS_MAX: usize = 2000;
+/// Most connections, and most at once.
+const CONNECTIONS_MAX: usize = 1000;
+/// See [`CONNECTIONS_MAX`].
+const AT_ONCE_MAX: usize = 32;
+/// Most lines of a connection that wait to be looked at.
+const WAITING_MAX: usize = 64;
+
+/// A socket that is listened to.
+pub struct Door {
+    path: PathBuf,
+    came: Receiver<Came>,
+    /// Readable where something came.
+    bell: UnixStream,
+    /// Whose end says that nobody listens any more.
+    _stop: UnixStream,
+}
+
+/// Something that came.
+pub struct Came {
+    /// A call; none: the tools are asked for.
+    pub call: Option<Call>,
+    /// Where its answer goes.
+    pub reply: Reply,
+}
+
+/// Where an answer goes.
+pub struct Reply {
+    id: u64,
+    to: Sender<Vec<u8>>,
+    lives: Arc<AtomicBool>,
+}
+
+impl Reply {
+    /// Answers with the tools.
+    pub fn tools(&self, tools: Vec<Offered>) {
+        self.say(&Answer { id: self.id, tools: Some(tools), ..Answer::default() });
+    }
+
+    /// Answers with what came of a call; false where nobody waits for it.
+    pub fn result(&self, result: &ToolResult, error: Option<&ToolError>) -> bool {
+        let answer = Answer { id: self.id, tools: None, result: Some(result.clone()), error: error.cloned() };
+        self.say(&answer)
+    }
+
+    /// Answers that a call is not made.
+    pub fn refuse(&self, why: &str) {
+        let error = ToolError { message: why.to_owned() };
+        self.result(&ToolResult { ok: false, output: None }, Some(&error));
+    }
+
+    fn say(&self, answer: &Answer) -> bool {
+        let Ok(mut line) = serde_json::to_vec(answer) else { return false };
+        line.push(b'\n');
+        self.lives.load(Ordering::SeqCst) && self.to.send(line).is_ok()
+    }
+}
+
+impl Door {
+    /// Listens in a folder of its own below this one.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let folder = folder.join("tools");
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let path = folder.join("socket");
+        let listener = listen(&path)?;
+        listener.set_nonblocking(true)?;
+        let (bell, rings) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        rings.set_nonblocking(true)?;
+        let (_stop, stopped) = UnixStream::pair()?;
+        let (to, came) = sync_channel(WAITING_MAX);
+        let hall = Hall { to, rings, knocks: AtomicUsize::new(0), at_once: AtomicUsize::new(0) };
+        thread::Builder::new().spawn(move || accept(&listener, &stopped, &Arc::new(hall)))?;
+        Ok(Self { path, came, bell, _stop })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Readable where something came.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// What came since.
+    pub fn knocks(&self) -> Vec<Came> {
+        let mut rung = [0; 256];
+        while (&self.bell).read(&mut rung).is_ok_and(|bytes| bytes == rung.len()) {}
+        self.came.try_iter().collect()
+    }
+}
+
+/// What all connections share.
+struct Hall {
+    to: SyncSender<Came>,
+    rings: UnixStream,
+    knocks: AtomicUsize,
+    at_once: AtomicUsize,
+}
+
+fn accept(listener: &UnixListener, stopped: &UnixStream, hall: &Arc<Hall>) {
+    let mut connections = 0;
+    loop {
+        let mut fds = [
+            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
+        ];
+        let polled = poll(&mut fds, PollTimeout::NONE);
+        let is_over = fds[1].revents().is_some_and(|came| !came.is_empty());
+        if is_over || polled.is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
+            return;
+        }
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => continue,
+            // A client that went away, or no descriptor is left: the next one may fare better, in its time.
+            Err(_) => {
+                thread::sleep(std::time::Duration::from_millis(100));
+                continue;
+            }
+        };
+        connections += 1;
+        if connections > CONNECTIONS_MAX {
+            return;
+        }
+        if hall.at_once.fetch_add(1, Ordering::SeqCst) >= AT_ONCE_MAX {
+            hall.at_once.fetch_sub(1, Ordering::SeqCst);
+            continue;
+        }
+        let hall = Arc::clone(hall);
+        let served = move || {
+            serve(&stream, &hall);
+            hall.at_once.fetch_sub(1, Ordering::SeqCst);
+        };
+        // A thread that can't be had is a client that finds nobody.
+        let _ = thread::Builder::new().spawn(served);
+    }
+}
+
+/// Reads a connection to its end, while a thread of its own writes its answers.
+fn serve(stream: &UnixStream, hall: &Hall) {
+    let Ok(mut writes) = stream.set_nonblocking(false).and_then(|()| stream.try_clone()) else { return };
+    let lives = Arc::new(AtomicBool::new(true));
+    let (to, answers) = channel::<Vec<u8>>();
+    let alive = Arc::clone(&lives);
+    let write = move || {
+        for line in answers {
+            if writes.write_all(&line).is_err() {
+                break;
+            }
+        }
+        alive.store(false, Ordering::SeqCst);
+    };
+    if thread::Builder::new().spawn(write).is_err() {
+        return;
+    }
+    let mut lines = BufReader::new(stream);
+    while let Some(knock) = read(&mut lines) {
+        if hall.knocks.fetch_add(1, Ordering::SeqCst) >= KNOCKS_MAX {
+            break;
+        }
+        let reply = Reply { id: knock.id, to: to.clone(), lives: Arc::clone(&lives) };
+        if hall.to.send(Came { call: knock.call, reply }).is_err() {
+            break;
+        }
+        // Where it can't ring it has rung already.
+        let _ = (&hall.rings).write(b"!");
+    }
+    lives.store(false, Ordering::SeqCst);
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+}
+
+/// The next line of a connection; `None` ends it: its end, or what is no request.
+fn read(lines: &mut BufReader<&UnixStream>) -> Option<Knock> {
+    let mut line = Vec::new();
+    let length = lines.by_ref().take(LINE_MAX as u64 + 1).read_until(b'\n', &mut line).ok()?;
+    if length == 0 || length > LINE_MAX {
+        return None;
+    }
+    serde_json::from_slice(&line).ok()
+}
