@@ -143,7 +143,8 @@ impl World {
         let (lost, twice) =
             (due.iter().filter(|id| times(id) == 0).count(), told.len().saturating_sub(due.len()));
         if lost > usize::from(may_be_lost) {
-            bad.push(format!("K53: {lost} notices are lost: {told:?} of {due:?}"));
+            let log = std::fs::read_to_string(self.life.path(".aynig/logs/hook.log")).unwrap_or_default();
+            bad.push(format!("K53: {lost} notices are lost: {told:?} of {due:?}: {log:?}"));
         }
         if due.iter().map(|id| times(id).saturating_sub(1)).sum::<usize>() > 1 {
             bad.push(format!("K53: more than one comes twice: {told:?} of {due:?}"));
