@@ -7,6 +7,7 @@
 
 use super::active_run::ActiveRun;
 use super::settings::Sandbox;
+use crate::protocol::flow::{ROUTE, TURN, slug_of};
 use crate::protocol::handed::{ANSWER_MAX, Answer, FOLDER, Handed, REQUEST_MAX, REQUESTS_MAX};
 use crate::protocol::text::with_causes;
 use crate::store::beneath::Root;
@@ -62,6 +63,10 @@ impl ActiveRun<'_> {
         let request = Handed::parse(raw)?;
         let words = request.words(self.branch.short())?;
         let (runner, run) = (self.runner, &self.claim.run);
+        if [TURN, ROUTE].contains(&run.state.as_str()) && slug_of(self.branch.short()).is_some() {
+            // What an agent could say so would count as a turn's outcome, with calls that nobody allowed.
+            return Err("a node's turn hands nothing over".to_owned());
+        }
         let mut bounds = Bounded::program(&runner.program);
         let command = &mut bounds.command;
         command

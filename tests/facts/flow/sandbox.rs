@@ -81,6 +81,20 @@ fn a_command_that_does_more_is_confined() {
     assert!(!stage.life.shared().join("escaped").exists());
 }
 
+/// K59: nothing that a node's command hands over is done: it would count as a turn's outcome, calls included.
+#[test]
+fn a_nodes_command_hands_nothing_over() {
+    let more = "git aynig set-state route --trailer 'dwp-flow-call: {}' >\"$AYNIG_RUN_DIR/said\" 2>&1; \
+        cat \"$AYNIG_RUN_DIR/said\"; exit 3";
+    let Some(stage) = confined(more, "exit 0") else { return };
+    turn(&stage, "solo", "go");
+    let branch = stage.branch("solo");
+    assert_eq!(stage.life.state(&branch), "stalled");
+    let said = stage.life.run(&["logs", &branch]).expect(0).stdout;
+    assert!(said.contains("a node's turn hands nothing over"), "{said}");
+    assert!(!stage.life.states(&branch).iter().any(|state| state == "route"));
+}
+
 /// K59: what leads Git elsewhere, written by the agent, ends the turn before Git is asked.
 #[test]
 fn an_agent_that_leads_git_elsewhere_ends_its_turn() {
