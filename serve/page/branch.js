@@ -60,5 +60,5 @@ export function Branch({ repo, name, tab: asked, branch, questions, tick, logTic
     <div role="tablist" aria-label="about this branch" onKeyDown=${keys}>${TABS.map(([id, label]) => html`<button type="button" role="tab" key=${id} id=${`tab-${id}`}
       aria-selected=${tab === id ? "true" : "false"} aria-controls="panel" tabindex=${tab === id ? 0 : -1} onClick=${() => setTab(id)}>${label}</button>`)}</div>
     <section id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
-      <${Shown} key=${`${repo} ${name} ${tab}`} repo=${repo} name=${name} tick=${tick} logTick=${logTick} can=${can} verb=${verb} /></section>`;
+      <${Shown} key=${`${repo} ${name} ${tab}`} repo=${repo} name=${name} tick=${tick} logTick=${logTick} ended=${branch && branch.standing !== "leased"} can=${can} verb=${verb} /></section>`;
 }

@@ -94,7 +94,7 @@ function Add({ run, call }) {
     setError(null);
     try {
       await call("POST", `/api/runs/${run.id}/nodes`, { node: { ...said, session: { resume: true, resetCommands: ["/new", "/clear"] } } });
-      setSaid((was) => ({ ...was, label: "" }));
+      setSaid((was) => ({ ...was, label: "", roleTemplate: was.roleTemplate === "orchestrator" ? "implementer" : was.roleTemplate }));
     } catch (failed) {
       setError(failed);
     }

@@ -58,9 +58,11 @@ export class Lines {
 const fresh = () => ({ name: null, next: null, from: 0, lines: new Lines() });
 
 /** The lines in sight of a log that may grow. */
-export function Log({ repo, name, tick, logTick, low = false }) {
+export function Log({ repo, name, tick, logTick, low = false, ended = false }) {
   const [stream, setStream] = useState("stdout");
   const [, render] = useState(0);
+  // Who fails mostly says so on standard error: where nothing was printed, that is shown, until another one is chosen.
+  const chosen = useRef(!ended);
   const [error, setError] = useState(null);
   const [follow, setFollow] = useState(true);
   const box = useRef(null);
@@ -94,6 +96,8 @@ export function Log({ repo, name, tick, logTick, low = false }) {
         state.current = { ...have, next: piece.from + piece.bytes.length };
         setError(null);
         show();
+        if (!piece.size && !chosen.current) setStream("stderr");
+        chosen.current = true;
         if (!piece.bytes.length || state.current.next >= piece.size) return;
       }
     })().catch((failed) => gone || setError(failed));
@@ -121,14 +125,14 @@ export function Log({ repo, name, tick, logTick, low = false }) {
     setFollow(e.target.scrollTop + e.target.clientHeight >= e.target.scrollHeight - ROW);
     show();
   };
-  return html`<div class="tools"><label>Shown <select name="stream" value=${stream} onChange=${(e) => setStream(e.target.value)}>
+  return html`<div class="tools"><label>Shown <select name="stream" value=${stream} onChange=${(e) => { chosen.current = true; setStream(e.target.value); }}>
       <option value="stdout">what it printed (stdout)</option><option value="stderr">what it complained about (stderr)</option><option value="events">what it reported (AYNIG_EVENTS)</option></select></label>
       <label class="check"><input type="checkbox" name="follow" checked=${follow} onChange=${(e) => { setFollow(e.target.checked); show(); }} /> Follow its end</label>
       <span class="dim">${count.toLocaleString()} lines</span></div>
     ${error ? html`<p>${error.message}</p>` : html`
       ${from > 0 && html`<p class="dim">The end of it; all: <code>git aynig logs</code></p>`}
       <div class=${low ? "log low" : "log"} tabindex="0" role="region" aria-label="log" ref=${box} onScroll=${scrolled}>
-        ${count === 0 ? html`<p class="dim">${log ? "Nothing yet." : ""}</p>` : html`<div class="all" style=${{ height: `${high}px` }}>
+        ${count === 0 ? html`<p class="dim">${log ? ended ? "Nothing." : "Nothing yet." : ""}</p>` : html`<div class="all" style=${{ height: `${high}px` }}>
           <pre style=${{ top: `${Math.max(0, at)}px` }}>${shown.map(([n, text]) => html`<span key=${n} data-line=${n}>${text}${"\n"}</span>`)}</pre></div>`}
       </div>`}`;
 }

@@ -63,7 +63,11 @@ function Waiting({ branch, repo, can, verb }) {
   </article>`;
 }
 
+/** So many cards are there at once: a page of thousands is none that is read. */
+const CARDS = 40;
+
 export function Needs({ branches, questions, ...rest }) {
+  const [most, setMost] = useState(CARDS);
   const approvals = useApprovals(questions);
   const waiting = waitingBranches(branches, questions).sort((a, b) => isStalled(b) - isStalled(a) || (a.committed ?? 0) - (b.committed ?? 0));
   if (!waiting.length && !questions.length) {
@@ -75,7 +79,10 @@ export function Needs({ branches, questions, ...rest }) {
     return call ? html`<${Approval} approval=${{ ...call.approval, id: q.id, asked: q.asked }} from=${html`<a class="name" href=${`#/flow/${call.runId}/${call.approval.nodeId}`}><bdi>${q.branch}</bdi></a>`} can=${rest.can} onDone=${rest.reread} />`
       : html`<${Question} question=${q} repo=${rest.repo} can=${rest.can} verb=${rest.verb} />`;
   };
-  return html`<ul class="cards">${questions.filter((q) => approvals || !q.branch.startsWith("flow/")).map((q) => html`<li key=${q.id}>${asked(q)}</li>`)}${waiting.map((b) => html`<li key=${b.branch}><${Waiting} branch=${b} ...${rest} /></li>`)}</ul><${Notify} />`;
+  const asking = questions.filter((q) => approvals || !q.branch.startsWith("flow/"));
+  const more = asking.length + waiting.length - most;
+  return html`<ul class="cards">${asking.slice(0, most).map((q) => html`<li key=${q.id}>${asked(q)}</li>`)}${waiting.slice(0, Math.max(0, most - asking.length)).map((b) => html`<li key=${b.branch}><${Waiting} branch=${b} ...${rest} /></li>`)}</ul>
+    ${more > 0 && html`<p><button type="button" onClick=${() => setMost(most + CARDS)}>Show more</button> <span class="dim">${more.toLocaleString()} wait besides; <a href="#/branches">Branches</a> has all of them.</span></p>`}<${Notify} />`;
 }
 
 function Elapsed({ since }) {

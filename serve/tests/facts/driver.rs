@@ -144,6 +144,13 @@ impl Browser {
         self.post("actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
     }
 
+    /// Presses a key while another is held.
+    pub fn holds(&self, held: &str, key: &str) {
+        let press = |kind: &str, key: &str| json!({"type": kind, "value": key});
+        let keys = [press("keyDown", held), press("keyDown", key), press("keyUp", key), press("keyUp", held)];
+        self.post("actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": keys}]}));
+    }
+
     /// What the browser complained about: a policy that was broken, a script that failed.
     pub fn complaints(&self) -> Value {
         self.post("se/log", &json!({"type": "browser"}))

@@ -7,6 +7,8 @@ mod browser;
 mod doors;
 mod driver;
 mod gallery;
+mod keyboard;
+mod killed;
 mod life;
 mod mcp;
 mod runs;
