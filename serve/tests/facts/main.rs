@@ -4,13 +4,17 @@
 
 mod answers;
 mod browser;
+mod calls;
+mod defects;
 mod doors;
 mod driver;
+mod events;
 mod gallery;
 mod keyboard;
 mod killed;
 mod life;
 mod mcp;
+mod play;
 mod runs;
 mod screens;
 mod stream;

@@ -37,6 +37,7 @@ impl Projection {
                 out.say(Body::EdgeDeleted { edge_id: *edge_id });
             }
             self.carried.inbox.shift_remove(gone);
+            self.carried.resets.shift_remove(gone);
             self.carried.stopped.shift_remove(gone);
             out.say(Body::NodeDeleted { node_id: *gone });
         }
@@ -49,6 +50,14 @@ impl Projection {
                     if *config != file.config {
                         out.node(*id, patch(node, config, &file.config));
                     }
+                    let resets = self.carried.resets.get(id).is_some_and(|before| *before < file.resets);
+                    // Another program begins anew too, but drops nothing.
+                    if resets && config.provider == file.config.provider {
+                        // What was dropped is heard of no more.
+                        let dropped = self.carried.inbox.shift_remove(id).unwrap_or_default();
+                        self.carried.heard.extend(dropped);
+                        out.node(*id, NodePatch { inbox_count: Some(0), ..NodePatch::default() });
+                    }
                     let stops = is_stopped(flow, *id);
                     if stops != self.carried.stopped.contains(id) {
                         out.node(*id, stop(node, stops, out.at));
@@ -58,6 +67,7 @@ impl Projection {
             if there.is_none_or(|(_, config)| *config != file.config) {
                 configs.insert(*id, file.config.clone());
             }
+            self.carried.resets.insert(*id, file.resets);
             match is_stopped(flow, *id) {
                 true => self.carried.stopped.insert(*id),
                 false => self.carried.stopped.shift_remove(id),

@@ -37,6 +37,9 @@ pub struct Carried {
     heard: IndexSet<PayloadId>,
     /// Nodes' stop flags.
     stopped: IndexSet<NodeId>,
+    /// How often each node was reset.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    resets: IndexMap<NodeId, u64>,
     /// The time of the last event: none is told as of before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<Time>,
