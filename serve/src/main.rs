@@ -27,7 +27,6 @@ mod systemd;
 mod talk;
 mod tls;
 mod ui;
-mod validity;
 mod verbs;
 mod watch;
 

@@ -4,7 +4,6 @@
 //! greets slowly, or speaks without TLS, holds no connection for long. Implements W12 (TLS), W14 (time).
 
 use crate::Stopped;
-use crate::validity::{Validity, day};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -19,6 +18,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, InconsistentKeys, ServerConfig};
 use tokio_rustls::server::TlsStream;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::time::{Time, Validity};
 
 /// Most bytes of either file.
 const FILE_MAX: u64 = 1 << 20;
@@ -82,17 +84,30 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Stopped> {
         wrong(format!("'{shown}' holds no certificate in PEM"), hint)
     })?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    // One whose times can't be read is judged by who comes.
-    if let Some(Validity { from, to }) = chain.first().and_then(|own| Validity::of(own)) {
+    // One whose times can't be read is judged by the browser that comes.
+    if let Some(Validity { not_before, not_after }) = chain.first().and_then(|own| validity(own)) {
         let judged = |why: String| Err(wrong(format!("the certificate in '{shown}' {why}"), MADE.to_owned()));
-        if now > to {
-            return judged(format!("expired on {}", day(to)));
+        if now > not_after.to_unix_duration().as_secs() {
+            return judged(format!("expired on {}", day(not_after)));
         }
-        if now < from {
-            return judged(format!("is good from {} on, by the clock of this machine not yet", day(from)));
+        if now < not_before.to_unix_duration().as_secs() {
+            return judged(format!(
+                "is good from {} on, by the clock of this machine not yet",
+                day(not_before)
+            ));
         }
     }
     Ok(chain)
+}
+
+fn validity(certificate: &[u8]) -> Option<Validity> {
+    Certificate::from_der(certificate).ok().map(|certificate| certificate.tbs_certificate.validity)
+}
+
+/// The day of a time, as `YYYY-MM-DD`.
+fn day(time: Time) -> String {
+    let day = time.to_date_time();
+    format!("{:04}-{:02}-{:02}", day.year(), day.month(), day.day())
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Stopped> {
