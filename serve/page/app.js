@@ -1,7 +1,7 @@
 // The page: which screen is shown, what is known of the branches, and what keeps that true.
 
 import { html, render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
-import { Command, Trouble, isRunning } from "./parts.js";
+import { Apart, Command, Trouble, isRunning } from "./parts.js";
 import { Branches, Needs, Running, waitingBranches } from "./screens.js";
 import { Branch } from "./branch.js";
 import { Flow, Flows } from "./flow.js";
@@ -207,12 +207,14 @@ function House() {
       ${connected && html`<${Trouble} error=${error} />`}
       ${known && known.failed.length > 0 && html`<${Trouble} error=${{ message: known.failed.map((f) => `${f.branch}: ${f.error}`).join("; ") }} />`}
       ${place.screen !== "branch" && html`<h2 class="hide">${SCREENS.find(([id]) => id === place.screen)[1]}</h2>`}
-      ${branches && place.screen === "needs" && html`<${Needs} ...${rest} />`}
-      ${branches && place.screen === "running" && html`${can && !known.pauses.some((p) => !p.patterns.length) && html`<div class="tools"><${PauseAll} repo=${current} reread=${read} /></div>`}<${Running} ...${rest} />`}
-      ${about && place.screen === "flow" && (place.run ? html`<${Flow} key=${place.run} id=${place.run} node=${place.node} can=${can} />` : html`<${Flows} can=${can} tick=${tick} />`)}
-      ${branches && place.screen === "usage" && html`<${Usage} repo=${current} tick=${tick} />`}
-      ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
-      ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} tab=${place.tab} branch=${branches.find((b) => b.branch === place.name)} ...${rest} />`}
+      <${Apart} key=${`${place.screen} ${place.name ?? place.run ?? ""}`}>
+        ${branches && place.screen === "needs" && html`<${Needs} ...${rest} />`}
+        ${branches && place.screen === "running" && html`${can && !known.pauses.some((p) => !p.patterns.length) && html`<div class="tools"><${PauseAll} repo=${current} reread=${read} /></div>`}<${Running} ...${rest} />`}
+        ${about && place.screen === "flow" && (place.run ? html`<${Flow} key=${place.run} id=${place.run} node=${place.node} can=${can} />` : html`<${Flows} can=${can} tick=${tick} />`)}
+        ${branches && place.screen === "usage" && html`<${Usage} repo=${current} tick=${tick} />`}
+        ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
+        ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} tab=${place.tab} branch=${branches.find((b) => b.branch === place.name)} ...${rest} />`}
+      </${Apart}>
     </main>
     <datalist id="states">${states.map((word) => html`<option key=${word} value=${word} />`)}</datalist>
     ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;

@@ -1,9 +1,9 @@
 // Markdown of what agents and commands say, as elements of the page: headings, lists, quotes, code, emphasis, links. What
 // looks like HTML stays text; a link leads to http or https alone.
 
-import { html } from "./vendor.js";
+import { html, useMemo } from "./vendor.js";
 
-const INLINE = /(`+)([^`](?:[\s\S]*?[^`])?)\1(?!`)|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>"')\]]+)/g;
+const INLINE = /(`+)([^`](?:[\s\S]*?[^`])?)\1(?!`)|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*|\[([^[\]\n]{1,500})\]\((https?:\/\/[^\s)]{1,2000})\)|(https?:\/\/[^\s<>"')\]]{1,2000})/g;
 
 const Link = (href, text) => html`<a href=${href} target="_blank" rel="noopener noreferrer">${text}</a>`;
 
@@ -27,7 +27,11 @@ function inline(text) {
 // How each kind of block begins, and what its lines lose.
 const LIST = /^\s{0,3}(?:[-*+]|(\d{1,9})[.)])\s+/;
 
-function block(lines) {
+// What is nested deeper, or longer, is a plain text: whoever may push can write either.
+const DEPTH_MAX = 8;
+const LENGTH_MAX = 64 << 10;
+
+function block(lines, depth) {
   const first = lines[0];
   const fence = first.match(/^\s{0,3}(```+|~~~+)/);
   if (fence) {
@@ -45,9 +49,9 @@ function block(lines) {
   }
   const heading = first.match(/^#{1,6}\s+(.*)$/);
   if (heading) return [html`<p class="heading"><b>${inline(heading[1])}</b></p>`, 1];
-  if (/^>/.test(first)) {
+  if (/^>/.test(first) && depth < DEPTH_MAX) {
     const to = while_((line) => /^>/.test(line));
-    return [html`<blockquote>${blocks(lines.slice(0, to).map((l) => l.replace(/^>\s?/, "")))}</blockquote>`, to];
+    return [html`<blockquote>${blocks(lines.slice(0, to).map((l) => l.replace(/^>\s?/, "")), depth + 1)}</blockquote>`, to];
   }
   const item = first.match(LIST);
   if (item) {
@@ -64,7 +68,7 @@ function block(lines) {
   return [html`<p>${inline(lines.slice(0, to).join("\n"))}</p>`, to];
 }
 
-function blocks(lines) {
+function blocks(lines, depth) {
   const out = [];
   let at = 0;
   while (at < lines.length) {
@@ -72,14 +76,18 @@ function blocks(lines) {
       at += 1;
       continue;
     }
-    const [made, taken] = block(lines.slice(at));
+    const [made, taken] = block(lines.slice(at), depth);
     out.push(made);
     at += taken;
   }
   return out;
 }
 
-/** A text, as it was meant. */
+/** A text, as it was meant; read once, however often it is drawn. */
 export function Markdown({ text }) {
-  return html`<div class="markdown">${blocks((text || "").split(/\r?\n/).slice(0, 2000))}</div>`;
+  const shown = useMemo(() => {
+    if ((text || "").length > LENGTH_MAX) return html`<pre class="plain" tabindex="0">${text}</pre>`;
+    return blocks((text || "").split(/\r?\n/).slice(0, 2000), 0);
+  }, [text]);
+  return html`<div class="markdown">${shown}</div>`;
 }

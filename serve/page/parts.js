@@ -1,6 +1,6 @@
 // Small parts that every screen is made of. Text from a repository is only ever a text node.
 
-import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { Component, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -26,7 +26,23 @@ export function Ago({ at }) {
   const now = useNow(10000);
   if (at === null || at === undefined) return null;
   const date = new Date(at * 1000);
+  // A commit may say any second; a date has an end.
+  if (Number.isNaN(date.getTime())) return html`<span class="dim">at ${at} s</span>`;
   return html`<time datetime=${date.toISOString()} title=${date.toLocaleString()}>${span(now - at)} ago</time>`;
+}
+
+/** What is in it, or what failed there: one item that can't be shown takes no other with it. */
+export class Apart extends Component {
+  constructor() {
+    super();
+    this.state = { error: null };
+  }
+  componentDidCatch(error) {
+    this.setState({ error });
+  }
+  render({ children }, { error }) {
+    return error ? html`<p class="trouble" role="alert">This can't be shown: ${String(error.message || error)}</p>` : children;
+  }
 }
 
 // What each standing is called; a colour never stands alone.

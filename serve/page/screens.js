@@ -1,7 +1,7 @@
 // The screens that list branches: what needs a person, what runs, all of them.
 
 import { html, useEffect, useMemo, useRef, useState } from "./vendor.js";
-import { Act, Ago, BranchName, Empty, NextState, Standing, branchPath, isRunning, isStalled, needsPerson, span, subjectOf, useNow } from "./parts.js";
+import { Act, Ago, Apart, BranchName, Empty, NextState, Standing, branchPath, isRunning, isStalled, needsPerson, span, subjectOf, useNow } from "./parts.js";
 import { Log } from "./log.js";
 import { Approval } from "./node.js";
 import { Question, Say, Work, commenting } from "./say.js";
@@ -81,7 +81,7 @@ export function Needs({ branches, questions, ...rest }) {
   };
   const asking = questions.filter((q) => approvals || !q.branch.startsWith("flow/"));
   const more = asking.length + waiting.length - most;
-  return html`<ul class="cards">${asking.slice(0, most).map((q) => html`<li key=${q.id}>${asked(q)}</li>`)}${waiting.slice(0, Math.max(0, most - asking.length)).map((b) => html`<li key=${b.branch}><${Waiting} branch=${b} ...${rest} /></li>`)}</ul>
+  return html`<ul class="cards">${asking.slice(0, most).map((q) => html`<li key=${q.id}><${Apart}>${asked(q)}</${Apart}></li>`)}${waiting.slice(0, Math.max(0, most - asking.length)).map((b) => html`<li key=${b.branch}><${Apart}><${Waiting} branch=${b} ...${rest} /></${Apart}></li>`)}</ul>
     ${more > 0 && html`<p><button type="button" onClick=${() => setMost(most + CARDS)}>Show more</button> <span class="dim">${more.toLocaleString()} wait besides; <a href="#/branches">Branches</a> has all of them.</span></p>`}<${Notify} />`;
 }
 
@@ -110,7 +110,7 @@ export function Running({ branches, ...rest }) {
   if (!running.length) {
     return html`<${Empty} title="Nothing runs." commands=${[[ready ? `Start what is ready (${ready}):` : "Start what is ready:", "git aynig run"], ["Let it start by itself:", "git aynig hooks install"]]} />`;
   }
-  return html`<ul class="cards">${running.map((b) => html`<li key=${b.branch}><${Run} branch=${b} ...${rest} /></li>`)}</ul>`;
+  return html`<ul class="cards">${running.map((b) => html`<li key=${b.branch}><${Apart}><${Run} branch=${b} ...${rest} /></${Apart}></li>`)}</ul>`;
 }
 
 const ROW = 40;

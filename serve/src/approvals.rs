@@ -5,7 +5,7 @@
 
 use crate::fail::Failed;
 use crate::routes::{Answer, Asked, Named, Ours, Sent, body, reading};
-use crate::runs::{Pair, flow, id, inside};
+use crate::runs::{Pair, and_failed, flow, id, inside};
 use crate::state::State;
 use crate::verbs::{called, lines, refused};
 use axum::Json;
@@ -40,17 +40,18 @@ fn waiting(state: &State, place: &Place) -> Result<Vec<Value>, Failed> {
 pub async fn list(Of(state): Ours) -> Answer {
     let approvals = reading(move || {
         let mut all = Vec::new();
-        for place in &state.served.places {
-            for line in waiting(&state, place)? {
+        let (found, failed) = state.each_place(|place| waiting(&state, place))?;
+        for lines in found {
+            for line in lines {
                 let context = line["text"].as_str().and_then(|text| text.lines().next()).unwrap_or_default();
                 all.push(json!({"runId": line["flow"], "approval": {
                     "approvalId": line["id"], "nodeId": line["node"], "tool": line["tool"], "context": context,
                 }}));
             }
         }
-        Ok::<_, Failed>(all)
+        Ok::<_, Failed>(and_failed(json!({"approvals": all}), failed))
     });
-    Ok(Json(json!({"approvals": approvals.await?})).into_response())
+    Ok(Json(approvals.await?).into_response())
 }
 
 #[derive(Debug, Deserialize)]
@@ -232,10 +233,12 @@ pub async fn folder(Of(state): Ours, asked: Asked<OfFolder>) -> Answer {
             })
             .collect();
         entries.sort();
-        let entry = |(is_file, name): &(bool, String)| json!({"name": name, "isDirectory": !is_file, "path": folder.join(name)});
-        let mut answer = json!({"entries": entries.iter().map(entry).collect::<Vec<_>>(), "current": folder});
+        // JSON has no word for a name that is no UTF-8: it is shown, and can't be asked for.
+        let entry = |(is_file, name): &(bool, String)| json!({"name": name, "isDirectory": !is_file, "path": folder.join(name).to_string_lossy()});
+        let entries: Vec<Value> = entries.iter().map(entry).collect();
+        let mut answer = json!({"entries": entries, "current": folder.to_string_lossy()});
         if let Some(parent) = folder.parent().and_then(|parent| inside(place, parent)) {
-            answer["parent"] = json!(parent);
+            answer["parent"] = json!(parent.to_string_lossy());
         }
         Ok::<_, Failed>(answer)
     });

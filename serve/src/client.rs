@@ -22,8 +22,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(2);
 const STALLED: Duration = Duration::from_secs(1);
 /// Most frames that are written at once.
 const AT_ONCE: usize = 256;
-/// Most bytes of a log that are read at once for one client; no line is longer.
+/// Most bytes of a log that are read at once for one client, and where a single line is longer.
 const PIECE: u64 = 4 << 20;
+const LINE_MAX: u64 = 128 << 20;
 
 /// What it asked for.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +97,9 @@ impl Client {
         let mut closing = self.state.closing.subscribe();
         let mut ping = tokio::time::interval(PING_EVERY);
         let mut alive = tokio::time::interval(ALIVE_EVERY);
+        // The first of each is now: nothing is sent that is not asked for.
         ping.tick().await;
+        alive.tick().await;
         let mut is_there = true;
         loop {
             tokio::select! {
@@ -174,13 +177,14 @@ impl Client {
 
     /// Tells what the log holds from where it was told on, a piece at a time.
     async fn read_up(&mut self, run: RunId, head: &Head) -> Result<(), Gone> {
+        let mut piece = PIECE;
         loop {
             let told = self.told.get(&run).copied().unwrap_or(0);
             if told >= head.log {
                 return Ok(());
             }
             // One byte more shows whether the place is where a line begins.
-            let (from, most) = (told.saturating_sub(1), PIECE.min(head.log - told.saturating_sub(1)));
+            let (from, most) = (told.saturating_sub(1), piece.min(head.log - told.saturating_sub(1)));
             let (state, repo) = (Arc::clone(&self.state), head.repo);
             let read = blocking(move || {
                 state.served.places[repo].flow_log(run, state.served.data.as_deref(), from, most)
@@ -194,10 +198,15 @@ impl Client {
             let frames = framed(&lines[begun..], from + begun as u64);
             self.tell(run, &frames).await?;
             let end = from + lines.len() as u64;
-            if end <= told {
-                return Err(Gone);
+            match end <= told {
+                false => {
+                    self.told.insert(run, end);
+                    piece = PIECE;
+                }
+                // The line does not end within the piece.
+                true if piece < LINE_MAX => piece *= 4,
+                true => return Err(Gone),
             }
-            self.told.insert(run, end);
         }
     }
 
@@ -228,14 +237,16 @@ impl Client {
             return sent.map_err(|_| Gone);
         }
         let mut given_up = std::pin::pin!(tokio::time::sleep(SEND_WITHIN));
+        let mut noticed = heads.clone();
         loop {
-            let now = Arc::clone(&heads.borrow_and_update());
+            // By a receiver of its own: what is noticed here is still to be told, once this is sent.
+            let now = Arc::clone(&noticed.borrow_and_update());
             if behind(&now, *run, told) {
                 break;
             }
             tokio::select! {
                 sent = all.as_mut() => return sent.map_err(|_| Gone),
-                changed = heads.changed() => changed.map_err(|_| Gone)?,
+                changed = noticed.changed() => changed.map_err(|_| Gone)?,
                 () = given_up.as_mut() => break,
             }
         }

@@ -58,6 +58,11 @@ impl Failed {
         Self { status: StatusCode::CONFLICT, code: "conflict", ..self }
     }
 
+    /// What is said.
+    pub fn words(&self) -> &str {
+        &self.error
+    }
+
     /// True where these words are part of it.
     pub fn says(&self, words: &str) -> bool {
         self.error.contains(words)

@@ -28,13 +28,19 @@ pub const PROTOCOL: &str = "aynig";
 pub fn hosts(address: SocketAddr, is_private: bool, more: &[String]) -> Vec<String> {
     let port = address.port();
     let with_port = |host: &str| format!("{}:{port}", host.to_ascii_lowercase());
-    // A browser leaves out the port that everybody uses.
-    let is_usual = port == if is_private { 443 } else { 80 };
-    let bare = more.iter().filter(|_| is_usual).map(|host| host.to_ascii_lowercase());
-    // All addresses together are no address that anybody asks for.
+    // All addresses together are no address that a browser asks for.
     let own = if address.ip().is_unspecified() { with_port("127.0.0.1") } else { address.to_string() };
     let named = more.iter().map(|host| with_port(host));
-    named.chain([own, with_port("localhost")]).chain(bare).collect()
+    let all: Vec<String> = named.chain([own, with_port("localhost")]).collect();
+    let bare = without_usual_port(&all, port, is_private);
+    all.into_iter().chain(bare).collect()
+}
+
+/// The same hosts as a browser names them, which leaves out the port that is usual.
+pub fn without_usual_port(hosts: &[String], port: u16, is_private: bool) -> Vec<String> {
+    let usual = if is_private { 443 } else { 80 };
+    let bare = hosts.iter().filter_map(|host| host.strip_suffix(&format!(":{port}")).map(str::to_owned));
+    if port == usual { bare.collect() } else { Vec::new() }
 }
 
 /// The origins that are ours.
@@ -165,4 +171,27 @@ pub async fn guard(Of(state): Of<Arc<State>>, mut request: Request, next: Next) 
     let policy = page::policy(&state, host.as_ref().and_then(|host| host.to_str().ok()), &path);
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hosts;
+
+    /// W12: the port that is usual is left out by a browser, for every host of ours.
+    #[test]
+    fn w12_a_host_is_known_without_the_usual_port() {
+        let of = |address: &str, is_private| {
+            hosts(address.parse().unwrap(), is_private, &["Box.example".to_owned()])
+        };
+        for host in
+            ["box.example:80", "127.0.0.1:80", "localhost:80", "box.example", "127.0.0.1", "localhost"]
+        {
+            assert!(of("127.0.0.1:80", false).contains(&host.to_owned()), "{host}");
+        }
+        assert!(of("192.0.2.1:443", true).contains(&"192.0.2.1".to_owned()));
+        assert!(of("127.0.0.1:443", false).iter().all(|host| host.ends_with(":443")));
+        assert!(
+            of("0.0.0.0:4600", true).iter().all(|host| host.ends_with(":4600") && !host.starts_with("0."))
+        );
+    }
 }

@@ -10,13 +10,17 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::net::TcpListener;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
 
+/// A write that takes longer has no reader.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(20);
 /// Most connections at a time.
 pub const CONNECTIONS_MAX: usize = 256;
 /// A request's line and headers must be here by then.
@@ -54,10 +58,10 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
         let tls = state.served.tls.clone();
         tokio::spawn(async move {
             match tls {
-                None => answer(stream, router, closing).await,
+                None => answer(Patient::new(stream), router, closing).await,
                 Some(tls) => {
                     if let Some(stream) = tls::greeted(&tls, stream).await {
-                        answer(stream, router, closing).await;
+                        answer(Patient::new(stream), router, closing).await;
                     }
                 }
             }
@@ -90,5 +94,60 @@ async fn answer(
             connection.as_mut().graceful_shutdown();
             let _ = tokio::time::timeout(LAST_WORDS / 2, connection).await;
         }
+    }
+}
+
+/// A connection whose writes have an end: who asks and does not read holds it no longer than that.
+struct Patient<S> {
+    stream: S,
+    /// When a write that is under way is given up.
+    until: Option<Pin<Box<tokio::time::Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    fn new(stream: S) -> Self {
+        Self { stream, until: None }
+    }
+
+    /// What came of a write, or of waiting for it.
+    fn waited<T>(&mut self, context: &mut Context<'_>, now: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if now.is_ready() {
+            self.until = None;
+            return now;
+        }
+        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(WRITTEN_WITHIN)));
+        ready!(until.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let now = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.waited(context, now)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let now = Pin::new(&mut self.stream).poll_flush(context);
+        self.waited(context, now)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let now = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.waited(context, now)
     }
 }

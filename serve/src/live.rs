@@ -130,33 +130,49 @@ async fn refresh(state: &Arc<State>) {
     let before = Arc::clone(&live.heads.borrow());
     let of = Arc::clone(state);
     // What could not be read now is read with the next change.
-    if let Ok(Ok(heads)) = blocking(move || looked(&of, &before)).await {
+    if let Ok(heads) = blocking(move || looked(&of, &before)).await {
         live.heads.send_replace(Arc::new(heads));
     }
 }
 
-fn looked(state: &State, before: &Heads) -> Result<Heads, Unanswered> {
+/// All heads. A run, or a place, that can't be read now stays as it was, and keeps no other back.
+fn looked(state: &State, before: &Heads) -> Heads {
     let mut heads = HashMap::new();
     let data = state.served.data.as_deref();
     for (repo, place) in state.served.places.iter().enumerate() {
-        for run in place.flows()? {
-            let found = match place.flow(run, data) {
-                Ok(found) => found,
-                Err(error) if error.cause == Cause::Unknown => continue,
-                Err(error) => return Err(error),
-            };
-            let nodes = found.run.nodes.values();
-            let running =
-                nodes.filter(|node| node.status == NodeStatus::Running).map(|node| node.id).collect();
-            let tail = match before.get(&run).filter(|head| head.repo == repo && head.log <= found.log) {
-                Some(head) if head.log == found.log => Arc::clone(&head.tail),
-                Some(head) => Arc::new(longer(place, run, data, head, found.log)?),
-                None => Arc::new(Tail { from: found.log, frames: Vec::new() }),
-            };
-            heads.insert(run, Head { repo, log: found.log, running, tail });
+        let known = before.iter().filter(|(_, head)| head.repo == repo);
+        let Ok(runs) = place.flows() else {
+            heads.extend(known.map(|(run, head)| (*run, head.clone())));
+            continue;
+        };
+        for run in runs {
+            let known = before.get(&run).filter(|head| head.repo == repo);
+            match head(place, repo, run, data, known) {
+                Ok(head) => _ = heads.insert(run, head),
+                Err(error) if error.cause == Cause::Unknown => {}
+                Err(_) => heads.extend(known.map(|head| (run, head.clone()))),
+            }
         }
     }
-    Ok(heads)
+    heads
+}
+
+fn head(
+    place: &Place,
+    repo: usize,
+    run: RunId,
+    data: Option<&Path>,
+    known: Option<&Head>,
+) -> Result<Head, Unanswered> {
+    let found = place.flow(run, data)?;
+    let nodes = found.run.nodes.values();
+    let running = nodes.filter(|node| node.status == NodeStatus::Running).map(|node| node.id).collect();
+    let tail = match known.filter(|head| head.log <= found.log) {
+        Some(head) if head.log == found.log => Arc::clone(&head.tail),
+        Some(head) => Arc::new(longer(place, run, data, head, found.log)?),
+        None => Arc::new(Tail { from: found.log, frames: Vec::new() }),
+    };
+    Ok(Head { repo, log: found.log, running, tail })
 }
 
 /// The end of a log that has grown to so many bytes.

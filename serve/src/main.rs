@@ -43,6 +43,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Threads that wait: those of verbs, and as many for looks.
+const THREADS_MAX: usize = 16;
+
 /// A start that came to nothing: the exit code, what failed, and the command that mends it.
 pub struct Stopped {
     code: u8,
@@ -129,7 +132,9 @@ fn run(args: &Args) -> Result<(), Stopped> {
     };
     let keys = Keys::new(token);
     let ui = args.ui.as_deref().map(|folder| ui::Ui::read(folder, address.port())).transpose()?;
-    hosts.extend(ui.iter().map(|ui| ui.host.clone()));
+    let of_ui: Vec<String> = ui.iter().map(|ui| ui.host.clone()).collect();
+    hosts.extend(guard::without_usual_port(&of_ui, address.port(), tls.is_some()));
+    hosts.extend(of_ui);
     let origins = guard::origins(scheme, &hosts, &args.allow_origin);
     let served = Served {
         data: args.data_dir.clone(),
@@ -146,7 +151,7 @@ fn run(args: &Args) -> Result<(), Stopped> {
     systemd::say("READY=1");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(8)
+        .max_blocking_threads(THREADS_MAX)
         .thread_keep_alive(Duration::from_secs(10))
         .build()
         .map_err(|error| Stopped::new(128, format!("cannot start: {error}")))?;

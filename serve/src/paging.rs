@@ -7,7 +7,7 @@
 use crate::fail::Failed;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Most events of a page, and how many where nothing is said.
 const LIMIT_MAX: usize = 2000;
@@ -32,6 +32,24 @@ struct Shape<'a> {
     approval_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     edge: Option<Named<'a>>,
+    #[serde(borrow, default)]
+    tool: Option<Named<'a>>,
+    #[serde(borrow, default)]
+    tool_id: Option<Cow<'a, str>>,
+}
+
+impl Shape<'_> {
+    /// What this event is a piece of: a text that is not at its end, a thought, a call.
+    fn is_part_of(&self) -> Option<(&'static str, String)> {
+        let of = |what, id: Option<&str>| Some((what, id?.to_owned()));
+        match &*self.kind {
+            "message.assistant.delta" => of("text", self.node_id.as_deref()),
+            "message.assistant.thinking.delta" => of("thought", self.node_id.as_deref()),
+            "tool.proposed" | "tool.started" => of("call", self.tool.as_ref().map(|tool| &*tool.id)),
+            "tool.completed" => of("call", self.tool_id.as_deref()),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -72,7 +90,7 @@ pub fn page(log: &[u8], wanted: &Wanted) -> Result<String, Failed> {
     let lines = kept(log);
     let before = before.unwrap_or(u64::MAX);
     let older = lines.partition_point(|(_, end, _)| *end <= before);
-    let first = older.saturating_sub(limit);
+    let first = sound(&lines, older.saturating_sub(limit));
     let events: Vec<String> =
         lines[first..older].iter().filter_map(|(_, end, line)| with_seq(line, *end)).collect();
     let cursor = match lines.get(first) {
@@ -87,8 +105,34 @@ pub fn page(log: &[u8], wanted: &Wanted) -> Result<String, Failed> {
     ))
 }
 
-/// The lines that stay, oldest first, each with where it begins and ends.
-fn kept(log: &[u8]) -> Vec<(u64, u64, &str)> {
+/// The last place, here or before, that no text and no call stands across: an older page is laid over a newer one, and
+/// would begin what that one ended.
+fn sound(lines: &[Line<'_>], at: usize) -> usize {
+    let mut spans: HashMap<(&'static str, String), (usize, usize)> = HashMap::new();
+    for (n, line) in lines.iter().enumerate() {
+        let Ok(shape) = serde_json::from_str::<Shape<'_>>(line.2) else { continue };
+        if let Some(whole) = shape.is_part_of() {
+            spans.entry(whole).and_modify(|span| span.1 = n).or_insert((n, n));
+        }
+    }
+    let mut spans: Vec<(usize, usize)> = spans.into_values().collect();
+    // By their ends: one that is further back can't be cut by what a later one moved.
+    spans.sort_unstable_by_key(|(_, last)| std::cmp::Reverse(*last));
+    let mut cut = at;
+    loop {
+        let across = spans.iter().filter(|(begun, ended)| *begun < cut && cut <= *ended);
+        match across.map(|(begun, _)| *begun).min() {
+            Some(before) => cut = before,
+            None => return cut,
+        }
+    }
+}
+
+/// Where an event begins and ends in the log, and its line.
+type Line<'a> = (u64, u64, &'a str);
+
+/// The lines that stay, oldest first.
+fn kept(log: &[u8]) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     let mut at = 0;
     for line in log.split_inclusive(|byte| *byte == b'\n') {
@@ -164,6 +208,10 @@ mod tests {
             json!({"id": "7", "type": "approval.requested", "nodeId": n, "approvalId": "q"}),
             json!({"id": "8", "type": "message.assistant.delta", "nodeId": n, "delta": "c"}),
         ];
+        lines(&events)
+    }
+
+    fn lines(events: &[Value]) -> Vec<u8> {
         events.iter().flat_map(|event| format!("{event}\n").into_bytes()).collect()
     }
 
@@ -174,6 +222,37 @@ mod tests {
     fn read(limit: &str, before: Option<&str>) -> Value {
         let wanted = Wanted { limit: Some(limit.to_owned()), before: before.map(str::to_owned) };
         serde_json::from_str(&page(&log(), &wanted).unwrap_or_else(|_| panic!("refused"))).unwrap()
+    }
+
+    /// W5: no page begins within a text or a call that the page after it goes on with; it is longer instead.
+    #[test]
+    fn w5_a_page_begins_where_nothing_is_under_way() {
+        let of = |id: &str, kind: &str, more: Value| {
+            let mut event = json!({"id": id, "type": kind, "nodeId": "n"});
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            event
+        };
+        let delta = |id: &str| of(id, "message.assistant.delta", json!({"delta": id}));
+        let log = lines(&[
+            of("1", "message.user", json!({})),
+            of("2", "tool.proposed", json!({"tool": {"id": "t"}})),
+            of("3", "node.patch", json!({})),
+            of("4", "tool.started", json!({"tool": {"id": "t"}})),
+            delta("5"),
+            of("6", "tool.completed", json!({"toolId": "t"})),
+            delta("7"),
+            delta("8"),
+        ]);
+        let read = |limit: &str, before: Option<&str>| -> Value {
+            let wanted = Wanted { limit: Some(limit.to_owned()), before: before.map(str::to_owned) };
+            serde_json::from_str(&page(&log, &wanted).unwrap_or_else(|_| panic!("refused"))).unwrap()
+        };
+        for limit in ["1", "2", "3", "5", "7"] {
+            let newer = read(limit, None);
+            assert_eq!(ids(&newer), ["2", "3", "4", "5", "6", "7", "8"], "{limit}");
+            let cursor = newer["page"]["nextCursor"].as_str().unwrap().to_owned();
+            assert_eq!(ids(&read(limit, Some(&cursor))), ["1"], "{limit}");
+        }
     }
 
     /// W5: what was undone is in no page, wherever it is cut, and pages go on where the one before began.

@@ -154,13 +154,16 @@ async fn version(Of(state): Ours, Extension(scope): Extension<Scope>) -> Answer 
     let places = state.served.places.clone();
     let repos = reading(move || {
         let one = |(id, place): (usize, &Place)| {
-            let policy = place.policy()?;
             let name = place.folder.file_name().unwrap_or(place.folder.as_os_str()).to_string_lossy();
-            Ok::<_, Failed>(
-                json!({"id": id, "name": name, "folder": place.folder.to_string_lossy(), "policy": policy}),
-            )
+            let mut repo = json!({"id": id, "name": name, "folder": place.folder.to_string_lossy()});
+            // One that can't be read, as it was moved away, hides no other.
+            match place.policy() {
+                Ok(policy) => repo["policy"] = json!(policy),
+                Err(error) => repo["error"] = json!(error.message),
+            }
+            repo
         };
-        places.iter().enumerate().map(one).collect::<Result<Vec<Value>, _>>()
+        Ok::<_, Failed>(places.iter().enumerate().map(one).collect::<Vec<Value>>())
     });
     let read_only = state.served.read_only || scope == Scope::Looks;
     Ok(Json(json!({

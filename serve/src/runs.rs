@@ -16,9 +16,10 @@ use axum::response::IntoResponse;
 use aynig::contract::edge::EdgeSpec;
 use aynig::contract::id::{EdgeId, NodeId, RunId};
 use aynig::contract::node::{NodeChange, NodeSpec, PermissionsPart};
-use aynig::contract::run::Layout;
+use aynig::contract::run::{Layout, Position, Viewport};
+use aynig::contract::time::Time;
 use aynig::contract::words::{GlobalMode, Mode, RunStatus};
-use aynig::served::{Place, RunState};
+use aynig::served::{Cause, Place, RunState};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -37,12 +38,40 @@ pub fn id<T: FromStr>(text: &str, what: &str) -> Result<T, Failed> {
 impl State {
     /// The repository that a run is in.
     pub fn place_of(&self, run: RunId) -> Result<&Place, Failed> {
+        let mut missing = Failed::unknown("there is no such run");
         for place in &self.served.places {
-            if place.has_flow(run)? {
-                return Ok(place);
+            match place.has_flow(run) {
+                Ok(true) => return Ok(place),
+                Ok(false) => {}
+                // Another place may have it.
+                Err(error) => missing = Failed::from(error),
             }
         }
-        Err(Failed::unknown("there is no such run"))
+        Err(missing)
+    }
+
+    /// Asks each place, and tells which could not answer; where none could, that is the answer.
+    pub fn each_place<T, E>(
+        &self,
+        ask: impl Fn(&Place) -> Result<T, E>,
+    ) -> Result<(Vec<T>, Vec<Value>), Failed>
+    where
+        Failed: From<E>,
+    {
+        let (mut found, mut failed, mut last) = (Vec::new(), Vec::new(), None);
+        for (repo, place) in self.served.places.iter().enumerate() {
+            match ask(place).map_err(Failed::from) {
+                Ok(one) => found.push(one),
+                Err(error) => {
+                    failed.push(json!({"repo": repo, "error": error.words()}));
+                    last = Some(error);
+                }
+            }
+        }
+        match last {
+            Some(error) if found.is_empty() => Err(error),
+            Some(_) | None => Ok((found, failed)),
+        }
     }
 
     /// A run as it is now.
@@ -97,24 +126,32 @@ fn last(words: &mut Vec<OsString>, rest: &[&str]) {
     words.extend(rest.iter().map(OsString::from));
 }
 
-/// All runs, of all repositories.
+/// The same, with what could not be read beside it, where there is such.
+pub fn and_failed(mut answer: Value, failed: Vec<Value>) -> Value {
+    if !failed.is_empty() {
+        answer["failed"] = Value::Array(failed);
+    }
+    answer
+}
+
+/// All runs, of all repositories; what can't be read hides no other.
 pub async fn list(Of(state): Ours) -> Answer {
     let runs = reading(move || {
         let (mut runs, mut names) = (Vec::new(), Map::new());
-        for place in &state.served.places {
-            for id in place.flows()? {
-                match place.flow(id, state.served.data.as_deref()) {
-                    Ok(found) => {
-                        names.insert(id.to_string(), json!(found.name));
-                        runs.push(found.run);
-                    }
-                    // Removed meanwhile.
-                    Err(error) if error.cause == aynig::served::Cause::Unknown => {}
-                    Err(error) => return Err(Failed::from(error)),
+        let (places, mut failed) =
+            state.each_place(|place| Ok::<_, Failed>((place.clone(), place.flows()?)))?;
+        for (place, id) in places.iter().flat_map(|(place, ids)| ids.iter().map(move |id| (place, *id))) {
+            match place.flow(id, state.served.data.as_deref()) {
+                Ok(found) => {
+                    names.insert(id.to_string(), json!(found.name));
+                    runs.push(found.run);
                 }
+                // Removed meanwhile.
+                Err(error) if error.cause == Cause::Unknown => {}
+                Err(error) => failed.push(json!({"runId": id, "error": error.message})),
             }
         }
-        Ok(json!({"runs": runs, "names": names}))
+        Ok::<_, Failed>(and_failed(json!({"runs": runs, "names": names}), failed))
     });
     Ok(Json(runs.await?).into_response())
 }
@@ -187,7 +224,24 @@ struct RunChange {
     status: Option<RunStatus>,
     mode: Option<Mode>,
     global_mode: Option<GlobalMode>,
-    layout: Option<Layout>,
+    layout: Option<LayoutSent>,
+}
+
+/// A layout as a page sends it. The time is ours, and a position that is none is left out, so that the rest of the change
+/// holds.
+#[derive(Debug, Deserialize)]
+struct LayoutSent {
+    positions: Map<String, Value>,
+    viewport: Viewport,
+}
+
+impl LayoutSent {
+    fn usable(self) -> Layout {
+        let place =
+            |(node, at): (&String, &Value)| Some((node.parse().ok()?, Position::deserialize(at).ok()?));
+        let positions = self.positions.iter().filter_map(place).collect();
+        Layout { positions, viewport: self.viewport, updated_at: Time(0) }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -206,7 +260,7 @@ pub async fn patch(Of(state): Ours, named: Named, sent: Sent) -> Answer {
         let name = run.to_string();
         if let Some(wanted) = given.layout {
             writable(&of, place)?;
-            let kept = place.keep_layout(run, of.served.data.as_deref(), wanted)?;
+            let kept = place.keep_layout(run, of.served.data.as_deref(), wanted.usable())?;
             of.live.say(run, &json!({"type": "run.patch", "patch": {"layout": kept}}));
         }
         if given.mode.is_some() || given.global_mode.is_some() {

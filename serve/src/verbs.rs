@@ -16,10 +16,15 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The program that writes.
 const PROGRAM: &str = "git-aynig";
+/// Longest argument, in bytes: a system takes 128 KiB.
+const WORD_MAX: usize = 96 << 10;
+/// Most verbs at a time: looks have threads of their own besides.
+const VERBS_MAX: usize = 8;
 /// It has so long.
 const VERB_MAX: Duration = Duration::from_secs(60);
 /// Most of a difference that is shown, in bytes.
@@ -65,8 +70,29 @@ pub struct SetState {
 #[serde(deny_unknown_fields)]
 pub struct Retry {}
 
+/// Verbs that are under way.
+static TURNS: AtomicUsize = AtomicUsize::new(0);
+
+/// A verb that is under way; it ends with the value.
+struct Turn;
+
+impl Turn {
+    fn take() -> Result<Self, Failed> {
+        let more = |now| (now < VERBS_MAX).then_some(now + 1);
+        let taken = TURNS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        taken.map(|_| Self).map_err(|_| Failed::later("too many verbs are under way: try again"))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TURNS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Runs a verb in a place; nothing of a run, nor of another repository, is in its environment.
 pub fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
+    let _turn = Turn::take()?;
     let mut command = Command::new(program);
     command.arg("--git-dir").arg(&place.git_dir).args(words).current_dir(&place.folder);
     for (name, _) in std::env::vars_os() {
@@ -123,11 +149,16 @@ pub fn lines(finished: &Finished) -> Result<Vec<Value>, Failed> {
     lines.map_err(|error| Failed::broken(format!("'{PROGRAM}' printed no JSON: {error}")))
 }
 
-/// What no argument can hold.
+/// Refuses what no argument can hold.
 pub fn texts(words: &[OsString]) -> Result<(), Failed> {
-    match words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
-        true => Err(Failed::invalid("a NUL byte")),
-        false => Ok(()),
+    if words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
+        return Err(Failed::invalid("a NUL byte"));
+    }
+    match words.iter().map(|word| word.len()).max() {
+        Some(longest) if longest > WORD_MAX => {
+            Err(Failed::too_large(format!("a text of {longest} bytes: at most {WORD_MAX} go here")))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -7,8 +7,9 @@
 use crate::state::State;
 use notify::event::EventKind;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 
@@ -38,7 +39,27 @@ struct Heard {
 
 /// The watches; they end with the value.
 pub struct Watches {
-    _watchers: Vec<Option<RecommendedWatcher>>,
+    _watchers: Vec<Arc<Mutex<System>>>,
+}
+
+/// What the system tells of a place.
+struct System {
+    watcher: Option<RecommendedWatcher>,
+    /// The folder of logs that is watched, by its number: it may be made after the start, and made anew.
+    logs: Option<u64>,
+}
+
+impl System {
+    /// Watches the folder of logs that is there now; true where the system tells of what grows in it.
+    fn follow(&mut self, logs: &Path) -> bool {
+        let there = std::fs::metadata(logs).ok().filter(std::fs::Metadata::is_dir).map(|meta| meta.ino());
+        let Some(watcher) = &mut self.watcher else { return false };
+        if self.logs != there {
+            let _ = watcher.unwatch(logs);
+            self.logs = there.filter(|_| watcher.watch(logs, RecursiveMode::NonRecursive).is_ok());
+        }
+        self.logs.is_some()
+    }
 }
 
 /// Begins to watch every place.
@@ -46,11 +67,11 @@ pub fn begin(state: &Arc<State>) -> Watches {
     let one = |(repo, place): (usize, &aynig::served::Place)| {
         let heard = Arc::new(Heard::default());
         let (common_dir, logs) = (place.common_dir.clone(), place.logs.clone());
-        // A folder that is not there yet can't be watched.
-        let watched = Watched { sizes: !logs.is_dir(), common_dir, logs };
+        let watched = Watched { common_dir, logs };
         tokio::spawn(tell(Arc::downgrade(state), repo, Arc::clone(&heard)));
-        tokio::spawn(look(Arc::downgrade(state), repo, watched.clone()));
-        watched.by_the_system(heard)
+        let system = Arc::new(Mutex::new(System { watcher: watched.by_the_system(heard), logs: None }));
+        tokio::spawn(look(Arc::downgrade(state), repo, watched, Arc::clone(&system)));
+        system
     };
     Watches { _watchers: state.served.places.iter().enumerate().map(one).collect() }
 }
@@ -72,13 +93,14 @@ async fn tell(state: Weak<State>, repo: usize, heard: Arc<Heard>) {
 }
 
 /// Looks again and again, on a thread that may wait.
-async fn look(state: Weak<State>, repo: usize, watched: Watched) {
+async fn look(state: Weak<State>, repo: usize, watched: Watched, system: Arc<Mutex<System>>) {
     let mut seen = Seen::default();
     let mut is_first = true;
     loop {
-        let watched = watched.clone();
+        let (watched, system) = (watched.clone(), Arc::clone(&system));
         let looked = tokio::task::spawn_blocking(move || {
-            let changed = seen.look(&watched);
+            let is_told = system.lock().unwrap_or_else(PoisonError::into_inner).follow(&watched.logs);
+            let changed = seen.look(&watched, !is_told);
             (seen, changed)
         });
         let Ok((now, (heads, logs))) = looked.await else { return };
@@ -98,8 +120,6 @@ async fn look(state: Weak<State>, repo: usize, watched: Watched) {
 struct Watched {
     common_dir: PathBuf,
     logs: PathBuf,
-    /// Sizes of logs are looked at, as the system does not tell of them.
-    sizes: bool,
 }
 
 impl Watched {
@@ -131,7 +151,6 @@ impl Watched {
             (self.common_dir.clone(), RecursiveMode::NonRecursive),
             (self.common_dir.join("refs"), RecursiveMode::Recursive),
             (self.common_dir.join("reftable"), RecursiveMode::NonRecursive),
-            (self.logs.clone(), RecursiveMode::NonRecursive),
         ];
         for (path, mode) in places {
             // One that is not there yet is found by looking.
@@ -167,8 +186,9 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 }
 
 impl Seen {
-    /// Whether refs, and logs, are others than at the last look.
-    fn look(&mut self, watched: &Watched) -> (bool, bool) {
+    /// Whether refs, and logs, are others than at the last look; sizes of logs are looked at where the system does not
+    /// tell of them.
+    fn look(&mut self, watched: &Watched, sizes: bool) -> (bool, bool) {
         let names = ["packed-refs", "HEAD", "reftable", "reftable/tables.list"];
         let files = names.map(|name| changed_at(&watched.common_dir.join(name))).to_vec();
         let stale = self.folders.is_empty() || self.folders.iter().any(|(path, at)| changed_at(path) != *at);
@@ -185,7 +205,7 @@ impl Seen {
                 self.folders.push((folder, at));
             }
         }
-        let logs = log_sizes(&watched.logs, watched.sizes);
+        let logs = log_sizes(&watched.logs, sizes);
         let longer = logs != self.logs;
         self.logs = logs;
         (heads, longer)

@@ -3,6 +3,7 @@
 //! It needs `git-aynig` beside it: `cargo build` makes it.
 
 mod answers;
+mod apart;
 mod browser;
 mod calls;
 mod defects;

@@ -4,10 +4,10 @@
 //! was asked for. Nothing is kept here but the layout, which is of no flow's concern. Implements N13 (layout), W5 (reading).
 
 use super::{Cause, Place, Unanswered};
+use crate::app::AppError;
 use crate::app::config::Flags;
 use crate::app::flow::data_dir;
 use crate::app::session::Session;
-use crate::app::{AppError, mend};
 use crate::contract::id::{ArtifactId, NodeId, RunId};
 use crate::contract::run::{Artifact, Layout, Run};
 use crate::contract::time::Time;
@@ -57,8 +57,8 @@ impl Place {
         look: impl FnOnce(&Session, &Settings, &Runner<'_>) -> Result<T, Unanswered>,
     ) -> Result<T, Unanswered> {
         let session = self.session()?;
+        // A look mends nothing: who only looks may not, and what is owed is not this process's to do.
         let settings = session.settings(&Flags::default())?;
-        mend::all(&session);
         let interrupt = Interrupt::never().map_err(AppError::from)?;
         let runner = session.reader(&settings, &interrupt).map_err(AppError::from)?;
         runner.store.refresh().map_err(AppError::from)?;
