@@ -3,16 +3,19 @@
 //! `prompt.full.txt` (what was sent) and `prompt.blocks.json`, for each further prompt of the turn `prompt.2.full.txt` and so on;
 //! `events.jsonl`, the lines that are no pieces; `transcript.txt` and `stderr.txt`, what the program printed; `contextpack.md`,
 //! what a new session was told of what went before; `turn.json`, a [`Record`]. It is put where the branches are, so that any
-//! clone can show a turn, and go on with its session. Implements N4 (what is left), N9 (the session).
+//! clone can show a turn, and go on with its session. Where signatures are asked for it is signed for its ref, and what
+//! has none is not read: it is told to agents. Implements N4 (what is left), N9 (the session), K35 (signing).
 
 use crate::agents::spent::Spent;
 use crate::contract::id::{NodeId, RunId, TurnId};
 use crate::contract::words::Provider;
 use crate::protocol::flow::TURNS;
 use crate::protocol::id::ObjectId;
-use crate::runner::{Runner, RunnerError};
+use crate::protocol::message::Message;
+use crate::runner::Runner;
+use crate::runner::talk::TalkError;
 use crate::store::files::{Bounds, Files, Read, read_files, write_files};
-use crate::store::{Expected, NewCommit, RefChange, RefName, StoreError, swap};
+use crate::store::{Commit, Expected, RefChange, RefName, StoreError, swap};
 use serde::{Deserialize, Serialize};
 
 /// The file of the record.
@@ -92,24 +95,30 @@ pub fn ref_of(run_id: &str) -> Option<RefName> {
 ///
 /// # Errors
 /// Where it can't be written here.
-pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<StoreError>, RunnerError> {
+pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<StoreError>, TalkError> {
     let Some(name) = ref_of(run_id) else { return Ok(None) };
     let store = &*runner.store;
     let tree = write_files(store, files, &Read::default())?;
-    let message = format!("aynig: what turn {run_id} left\n").into_bytes();
-    let signature = runner.signature();
-    let commit = store.write_commit(&NewCommit { tree, parents: Vec::new(), signature, message })?;
+    let message = Message::new(format!("aynig: what turn {run_id} left"), "", Vec::new());
+    let commit = runner.write_said(&name, tree, Vec::new(), message)?;
     let before = store.tip(&name)?.map_or(Expected::Missing, Expected::At);
     swap::compare_and_swap(store, &name, before, commit, &runner.signature(), "aynig: turn")?;
     Ok(store.publish(&name, commit).err())
 }
 
-/// What a turn left; none where nothing is known of it, or what is there is none.
+/// What a turn left; none where nothing is known of it, what is there is none, or it has no signature that is asked for.
 pub fn left(runner: &Runner<'_>, run_id: &str) -> Option<Files> {
     let name = ref_of(run_id)?;
     let commit = runner.store.obtain(&name).ok().flatten()?;
-    let tree = runner.store.read_commit(commit).ok()?.tree;
+    let tree = vouched(runner, &name, commit).ok().flatten()?.tree;
     read_files(&*runner.store, tree, BOUNDS).ok().map(|read| read.files)
+}
+
+/// The commit of what a turn left; none where it has no signature that is asked for.
+pub fn vouched(runner: &Runner<'_>, name: &RefName, commit: ObjectId) -> Result<Option<Commit>, StoreError> {
+    let read = runner.store.read_commit(commit)?;
+    let ours = runner.is_vouched(name, commit, &Message::parse(&read.message))?;
+    Ok(ours.then_some(read))
 }
 
 /// The flow and the node of what is kept there, as its record says.

@@ -17,6 +17,7 @@ use crate::contract::id::{RunId, TurnId};
 use crate::contract::projection::{Fact, Log, Projection, Step, ordered};
 use crate::contract::run::Run;
 use crate::contract::time::Time;
+use crate::flow::turns;
 use crate::protocol::flow::TURNS;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, INBOX};
@@ -236,12 +237,12 @@ impl<'p> Project<'p> {
         Ok(lines.map(|entry| self.runner.store.read_blob(entry.id)).transpose()?)
     }
 
-    /// What a turn left; nothing where that is not here.
+    /// What a turn left; nothing where that is not here, or has no signature that is asked for.
     fn left(&self, turn: TurnId) -> Result<Vec<TreeEntry>, ProjectError> {
-        let store = &*self.runner.store;
-        let Some(tip) = store.known_tip(&RefName::new([TURNS, turn.to_string().as_bytes()].concat()))? else {
-            return Ok(Vec::new());
-        };
-        Ok(store.read_tree(store.read_commit(tip)?.tree)?)
+        let (store, name) =
+            (&*self.runner.store, RefName::new([TURNS, turn.to_string().as_bytes()].concat()));
+        let Some(tip) = store.known_tip(&name)? else { return Ok(Vec::new()) };
+        let Some(commit) = turns::vouched(self.runner, &name, tip)? else { return Ok(Vec::new()) };
+        Ok(store.read_tree(commit.tree)?)
     }
 }

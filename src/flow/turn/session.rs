@@ -2,14 +2,15 @@
 //!
 //! Programs keep sessions in files of the account's: claude's is resumed by that file's path, codex's by its name, gemini's
 //! by the file that holds it. One of another provider, of before a reset, or of a node whose sessions are not resumed is none.
-//! Where there is none the whole prompt is sent, with what went before. Implements N9 (sessions).
+//! Where there is none the whole prompt is sent, with what went before. A record comes by a push as well: what it calls a
+//! session is a name and no option, and leads to no conversation that the account had elsewhere. Implements N9 (sessions).
 
 use super::Ground;
 use super::before::Before;
 use crate::agents::claude;
 use crate::contract::words::Provider;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most folders, and files of one, that gemini's sessions are looked for in.
 const FOLDERS_MAX: usize = 2000;
@@ -29,7 +30,8 @@ impl Ground<'_> {
     /// The session that goes on; none where a new one begins.
     pub(super) fn session(&self, before: &Before) -> Option<Going> {
         let record = before.record.as_ref()?;
-        let same = record.node_id == self.node && record.provider == self.config().provider;
+        let own = record.run_id == self.kept.id && record.node_id == self.node;
+        let same = own && record.provider == self.config().provider;
         let node = self.kept.flow.nodes.get(&self.node)?;
         if !same || record.resets != node.resets || !self.config().session.resume {
             return None;
@@ -39,11 +41,14 @@ impl Ground<'_> {
 
     /// The session of this name, where its program still has it; `cwd` is the folder that it said it works in.
     pub(super) fn found(&self, id: &str, cwd: Option<&str>) -> Option<Going> {
+        if !is_name(id) {
+            return None;
+        }
         match self.config().provider {
             Provider::Claude => {
                 let own = self.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
                 let home = own.or_else(|| Some(PathBuf::from(self.variable("HOME")?).join(".claude")))?;
-                let file = claude::session_file(&home, cwd?, id)?;
+                let file = claude::session_file(&home, cwd.filter(|cwd| self.is_a_slot(cwd))?, id)?;
                 file.is_file().then_some(Going::File(file))
             }
             Provider::Codex => Some(Going::Id(id.to_owned())),
@@ -53,6 +58,14 @@ impl Ground<'_> {
             // It has the name in its environment, and the whole prompt.
             Provider::Custom => None,
         }
+    }
+
+    /// Whether turns of this repository work in this folder: it is in this one's slot, or in one beside it.
+    fn is_a_slot(&self, cwd: &str) -> bool {
+        let (real, cwd) = (self.slot.canonicalize().ok(), Path::new(cwd));
+        let mut slots = [real.as_deref(), Some(&self.slot)].into_iter().flatten().filter_map(Path::parent);
+        let is_plain = cwd.components().all(|part| part != std::path::Component::ParentDir);
+        is_plain && slots.any(|slots| cwd != slots && cwd.starts_with(slots))
     }
 
     /// A variable of the program's environment.
@@ -82,6 +95,12 @@ impl Ground<'_> {
         }
         None
     }
+}
+
+/// Whether this can be the name of a session. It becomes an argument of the agent's program, so it is no option.
+fn is_name(id: &str) -> bool {
+    let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    plain && !id.is_empty() && !id.starts_with('-')
 }
 
 /// Whether a file's beginning names this session.
