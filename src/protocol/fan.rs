@@ -72,6 +72,13 @@ pub fn attempts_of(event: &Event) -> Vec<Attempt> {
     event.message.all(ATTEMPT).filter_map(read).take(ATTEMPTS_MAX).collect()
 }
 
+/// Whether an attempt of this name, of this branch, began with this event.
+pub fn began(event: &Event, branch: &[u8], attempt: &[u8]) -> bool {
+    let number = event.message.last(NUMBER).unwrap_or_default();
+    let name = [branch, b"-", number].concat();
+    event.dialect == Dialect::Dwp && event.message.last(OF) == Some(branch) && name == attempt
+}
+
 /// The message by which the fanned branch goes on with what the chosen attempt's head says.
 pub fn chosen(head: &Event, branch: &[u8], id: &str) -> Message {
     let dialect = head.dialect;
@@ -133,6 +140,9 @@ mod tests {
             [said(OF), said(NUMBER), said("dwp-model"), said("dwp-ticket")],
             [["job"], ["2"], ["opus"], ["7"]]
         );
+        let is_of = |of: &str, name: &str| began(&made, of.as_bytes(), name.as_bytes());
+        assert!(is_of("job", "job-2"));
+        assert!(!is_of("job", "job-1") && !is_of("job", "main") && !is_of("jo", "job-2"));
         assert_eq!((made.hop(), &made.message.body[..]), (2, &b"Do it."[..]));
     }
 

@@ -3,7 +3,8 @@
 //! The attempts are made with the event that names them, in one transaction; where a kill came between two of its moves
 //! the branch names what is missing, and `fan` once more makes that. The attempts' first commits are its parents: none is
 //! lost meanwhile. Of those that are not chosen each is canceled first, so that a choice that was cut short is made again
-//! as it was. Nothing of them is removed. Implements K61.
+//! as it was. Nothing of them is removed. What a branch names is its attempt only where the branch of that name began as one:
+//! who may push writes any list. Implements K61.
 
 use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, unless_raced, written};
@@ -73,7 +74,7 @@ impl Runner<'_> {
         let known = attempts_of(trigger);
         if !known.is_empty() {
             // Whoever was cut short makes what is missing.
-            let made = self.make_missing(&known)?;
+            let made = self.make_missing(branch, &known)?;
             return Ok(Fanned { written: written(branch, tip.id(), &state), made });
         }
         if trigger.dialect != Dialect::Dwp {
@@ -108,14 +109,14 @@ impl Runner<'_> {
         Ok(Fanned { written: Written { notes, ..written(branch, commit, &state) }, made: made.collect() })
     }
 
-    fn make_missing(&self, known: &[Attempt]) -> Result<Vec<Written>, ChangeError> {
+    fn make_missing(&self, branch: &RefName, known: &[Attempt]) -> Result<Vec<Written>, ChangeError> {
         let mut made = Vec::new();
         for (name, commit) in known {
+            let event = self.first_event(branch, &(name.clone(), *commit));
             let name = RefName::branch(name);
             if self.store.tip(&name)?.is_some() {
                 continue;
             }
-            let event = Event::in_message(&self.store.read_commit(*commit)?.message);
             let Some(state) = event.as_ref().and_then(Event::state_name) else { continue };
             self.create_at(&name, *commit, "aynig: fan")?;
             made.push(Written { created: true, ..written(&name, *commit, state) });
@@ -123,20 +124,51 @@ impl Runner<'_> {
         Ok(made)
     }
 
-    /// The fanned branch that names this one, or that this one is; `None` where there is none.
+    /// The event that an attempt began with; none where that commit began no attempt of this name of this branch.
+    fn first_event(&self, branch: &RefName, (name, first): &Attempt) -> Option<Event> {
+        let event = Event::in_message(&self.store.read_commit(*first).ok()?.message)?;
+        fan::began(&event, branch.short(), name).then_some(event)
+    }
+
+    /// Whether a branch has an attempt: the one has the commit in its history that began the other, or is gone.
+    fn has_attempt(&self, branch: &RefName, attempt: &Attempt) -> Result<bool, ChangeError> {
+        if self.first_event(branch, attempt).is_none() {
+            return Ok(false);
+        }
+        match self.store.tip(&RefName::branch(&attempt.0))? {
+            Some(tip) => Ok(self.repo.git.is_ancestor(attempt.1, self.store.read_commit(tip)?.id)?),
+            None => Ok(true),
+        }
+    }
+
+    /// The fanned branch that has this one as an attempt, or that this one is; `None` where there is none. What it names
+    /// and does not have is left out.
     pub(crate) fn group_of(&self, branch: &RefName) -> Result<Option<Group>, ChangeError> {
         self.store.refresh()?;
-        let mut found: Option<Group> = None;
+        let mut found: Vec<Group> = Vec::new();
         self.store.visit_heads("refs/heads/", &mut |name, read| {
             let Some(tip) = read.ok().map(Tip::from) else { return };
             let attempts = tip.event.as_ref().map(attempts_of).unwrap_or_default();
             let names = name == *branch || attempts.iter().any(|(attempt, _)| attempt == branch.short());
-            // An attempt that was fanned itself is asked about for itself.
-            if names && !attempts.is_empty() && found.as_ref().is_none_or(|known| known.branch != *branch) {
-                found = Some(Group { branch: name, tip, attempts });
+            if names && !attempts.is_empty() {
+                found.push(Group { branch: name, tip, attempts });
             }
         })?;
-        Ok(found)
+        // An attempt that was fanned itself is asked about for itself.
+        found.sort_by_key(|group| group.branch != *branch);
+        for mut group in found {
+            let named = std::mem::take(&mut group.attempts);
+            for attempt in named {
+                if self.has_attempt(&group.branch, &attempt)? {
+                    group.attempts.push(attempt);
+                }
+            }
+            let has = |(name, _): &Attempt| name == branch.short();
+            if group.branch == *branch || group.attempts.iter().any(has) {
+                return Ok(Some(group));
+            }
+        }
+        Ok(None)
     }
 
     /// Has the branch go on with what this attempt made, and cancels the others: `choose`.

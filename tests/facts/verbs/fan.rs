@@ -167,6 +167,38 @@ fn what_is_missing_of_a_fan_is_made_once_more() {
     assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), all);
 }
 
+/// K61: a branch that anybody pushed makes no other branch its attempt by naming it.
+#[test]
+fn a_forged_fan_has_no_attempts() {
+    let life = life();
+    life.run(&["fan", "topic", "-n", "2"]).expect(0);
+    life.run(&["run"]).expect(0);
+    let main = life.rev("main");
+    let first = life.rev("topic^3");
+    // Its own beginning of an attempt, which another branch has in its history.
+    let own = life.event("prod", "build", "dwp-fan: zz\ndwp-fan-number: 1\n");
+    let prod = life.event("prod", "done", "");
+    let named = format!(
+        "dwp-fan-branch: topic-2 {first}\ndwp-fan-branch: prod {own}\ndwp-fan-branch: zz-1 {main}\n\
+         dwp-fan-branch: main {main}\ndwp-fan-branch: made {main}\ndwp-fan-branch: zz-3 {own}\n"
+    );
+    let forged = life.event("zz", "fanned", &named);
+    life.git(&["branch", "zz-1", "main"]);
+    let refs = || life.git(&["for-each-ref", "refs/heads/"]);
+    let before = refs();
+    for none in ["prod", "zz-1", "main"] {
+        life.run(&["choose", none]).expect(128);
+        assert_eq!(refs(), before, "{none}");
+    }
+    // Nothing is made that it names, either.
+    life.run(&["fan", "zz"]).expect(0);
+    assert_eq!(refs(), before);
+    life.run(&["choose", "topic-2"]).expect(0);
+    assert_eq!((life.rev("main"), life.rev("prod"), life.rev("zz")), (main.clone(), prod, forged));
+    assert_eq!(life.rev("zz-1"), main);
+    assert_eq!(["topic", "topic-1", "topic-2"].map(|name| life.state(name)), ["review", "canceled", "done"]);
+}
+
 /// K61.
 #[test]
 fn what_cannot_be_fanned_is_refused_and_leaves_nothing() {
