@@ -115,11 +115,7 @@ impl Request {
     pub fn of(event: &Event) -> Option<Self> {
         let asks = event.dialect == Dialect::Dwp && event.state_name().is_some_and(|s| s.as_str() == LAND);
         let onto = onto(&event.message).filter(|_| asks)?;
-        let history = match event.message.last(HISTORY) {
-            None => None,
-            Some(raw) => Some(std::str::from_utf8(raw).ok().and_then(History::read)?),
-        };
-        Some(Self { onto: onto.to_owned(), history })
+        Some(Self { onto: onto.to_owned(), history: history(&event.message)? })
     }
 
     /// Its message, as a person or a verb writes it; `others` are further trailers.
@@ -136,6 +132,14 @@ impl Request {
 pub fn onto(message: &Message) -> Option<&[u8]> {
     let raw = message.last(ONTO)?;
     Some(raw.strip_prefix(b"refs/heads/").unwrap_or(raw)).filter(|name| !name.is_empty())
+}
+
+/// Which history a message asks for: the inner `None` is what the target's rules say, the outer one what can't be read.
+pub fn history(message: &Message) -> Option<Option<History>> {
+    match message.last(HISTORY) {
+        None => Some(None),
+        Some(raw) => std::str::from_utf8(raw).ok().and_then(History::read).map(Some),
+    }
 }
 
 /// What is checked, and landed where that succeeds.

@@ -40,8 +40,9 @@ impl Runner<'_> {
         tree: ObjectId,
         parents: Vec<ObjectId>,
         message: &Message,
+        signed: bool,
     ) -> Result<ObjectId, RunnerError> {
-        if !self.signs_landed() {
+        if !signed {
             return self.write_unsigned(tree, parents, message);
         }
         let commit = NewCommit { tree, parents, signature: self.signature(), message: self.render(message)? };

@@ -1,7 +1,8 @@
 //! Landing what was checked: the target is moved to that very commit, then the branch says so.
 //!
 //! Only a command that ended with 0, on a branch that its run still holds, is believed; and only where the target holds
-//! what it did when the candidate was made, and the files are those that were checked. The target is moved first: a runner
+//! what it did when the candidate was made, the files are those that were checked, and the candidate is what a runner
+//! makes of that branch: who may push could write another one. The target is moved first: a runner
 //! that is killed after that leaves a branch that asks again, and is told that its target has it. Implements K60.
 
 use super::super::active_run::ActiveRun;
@@ -12,7 +13,7 @@ use super::own;
 use crate::protocol::complete::{Declared, Exit, HeadIs, Stall};
 use crate::protocol::declaration::{Declaration, Rest, Take};
 use crate::protocol::event::Event;
-use crate::protocol::landing::{Candidate, LAND, LANDED, asked};
+use crate::protocol::landing::{Candidate, LAND, LANDED, asked, history};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
 use crate::store::{RefName, RemoteFailure, StoreError};
@@ -105,11 +106,20 @@ impl ActiveRun<'_> {
         if tip.id() == candidate.commit || runner.has(&name, candidate)? {
             return Ok(Put::There);
         }
-        let rules = runner.target(&name)?.and_then(|target| target.usable().cloned());
-        let checked = rules.is_some_and(|rules| rules.check == claim.run.state);
+        let Some(target) = runner.target(&name)? else { return Ok(Put::Stale) };
+        let Some(rules) = target.usable().filter(|rules| rules.check == claim.run.state) else {
+            return Ok(Put::Stale);
+        };
         let read = runner.store.read_commit(candidate.commit)?;
         let is_that = tip.id() == candidate.base && !tip.event.as_ref().is_some_and(Event::is_working);
-        if !checked || !is_that || read.tree != claim.tree || !repo.is_ancestor(tip.id(), read.id)? {
+        if !is_that || read.tree != claim.tree || !repo.is_ancestor(tip.id(), read.id)? {
+            return Ok(Put::Stale);
+        }
+        let asked_for = claim.trigger.event.as_ref().and_then(|event| history(&event.message));
+        let Some(asked_for) = asked_for else { return Ok(Put::Stale) };
+        let work = runner.work_of(&claim.trigger)?;
+        let how = asked_for.unwrap_or(rules.history);
+        if target.tip.id() != tip.id() || !runner.is_made_of(read.id, self.branch, &target, work, how)? {
             return Ok(Put::Stale);
         }
         let log = format!("aynig: land {}", String::from_utf8_lossy(self.branch.short()));

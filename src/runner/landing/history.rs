@@ -56,6 +56,35 @@ impl Runner<'_> {
         Ok(at.id())
     }
 
+    /// Whether a commit is what a runner makes of a branch for this target. Nothing in a commit says who made it, so it is
+    /// made once more, without a signature, and both are compared: trees, messages, the target and the work that are joined,
+    /// and where the branch's commits were copied their authors.
+    pub(super) fn is_made_of(
+        &self,
+        candidate: ObjectId,
+        branch: &RefName,
+        target: &Target,
+        work: ObjectId,
+        history: History,
+    ) -> Result<bool, RunnerError> {
+        let Built::Commit(made) = self.build(branch, target, work, history, false)? else { return Ok(false) };
+        let (mut theirs, mut made) = (candidate, made);
+        while theirs != made {
+            let (one, other) = (self.store.read_commit(theirs)?, self.store.read_commit(made)?);
+            let same_words = one.message.trim_ascii_end() == other.message.trim_ascii_end();
+            if one.tree != other.tree || !same_words {
+                return Ok(false);
+            }
+            let same_author = || self.repo.git.have_one_author(theirs, made);
+            match (history, &one.parents[..], &other.parents[..]) {
+                (History::Merge, joined, wanted) => return Ok(joined == wanted),
+                (History::Linear, [below], [own]) if same_author()? => (theirs, made) = (*below, *own),
+                (History::Linear, _, _) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
     /// Makes what the target is to hold.
     pub(super) fn build(
         &self,
@@ -63,18 +92,25 @@ impl Runner<'_> {
         target: &Target,
         work: ObjectId,
         history: History,
+        signed: bool,
     ) -> Result<Built, RunnerError> {
         let base = target.tip.id();
         if self.repo.git.is_ancestor(work, base)? {
             return Ok(Built::Nothing);
         }
         match history {
-            History::Merge => self.merge_onto(branch, target, work),
-            History::Linear => self.replay_onto(&target.tip.commit, work),
+            History::Merge => self.merge_onto(branch, target, work, signed),
+            History::Linear => self.replay_onto(&target.tip.commit, work, signed),
         }
     }
 
-    fn merge_onto(&self, branch: &RefName, target: &Target, work: ObjectId) -> Result<Built, RunnerError> {
+    fn merge_onto(
+        &self,
+        branch: &RefName,
+        target: &Target,
+        work: ObjectId,
+        signed: bool,
+    ) -> Result<Built, RunnerError> {
         let base = target.tip.id();
         let tree = match self.repo.git.join_commits(base, work)? {
             Joined::Tree(tree) => tree,
@@ -86,14 +122,14 @@ impl Runner<'_> {
         };
         let message =
             Message::new(format!("Merge branch '{}'{into}", escape(branch.short())), "", Vec::new());
-        Ok(Built::Commit(self.write_landing(tree, vec![base, work], &message)?))
+        Ok(Built::Commit(self.write_landing(tree, vec![base, work], &message, signed)?))
     }
 
-    fn replay_onto(&self, base: &Commit, work: ObjectId) -> Result<Built, RunnerError> {
-        let one_by_one = self.replay(base, self.steps(base.id, work, false)?)?;
+    fn replay_onto(&self, base: &Commit, work: ObjectId, signed: bool) -> Result<Built, RunnerError> {
+        let one_by_one = self.replay(base, self.steps(base.id, work, false)?, signed)?;
         // What a merge of the target has mended goes together with it as one commit.
         match one_by_one {
-            Built::Conflict(paths) => match self.replay(base, self.steps(base.id, work, true)?)? {
+            Built::Conflict(paths) => match self.replay(base, self.steps(base.id, work, true)?, signed)? {
                 Built::Conflict(_) => Ok(Built::Conflict(paths)),
                 mended @ (Built::Commit(_) | Built::Nothing) => Ok(mended),
             },
@@ -101,7 +137,7 @@ impl Runner<'_> {
         }
     }
 
-    fn replay(&self, base: &Commit, steps: Option<Vec<Step>>) -> Result<Built, RunnerError> {
+    fn replay(&self, base: &Commit, steps: Option<Vec<Step>>, signed: bool) -> Result<Built, RunnerError> {
         let Some(steps) = steps else { return Ok(Built::Conflict(Vec::new())) };
         let (mut onto, mut tree) = (base.id, base.tree);
         for Step { commit, parent } in steps.into_iter().rev() {
@@ -124,7 +160,7 @@ impl Runner<'_> {
             }
             let message = event.map(|event| self.render(&without_state(event.message))).transpose()?;
             let by = self.signature();
-            let copied = match self.signs_landed() {
+            let copied = match signed {
                 true => self.repo.git.copy_signed(commit.id, (picked, onto), message, &by),
                 false => self.repo.git.copy_commit(commit.id, (picked, onto), message, &by),
             };

@@ -153,7 +153,8 @@ impl Runner<'_> {
         }
         let Some(rules) = target.usable() else { return Ok(None) };
         let history = request.history.unwrap_or(rules.history);
-        let commit = match self.build(branch, &target, self.work_of(tip)?, history)? {
+        let signed = self.signs_landed();
+        let commit = match self.build(branch, &target, self.work_of(tip)?, history, signed)? {
             Built::Commit(commit) => commit,
             Built::Conflict(paths) => {
                 return self.not_landed(branch, tip, &name, NotLanded::Conflict(paths));

@@ -84,6 +84,15 @@ impl RepoGit {
         command.verb("commit-tree").args(args).stdin(message).id()
     }
 
+    /// Whether two commits say that one person wrote them at one time; whatever Git cleans of a name is not looked at.
+    pub(crate) fn have_one_author(&self, one: ObjectId, other: ObjectId) -> Result<bool, StoreError> {
+        let author = |commit| -> Result<Vec<u8>, StoreError> {
+            let line = self.original(commit)?.header(b"author ").unwrap_or_default();
+            Ok(line.into_iter().filter(|b| b.is_ascii_alphanumeric() || *b >= 0x80).collect())
+        };
+        Ok(author(one)? == author(other)?)
+    }
+
     fn original(&self, commit: ObjectId) -> Result<Original, StoreError> {
         let raw = self.here().verb("cat-file").args(["commit", &commit.to_string()]).ok()?;
         let end = raw.windows(2).position(|two| two == b"\n\n").unwrap_or(raw.len());

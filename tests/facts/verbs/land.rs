@@ -356,6 +356,50 @@ fn a_forged_candidate_lands_nothing_that_was_not_checked() {
     assert_landed_once(&life, &["topic: new".into()]);
 }
 
+/// K60: who may push makes no candidate: with the files that were checked it would bring another history, other authors,
+/// and a state that the target is then asked for.
+#[test]
+fn a_forged_candidate_brings_no_history_of_its_own() {
+    for rules in ["check: check\n", "check: check\nhistory: linear\n"] {
+        let life = life(CHECK, rules);
+        life.write("meanwhile", "main\n");
+        work(&life, "topic", "new", "x\n");
+        commit(&life, "meanwhile");
+        let (main, tree) = (life.rev("main"), life.rev("main^{tree}"));
+        let merged = life.git(&["merge-tree", "--write-tree", "main", "topic"]).trim_end().to_owned();
+        let root = life.git(&["commit-tree", "-m", "another history", &tree]).trim_end().to_owned();
+        let base = life.rev("main~1");
+        for (parents, message) in [
+            (vec![&main, &root], "Merge branch 'topic'\n\ndwp-state: deploy\n"),
+            (vec![&main, &root], "Merge branch 'topic'\n"),
+            (vec![&main], "topic: new\n\ndwp-state: deploy\n"),
+            (vec![&main], "topic: new\n"),
+        ] {
+            let by =
+                ["-c", "user.name=root", "-c", "user.email=root@example.com", "commit-tree", "-m", message];
+            let mut args = by.to_vec();
+            parents.iter().for_each(|parent| args.extend(["-p", parent.as_str()]));
+            args.push(&merged);
+            let made = life.git(&args).trim_end().to_owned();
+            // The branch has the files that would be checked.
+            let topic = life.rev("topic");
+            let asks =
+                format!("check\n\ndwp-state: check\ndwp-land-onto: main\ndwp-land-as: {made} {main}\n");
+            let head = life.git(&["commit-tree", "-m", &asks, "-p", &topic, "-p", &made, &merged]);
+            life.git(&["update-ref", "refs/heads/topic", head.trim_end()]);
+            life.tick(&["topic"]).expect(0);
+            assert_eq!((life.state("topic").as_str(), life.rev("main")), ("land", main.clone()), "{message}");
+        }
+        life.run(&["run", "topic"]).expect(0);
+        assert_landed_once(&life, &["topic: new".into()]);
+        assert!(life.try_rev("main:new").is_some());
+        let authors = life.git(&["log", "--format=%an", &format!("{base}..main")]);
+        assert!(!authors.contains("root"), "{authors}");
+        assert!(!life.git(&["log", "--format=%B", "main"]).contains("deploy"));
+        assert_eq!(life.git(&["rev-list", "--max-parents=0", "main"]).lines().count(), 1);
+    }
+}
+
 /// K60.
 #[test]
 fn what_cannot_be_landed_is_refused_before_anything_is_written() {
