@@ -70,6 +70,8 @@ pub enum Refusal {
     NotItsEdge,
     #[error("send_handoff: no edge leads to '{0}'")]
     NoEdge(String),
+    #[error("its text can be no message's: {0}")]
+    Unwritable(String),
     #[error("{0}")]
     Flow(#[from] Refused),
 }
@@ -183,12 +185,13 @@ impl Args<'_> {
     /// The text under the first of these names that is there; empty and endless ones are refused.
     fn text(&self, names: &[&str]) -> Result<String, Refusal> {
         let found = names.iter().find_map(|name| self.args.get(*name)).and_then(Value::as_str);
-        match found.map(|text| (text, text.trim().len())) {
-            None | Some((_, 0)) => Err(self.bad(format!("'{}' is missing", names[0]))),
-            Some((_, bytes)) if bytes > TEXT_MAX => {
-                Err(self.bad(format!("'{}' has {bytes} bytes", names[0])))
+        match found {
+            None => Err(self.bad(format!("'{}' is missing", names[0]))),
+            Some(text) if text.trim().is_empty() => Err(self.bad(format!("'{}' is missing", names[0]))),
+            Some(text) if text.len() > TEXT_MAX => {
+                Err(self.bad(format!("'{}' has {} bytes", names[0], text.len())))
             }
-            Some((text, _)) => Ok(text.to_owned()),
+            Some(text) => Ok(text.to_owned()),
         }
     }
 

@@ -32,6 +32,26 @@ pub fn sending(envelope: &Envelope, work: Option<ObjectId>) -> Option<Sending> {
     })
 }
 
+/// Why no message can be what an envelope says; none where one can.
+pub fn objection(envelope: &Envelope) -> Option<String> {
+    let Some(Sending { kind, id: Some(id), text, trailers, attach }) = sending(envelope, None) else {
+        return Some("its id is no message's".to_owned());
+    };
+    let letter = Letter {
+        id,
+        kind,
+        from: String::new(),
+        hop: 0,
+        seen: None,
+        attached: attach,
+        question: None,
+        choice: None,
+        trailers,
+        text,
+    };
+    letter.message().err().map(|why| why.to_string())
+}
+
 /// The envelope of a message to that node, from its id, its trailers' values and its text.
 pub fn envelope<'a>(
     id: Name,

@@ -116,27 +116,37 @@ impl<'p, 'r> Performing<'p, 'r> {
             Err(FlowError::Refused(why)) => return self.refuse(of, call.id, &call.name, &why.to_string()),
             Err(error) => return Err(error.into()),
         }
-        if let Some(envelope) = act.envelope() {
-            self.hand(of, envelope)?;
+        if let Some(envelope) = act.envelope()
+            && let Some(why) = self.hand(of, envelope)?
+        {
+            return self.refuse(of, call.id, &call.name, &why);
         }
         self.done.push(Done::call(call.id, &call.name, act.output(&self.kept.flow)));
         Ok(())
     }
 
-    /// Sends a handoff with the turn's outcome, once.
-    fn hand(&mut self, of: &Turn<'_>, envelope: &Envelope) -> Result<(), RouteError> {
+    /// Sends a handoff with the turn's outcome, once; gives why it never can be.
+    fn hand(&mut self, of: &Turn<'_>, envelope: &Envelope) -> Result<Option<String>, RouteError> {
         // A node that went since is told nothing any more.
-        let Some(branch) = self.kept.branch(envelope.to_node_id) else { return Ok(()) };
-        let Some(sending) = letter::sending(envelope, Some(of.turn.commit)) else { return Ok(()) };
+        let Some(branch) = self.kept.branch(envelope.to_node_id) else { return Ok(None) };
+        let Some(sending) = letter::sending(envelope, Some(of.turn.commit)) else { return Ok(None) };
         self.send(&branch, &sending)
     }
 
-    fn send(&mut self, branch: &RefName, sending: &Sending) -> Result<(), RouteError> {
-        let sent = self.runner.send(branch, sending, Some(&self.inside)).map_err(FlowError::from)?;
-        if sent.waiting {
-            self.sent.push(sent);
+    /// Sends; gives why that never can be: all that comes after it would wait for it for good.
+    fn send(&mut self, branch: &RefName, sending: &Sending) -> Result<Option<String>, RouteError> {
+        match self.runner.send(branch, sending, Some(&self.inside)) {
+            Ok(sent) if sent.waiting => self.sent.push(sent),
+            Ok(_) => {}
+            Err(
+                error @ (TalkError::Message(_)
+                | TalkError::IdTaken(..)
+                | TalkError::Unreadable(..)
+                | TalkError::NoBranch(_)),
+            ) => return Ok(Some(error.to_string())),
+            Err(error) => return Err(FlowError::from(error).into()),
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Whether what a call makes is there, whatever the flow says by now.
@@ -166,11 +176,12 @@ impl<'p, 'r> Performing<'p, 'r> {
             kind: Kind::new(Kind::MESSAGE)
                 .map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?,
             id: Some(derived_id(millis, &[b"refused", id.0.as_bytes()])),
-            text: format!("Your call of {name} was not performed: {why}"),
+            text: shown::line(format!("Your call of {name} was not performed: {why}").as_bytes()),
             trailers: Vec::new(),
             attach: None,
         };
-        self.send(&self.inside.branch.clone(), &sending)?;
+        // Where that can't be told, either, what was done says it.
+        let _ = self.send(&self.inside.branch.clone(), &sending)?;
         self.done.push(Done::refused(id, name, why));
         Ok(())
     }

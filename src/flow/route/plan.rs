@@ -14,6 +14,7 @@ use crate::contract::shown;
 use crate::contract::time::Time;
 use crate::contract::tools::{Refusal, Request, request};
 use crate::contract::words::{EnvelopeKind, Expectation, Mode, RunStatus};
+use crate::flow::letter::objection;
 use crate::flow::outcome::{BLOCKED, Outcome};
 use crate::protocol::flow::{IDLE, TURN};
 use serde_json::{Value, json};
@@ -60,8 +61,16 @@ pub struct Moments {
     pub outcome: Time,
 }
 
-/// What a call of this node comes to in the flow as it is.
+/// What a call of this node comes to in the flow as it is; refused where no message can say what it hands on.
 pub fn act(flow: &Flow, caller: NodeId, call: &ToolCall, at: Moments) -> Result<Act, Refusal> {
+    let act = read(flow, caller, call, at)?;
+    match act.envelope().and_then(objection) {
+        Some(why) => Err(Refusal::Unwritable(why)),
+        None => Ok(act),
+    }
+}
+
+fn read(flow: &Flow, caller: NodeId, call: &ToolCall, at: Moments) -> Result<Act, Refusal> {
     let handoff = |to: NodeId, payload: Payload, context_ref: Option<String>| {
         Box::new(Envelope {
             kind: EnvelopeKind::Handoff,

@@ -17,6 +17,7 @@ mod together;
 mod tools;
 mod turn;
 mod turn_ends;
+mod turn_faults;
 mod turn_sessions;
 mod waits;
 

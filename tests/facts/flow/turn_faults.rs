@@ -1,0 +1,172 @@
+//! What an agent gets wrong, or is cut off in: refused or told, and nothing of the turn is lost for it.
+
+use super::stage::{Stage, call, handoff};
+use super::turn::{REAL, agent, calls, left, played, says, turn};
+use crate::support::life::eventually;
+use aynig::contract::words::{CliPermissionsMode, GlobalMode, Mode, Provider};
+use serde_json::{Value, json};
+use std::fs;
+
+const PAIR: &[(&str, &str)] = &[("lead", "orchestrator"), ("worker", "implementer")];
+const SOLO: &[(&str, &str)] = &[("solo", "implementer")];
+const SCISSORS: &str = "# ------------------------ >8 ------------------------";
+const SESSION: &str = "11111111-2222-4333-8444-555555555555";
+
+/// A jsonl agent that makes these calls, hears what comes of each, and ends.
+fn hears(made: &[Value]) -> String {
+    format!(
+        "read -r prompt\n{}\nn=0; while [ $n -lt {} ]; do read -r line; n=$((n+1)); printf '%s\\n' \"$line\" >>\"$T/results\"; done\n{}",
+        calls("Calling.", made),
+        made.len(),
+        says("Called.")
+    )
+}
+
+fn results(stage: &Stage) -> Vec<Value> {
+    stage.life.said("results").lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The names of what a turn's outcome wants done.
+fn wanted(stage: &Stage, node: &str) -> Vec<Value> {
+    let branch = stage.branch(node);
+    let wanted = stage.life.git(&["log", "-1", "--format=%(trailers:key=dwp-flow-call,valueonly)", &branch]);
+    wanted.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What its agent is to be told with the next prompt.
+fn untold(stage: &Stage, node: &str) -> String {
+    let record: Value = serde_json::from_str(&left(stage, node, "turn.json")).unwrap();
+    record["untold"].to_string()
+}
+
+/// N5, N7: what no message can hold is refused when it is called.
+#[test]
+fn a_handoff_that_no_message_can_hold_is_refused_in_the_turn() {
+    let long = format!("{}{}", "x".repeat(1 << 20), " ".repeat(10));
+    let hand = |id: &str, text: &str| json!({"id": id, "name": "send_handoff", "args": {"to": "worker", "message": text}});
+    let spawn = |id: &str, text: &str| json!({"id": id, "name": "spawn_node", "args": {"label": "N", "roleTemplate": "tester", "instructions": text}});
+    let cut = format!("before\n{SCISSORS}\nafter");
+    let made = [hand("cut", &cut), hand("nul", "a\0b"), spawn("spawned", &cut), hand("good", "do it")];
+    let stage = played(&hears(&made), PAIR);
+    turn(&stage, "lead", "go").expect(0);
+    let told = results(&stage);
+    let result = |id: &str| told.iter().find(|line| line["toolId"] == id).unwrap();
+    for (id, why) in [("cut", "scissors"), ("nul", "NUL"), ("spawned", "scissors")] {
+        let said = result(id)["error"]["message"].as_str().unwrap_or("it was accepted");
+        assert!(said.contains(why), "{id}: {said}");
+    }
+    assert_eq!(result("good")["result"]["ok"], true);
+    let names: Vec<Value> = wanted(&stage, "lead").iter().map(|call| call["providerId"].clone()).collect();
+    assert_eq!(names, [json!("good")]);
+    // A text whose blanks alone make it too long is too long.
+    let flow = &stage.flow;
+    let args = json!({"to": "worker", "message": long});
+    let asked =
+        aynig::contract::tools::request(flow, stage.id("lead"), "send_handoff", args.as_object().unwrap());
+    assert!(asked.is_err(), "{} bytes", long.len());
+}
+
+/// N5: one call that can't be performed is refused and told, and what else the node calls is performed.
+#[test]
+fn a_call_that_cannot_be_performed_does_not_silence_its_node() {
+    let stage = Stage::new(Mode::Interactive, PAIR);
+    let bad = [
+        handoff("worker", &format!("before\n{SCISSORS}\nafter")),
+        handoff("worker", "a\0b"),
+        handoff("worker", "good"),
+    ];
+    stage.turn("lead", 1, "", &bad, &[]);
+    stage.say("lead", "go").expect(0);
+    let heard: Vec<Value> = stage.messages("worker", 1).iter().map(|m| m["text"].clone()).collect();
+    assert_eq!(heard, [json!("good")]);
+    let told = stage.messages("lead", 2);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.iter().all(|m| m["text"].as_str().unwrap().starts_with("Your call of send_handoff")),
+        "{told:?}"
+    );
+    assert_eq!(stage.life.state(&stage.branch("lead")), "idle");
+}
+
+/// N5: an id that something else took does not, either.
+#[test]
+fn a_handoff_whose_place_is_taken_does_not_silence_its_node() {
+    let stage = Stage::new(Mode::Interactive, PAIR);
+    stage.turn("lead", 1, "", &[handoff("worker", "first"), handoff("worker", "second")], &[]);
+    let branch = stage.branch("lead");
+    stage.life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    stage.life.tick(&[&branch]).expect(0);
+    let calls = wanted(&stage, "lead");
+    let trigger = stage.life.rev(&format!("{branch}~2"));
+    let at: i64 = stage.life.git(&["log", "-1", "--format=%ct", &trigger]).parse().unwrap();
+    let call: aynig::contract::event::ToolCall = serde_json::from_value(calls[0].clone()).unwrap();
+    let at = aynig::contract::time::Time::from_seconds(at);
+    let id = aynig::contract::id::PayloadId::of_call(call.id, at);
+    stage.life.git(&["update-ref", &format!("refs/aynig/heard/{id}"), "main"]);
+    stage.go().expect(0);
+    let heard: Vec<Value> = stage.messages("worker", 1).iter().map(|m| m["text"].clone()).collect();
+    assert_eq!(heard, [json!("second")], "{:?}", stage.letters());
+    assert_eq!(stage.life.state(&branch), "idle");
+}
+
+/// A flow whose lead is codex, and its program this script; the worker is nobody's.
+fn of_codex(script: &str, nodes: &[(&str, &str)]) -> Stage {
+    let mut stage = Stage::with(REAL, Mode::Interactive, nodes);
+    let id = stage.id(nodes[0].0);
+    stage.flow.nodes[&id].config.provider = Provider::Codex;
+    stage.write_flow();
+    codex(&stage, script);
+    stage
+}
+
+fn codex(stage: &Stage, script: &str) {
+    let path = stage.life.shared().join("codex.sh");
+    fs::write(&path, format!("T='{}'\n{script}\n", stage.life.shared().display())).unwrap();
+    stage.life.config("aynig.provider.codex.command", &format!("sh '{}'", path.display()));
+}
+
+fn print(line: &Value) -> String {
+    format!("printf '%s\\n' '{}'\n", line.to_string().replace('\'', "'\\''"))
+}
+
+/// What codex prints of a turn that ended well, its thread's sum being that.
+fn codex_says(text: &str, sum: u64) -> String {
+    [
+        json!({"type": "thread.started", "thread_id": SESSION}),
+        json!({"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": text}}),
+        json!({"type": "turn.completed", "usage": {"input_tokens": sum, "output_tokens": sum / 10}}),
+    ]
+    .iter()
+    .map(print)
+    .collect()
+}
+
+/// What it prints of one that did not.
+fn codex_fails(why: &str) -> String {
+    let lines = [
+        json!({"type": "thread.started", "thread_id": SESSION}),
+        json!({"type": "turn.failed", "error": {"message": why}}),
+    ];
+    lines.iter().map(print).collect::<String>() + "exit 1\n"
+}
+
+/// What a person is asked about a call of this tool with these arguments.
+fn question(args: &Value) -> String {
+    let made = [json!({"id": "c", "name": "command", "args": args})];
+    let mut stage = played(&hears(&made), SOLO);
+    let id = stage.id("solo");
+    stage.flow.nodes[&id].config.permissions.cli_permissions_mode = CliPermissionsMode::Gated;
+    stage.write_flow();
+    let (life, branch) = (&stage.life, stage.branch("solo"));
+    life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    let tick = life.start_tick(&[&branch]);
+    let open = eventually("a question", || {
+        Some(life.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/aynig/asked"]))
+            .filter(|open| !open.is_empty())
+    });
+    let text = life.git(&["log", "-1", "--format=%b", &format!("refs/aynig/asked/{open}")]);
+    life.run(&["answer", &open, "deny"]).expect(0);
+    tick.done().expect(0);
+    text.split("\ndwp-").next().unwrap().to_owned()
+}
+
