@@ -197,7 +197,12 @@ fn is_left(flows: &Flows<'_, '_>, kept: &Kept, branch: &RefName) -> Result<Optio
 fn unask(flows: &Flows<'_, '_>, branch: &RefName) -> Result<(), FlowError> {
     let (store, by) = (&*flows.runner.store, flows.runner.signature());
     for (name, commit) in store.scan(&String::from_utf8_lossy(ASKED))? {
-        let said = crate::protocol::message::Message::parse(&store.read_commit(commit)?.message);
+        let read = match store.read_commit(commit) {
+            // What is no commit is no question of this branch's.
+            Err(StoreError::Object { .. }) => continue,
+            read => read?,
+        };
+        let said = crate::protocol::message::Message::parse(&read.message);
         let id = crate::protocol::inbox::parse_id_ref(ASKED, name.as_bytes());
         let question = id.and_then(|id| Question::read(id, &said).ok());
         if question.is_some_and(|question| question.branch == branch.short()) {

@@ -18,7 +18,7 @@ use crate::protocol::inbox::{
 use crate::protocol::message::Message;
 use crate::protocol::question::{Asker, Offered, Question};
 use crate::protocol::text::escape;
-use crate::store::{RefChange, RefName};
+use crate::store::{RefChange, RefName, StoreError};
 use std::fmt;
 
 /// What is answered, and with what.
@@ -121,7 +121,7 @@ impl Runner<'_> {
 
     /// What a commit asks, believed or not.
     fn read_words(&self, id: MessageId, commit: ObjectId) -> Result<Asked, TalkError> {
-        let read = self.store.read_commit(commit)?;
+        let read = self.said(id, commit)?;
         let message = Message::parse(&read.message);
         let question = Question::read(id, &message);
         let question = question.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
@@ -202,7 +202,11 @@ impl Runner<'_> {
     /// True where a question was answered already. What stands in the place of its answer and is none is no answer.
     pub fn is_answered(&self, asked: &Asked) -> Result<bool, TalkError> {
         if let Some(answer) = self.store.tip(&asked.answer_name())? {
-            return Ok(self.as_answer(asked, &self.store.read_commit(answer)?)?.is_some());
+            return match self.said(asked.question.id, answer) {
+                Ok(answer) => Ok(self.as_answer(asked, &answer)?.is_some()),
+                Err(TalkError::Unreadable(..)) => Ok(false),
+                Err(error) => Err(error),
+            };
         }
         Ok(self.store.tip(&RefName::new(heard_ref(answer_id(asked.question.id))))?.is_some())
     }
@@ -223,7 +227,10 @@ impl Runner<'_> {
         commit: ObjectId,
     ) -> Result<bool, RunnerError> {
         let Some(id) = parse_id_ref(ASKED, name.as_bytes()) else { return Ok(false) };
-        let read = self.store.read_commit(commit)?;
+        let read = match self.store.read_commit(commit) {
+            Err(StoreError::Object { .. }) => return Ok(false),
+            read => read?,
+        };
         let Ok(question) = Question::read(id, &Message::parse(&read.message)) else { return Ok(false) };
         let asked = Asked { question, commit, snapshot: None, asked: None };
         let branch = asked.branch();

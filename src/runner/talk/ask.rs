@@ -110,8 +110,12 @@ impl Runner<'_> {
     pub fn answer_of(&self, asked: &Asked) -> Result<Option<(ObjectId, Letter)>, TalkError> {
         let name = asked.answer_name();
         let Some(id) = self.store.tip(&name)? else { return Ok(None) };
-        let commit = self.store.read_commit(id)?;
-        if let Some(letter) = self.as_answer(asked, &commit)? {
+        let letter = match self.said(asked.question.id, id) {
+            Ok(commit) => self.as_answer(asked, &commit)?,
+            Err(TalkError::Unreadable(..)) => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(letter) = letter {
             return Ok(Some((id, letter)));
         }
         swap::delete_ref(&*self.store, &name, id, &self.signature())?;

@@ -21,7 +21,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
 use crate::protocol::message::Message;
 use crate::protocol::pause::Holder;
-use crate::store::{Expected, RefChange, RefName, StoreError, swap};
+use crate::store::{Commit, Expected, RefChange, RefName, StoreError, swap};
 use answer::Unsigned;
 
 /// Why nothing was said.
@@ -113,6 +113,16 @@ impl From<StoreError> for TalkError {
 }
 
 impl Runner<'_> {
+    /// The commit that stands under a message's or a question's name. What is there and is none can't be read, whoever put
+    /// it there: it stops nothing else.
+    fn said(&self, id: MessageId, commit: ObjectId) -> Result<Commit, TalkError> {
+        match self.store.read_commit(commit) {
+            Ok(commit) => Ok(commit),
+            Err(error @ StoreError::Object { .. }) => Err(TalkError::Unreadable(id, error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Makes a ref that does not exist; false where it does by now.
     fn create(&self, name: &RefName, commit: ObjectId, log: &str) -> Result<bool, RunnerError> {
         self.create_with(name, commit, &[], log)

@@ -150,7 +150,7 @@ impl Runner<'_> {
                 None => return Ok(None),
             },
         };
-        let read = self.store.read_commit(commit)?;
+        let read = self.said(id, commit)?;
         let letter = Letter::read(&Message::parse(&read.message), &read.parents);
         let letter = letter.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
         Ok(Some(Sent { branch: branch.clone(), commit, letter, fresh: false, waiting, wanted: false }))

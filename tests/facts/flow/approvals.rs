@@ -39,3 +39,27 @@ fn an_approval_is_listed_and_resolved_once() {
         assert!(again.code != Some(0) && listed().is_empty(), "{again:?}");
     }
 }
+
+/// K49, N8: what stands under a question's name and is no commit is no question, and stops nobody.
+#[test]
+fn a_ref_that_is_no_commit_hides_no_question() {
+    let life = Life::new(&[("turn", ASKS), ("route", ROUTE)]);
+    make(&life, &[]);
+    life.flow(&["send", "review", "ada", "-m", "go"]).expect(0);
+    let run = life.start_tick(&["flow/review/ada"]);
+    let listed = || life.flow(&["approvals", "review", "--json"]);
+    let line = eventually("it asks", || Some(listed().expect(0).stdout).filter(|said| !said.is_empty()));
+    let asked: serde_json::Value = serde_json::from_str(line.trim_end()).unwrap();
+    let id = asked["id"].as_str().unwrap();
+    let blob = life.git(&["rev-parse", "main:.aynig/command/turn"]);
+    let bad = "refs/aynig/asked/0190b6a0-0000-7000-8000-000000000001";
+    life.git(&["update-ref", bad, &blob]);
+    // And in the place of its answer.
+    assert_eq!(listed().expect(0).stdout, line);
+    life.flow(&["show", "review"]).expect(0);
+    life.run(&["status"]).expect(0);
+    life.flow(&["approve", id]).expect(0);
+    run.done().expect(0);
+    life.flow(&["rm", "review"]).expect(0);
+    assert_eq!(life.branches(), ["main"]);
+}
