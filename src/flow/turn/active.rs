@@ -14,9 +14,12 @@ use crate::agents::{Asked, Decision};
 use crate::contract::event::{Body, ToolCall};
 use crate::contract::id::{ApprovalId, PayloadId, ToolId};
 use crate::contract::node::NodePatch;
+use crate::contract::shown;
 use crate::contract::words::LogSource;
 use crate::flow::approval;
 use crate::protocol::inbox::{Letter, MessageId};
+use crate::runner::change::ChangeError;
+use crate::runner::talk::TalkError;
 use crate::runner::talk::ask::Asked as Question;
 use crate::runner::talk::looks::Looks;
 use serde_json::Value;
@@ -64,7 +67,7 @@ impl<'t> Active<'t> {
 
     /// A line of the log that is ours.
     pub(super) fn note(&mut self, text: &str) {
-        let line = crate::contract::shown::line(text.as_bytes());
+        let line = shown::line(text.as_bytes());
         self.events.say(&Body::NodeLog { node_id: self.ground.node, source: LogSource::Stderr, line });
     }
 
@@ -159,14 +162,15 @@ impl<'t> Active<'t> {
             Ok(called) => match &called.wish {
                 Wish::Ask { question, choices } => {
                     let (question, choices) = (question.clone(), choices.clone());
-                    self.events.say(&Body::ToolStarted { node_id, tool: call });
+                    self.events.say(&Body::ToolStarted { node_id, tool: call.clone() });
                     self.events.progress("waits for a person's answer");
-                    self.waits_for(talking);
-                    self.asking.ask(&question, &choices, Vec::new(), About::Call(Box::new(called)))?;
+                    let about = About::Call(Box::new(called));
+                    let asked = self.asking.ask(&question, &choices, Vec::new(), about).map(|_| ());
+                    self.asked(&call, asked.map_err(TurnError::from), talking)?;
                 }
                 _ if called.gated => {
-                    self.waits_for(talking);
-                    self.ask_about(&call, About::Call(Box::new(called)))?;
+                    let asked = self.ask_about(&call, About::Call(Box::new(called)));
+                    self.asked(&call, asked, talking)?;
                 }
                 Wish::Flow | Wish::Todos(_) | Wish::Work(_) => self.perform(called, talking),
             },
@@ -174,8 +178,19 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    fn waits_for(&self, talking: Option<&mut Talking<'_>>) {
-        talking.into_iter().for_each(|talking| talking.open_calls += 1);
+    /// A call waits for a person; where nobody could be asked, that is what came of it. A turn without its lease is over.
+    fn asked(
+        &mut self,
+        call: &ToolCall,
+        asked: Result<(), TurnError>,
+        talking: Option<&mut Talking<'_>>,
+    ) -> Result<(), TurnError> {
+        match asked {
+            Ok(()) => talking.into_iter().for_each(|talking| talking.open_calls += 1),
+            Err(error @ TurnError::Talk(TalkError::Change(ChangeError::LeaseLost(..)))) => return Err(error),
+            Err(error) => self.came_of(call, &Err(shown::line(error.to_string().as_bytes())), talking),
+        }
+        Ok(())
     }
 
     fn call_answered(

@@ -13,6 +13,8 @@ use crate::contract::tools::{Request, request, waits_for_a_person};
 use crate::contract::words::CliPermissionsMode;
 use crate::flow::outcome::CALLS_MAX;
 use crate::flow::route::plan::{Moments, act};
+use crate::protocol::inbox::derived_id;
+use crate::protocol::question::{BadQuestion, Question, is_offer};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -81,7 +83,10 @@ impl<'t> Calls<'t> {
         let asked = request(&self.flow, self.node, &call.name, &call.args).map_err(|why| why.to_string())?;
         let gated = waits_for_a_person(&asked, &config.permissions);
         let wish = match asked {
-            Request::Ask { question, choices } => Wish::Ask { question, choices },
+            Request::Ask { question, choices } => {
+                is_answerable(&question, &choices)?;
+                Wish::Ask { question, choices }
+            }
             Request::Todos(todos) => Wish::Todos(todos),
             Request::Spawn { .. } | Request::Edge(_) | Request::Handoff { .. } | Request::Finish { .. } => {
                 Wish::Flow
@@ -108,6 +113,21 @@ impl<'t> Calls<'t> {
         self.wanted.push(call);
         Ok(output)
     }
+}
+
+/// Refuses a question that is none for who reads it: nobody could answer it.
+fn is_answerable(text: &str, choices: &[String]) -> Result<(), String> {
+    if !is_offer(choices) {
+        return Err(BadQuestion::Choices.to_string());
+    }
+    let question = Question {
+        id: derived_id(0, &[]),
+        branch: b"flow".to_vec(),
+        run_id: None,
+        choices: choices.to_vec(),
+        text: text.to_owned(),
+    };
+    question.message().map(drop).map_err(|why| why.to_string())
 }
 
 /// What an agent and people are told that came of a call.

@@ -150,6 +150,33 @@ fn codex_fails(why: &str) -> String {
     lines.iter().map(print).collect::<String>() + "exit 1\n"
 }
 
+/// N8: a question that nobody could answer is the call's error.
+#[test]
+fn a_question_that_cannot_be_asked_is_refused() {
+    let ask = |id: &str, question: &str, choices: Value| json!({"id": id, "name": "ask", "args": {"question": question, "choices": choices}});
+    let many: Vec<String> = (0..65).map(|n| n.to_string()).collect();
+    let made = [
+        ask("empty", "ok?", json!(["yes", ""])),
+        ask("long", "ok?", json!(["x".repeat(1001)])),
+        ask("many", "ok?", json!(many)),
+        ask("lines", "ok?", json!(["a\nb"])),
+        ask("nul", "a\0b", json!([])),
+        ask("nul-choice", "ok?", json!(["a\0b"])),
+        ask("cut", SCISSORS, json!(["yes"])),
+    ];
+    let stage = played(&hears(&made), SOLO);
+    let (life, branch) = (&stage.life, stage.branch("solo"));
+    life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    let tick = life.start_tick(&[&branch]);
+    eventually("each is answered", || Some(results(&stage)).filter(|told| told.len() == made.len()));
+    tick.done().expect(0);
+    for result in results(&stage) {
+        assert!(result["error"]["message"].is_string(), "{result}");
+    }
+    assert_eq!(life.state(&branch), "route", "{}", life.body(&branch));
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/asked"]), "");
+}
+
 /// What a person is asked about a call of this tool with these arguments.
 fn question(args: &Value) -> String {
     let made = [json!({"id": "c", "name": "command", "args": args})];
@@ -168,5 +195,28 @@ fn question(args: &Value) -> String {
     life.run(&["answer", &open, "deny"]).expect(0);
     tick.done().expect(0);
     text.split("\ndwp-").next().unwrap().to_owned()
+}
+
+/// N5: what more than a turn may want is refused when it is called, not left out later.
+#[test]
+fn a_turn_is_told_when_it_wants_too_much() {
+    let hand = |n: usize| json!({"id": format!("c{n}"), "name": "send_handoff", "args": {"to": "worker", "message": "go"}});
+    let all: Vec<Value> = (0..65).map(hand).collect();
+    // Who calls one of these is told what came of all of them.
+    let mut first = all[..40].to_vec();
+    first.push(json!({"id": "l", "name": "list_files", "args": {}}));
+    let script = format!(
+        "read -r prompt\n{}\n{}\nn=0; while [ $n -lt 66 ]; do read -r line; n=$((n+1)); printf '%s\\n' \"$line\" >>\"$T/results\"; done\n{}",
+        calls("Some.", &first),
+        calls("More.", &all[40..]),
+        says("Done.")
+    );
+    let stage = played(&script, PAIR);
+    turn(&stage, "lead", "go").expect(0);
+    let refused: Vec<Value> =
+        results(&stage).into_iter().filter(|line| line["result"]["ok"] == false).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(refused[0]["toolId"], "c64");
+    assert_eq!(wanted(&stage, "lead").len(), 64);
 }
 
