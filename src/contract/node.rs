@@ -75,6 +75,27 @@ pub struct CapabilitiesPart {
 }
 
 impl CapabilitiesPart {
+    /// What a new node of this role may do whose maker may do that: no more. `delegate_only` is the maker's alone, which
+    /// has others for what it does not do itself.
+    pub fn within(&self, maker: &Capabilities, role_template: &str) -> Self {
+        let wanted = self.over(&Capabilities::of_role(role_template.trim()));
+        Self {
+            edge_management: Some(match (maker.edge_management, wanted.edge_management) {
+                (EdgeManagement::All, wanted) => wanted,
+                (EdgeManagement::None, _) | (EdgeManagement::SelfOnly, EdgeManagement::None) => {
+                    EdgeManagement::None
+                }
+                (EdgeManagement::SelfOnly, EdgeManagement::SelfOnly | EdgeManagement::All) => {
+                    EdgeManagement::SelfOnly
+                }
+            }),
+            write_code: Some(wanted.write_code && maker.write_code),
+            write_docs: Some(wanted.write_docs && maker.write_docs),
+            run_commands: Some(wanted.run_commands && maker.run_commands),
+            delegate_only: Some(wanted.delegate_only),
+        }
+    }
+
     /// These over those.
     pub fn over(&self, base: &Capabilities) -> Capabilities {
         Capabilities {
@@ -120,6 +141,19 @@ pub struct PermissionsPart {
 }
 
 impl PermissionsPart {
+    /// What waits for a person at a new node of this role: whatever does at its maker, and what it asks for.
+    pub fn within(&self, maker: &Permissions, role_template: &str) -> Self {
+        let wanted = self.over(&Permissions::of_role(role_template.trim()));
+        let approval = wanted.agent_management_requires_approval || maker.agent_management_requires_approval;
+        Self {
+            cli_permissions_mode: Some(match maker.cli_permissions_mode {
+                CliPermissionsMode::Gated => CliPermissionsMode::Gated,
+                CliPermissionsMode::Skip => wanted.cli_permissions_mode,
+            }),
+            agent_management_requires_approval: Some(approval),
+        }
+    }
+
     /// These over those.
     pub fn over(&self, base: &Permissions) -> Permissions {
         Permissions {

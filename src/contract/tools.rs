@@ -100,7 +100,9 @@ pub fn request(
                 wanted.entry("roleTemplate").or_insert(role);
             }
             wanted.entry("provider").or_insert_with(|| node.config.provider.word().into());
-            let spec: Box<NodeSpec> = args.read(Value::Object(wanted))?;
+            let mut spec: Box<NodeSpec> = args.read(Value::Object(wanted))?;
+            spec.capabilities = spec.capabilities.within(&node.config.capabilities, &spec.role_template);
+            spec.permissions = spec.permissions.within(&node.config.permissions, &spec.role_template);
             Ok(Request::Spawn { spec, first: args.first()? })
         }
         "create_edge" => {

@@ -7,6 +7,7 @@ use crate::agents::Decision;
 use crate::contract::event::ToolCall;
 use crate::protocol::inbox::Letter;
 use crate::protocol::message::Trailer;
+use crate::protocol::text::escape_block;
 use serde_json::{Map, Value};
 
 /// The trailer of a question that is an approval: the call, as JSON on one line.
@@ -22,19 +23,55 @@ pub const MODIFY: &str = "modify";
 
 /// Most bytes of a question's text.
 const TEXT_MAX: usize = 16 << 10;
+/// Most bytes of one text in it: the first of these with which all of them fit.
+const SHORTENED: [usize; 4] = [4096, 1024, 256, 64];
 
 /// The question's trailers.
 pub fn trailers(call: &ToolCall) -> Vec<Trailer> {
     serde_json::to_vec(call).map(|call| Trailer::new(TOOL, call)).into_iter().collect()
 }
 
-/// The question's text: its first line says which tool, the rest with what.
+/// The question's text: its first line says which tool, the rest with what. Long texts among the arguments are shortened,
+/// each with its length, so that none hides another; where there are too many for that, it is said before them.
 pub fn text(call: &ToolCall, who: &str) -> String {
-    let args = serde_json::to_string_pretty(&call.args).unwrap_or_default();
-    let text = format!("may {who} call {}?\n\n{args}", call.name);
-    let text = crate::protocol::text::escape_block(text.as_bytes());
-    let end = (0..=TEXT_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text[..end].to_owned()
+    let head = escape_block(format!("may {who} call {}?\n\n", call.name).as_bytes());
+    let shown = |most: usize| {
+        let args: Map<String, Value> = call.args.iter().map(|(key, value)| pair(key, value, most)).collect();
+        escape_block(serde_json::to_string_pretty(&args).unwrap_or_default().as_bytes())
+    };
+    let fits = SHORTENED.iter().map(|most| shown(*most)).find(|text| text.len() <= TEXT_MAX);
+    fits.map_or_else(
+        || {
+            let text = shown(64);
+            let warning =
+                format!("not all of it is shown: its arguments are in '{TOOL}' of this question\n\n");
+            format!("{}{warning}{}", start(&head, TEXT_MAX), start(&text, TEXT_MAX))
+        },
+        |text| format!("{}{text}", start(&head, TEXT_MAX)),
+    )
+}
+
+/// The first bytes of a text, and how many there are.
+fn start(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}[of {} bytes]", &text[..end], text.len())
+}
+
+fn pair(key: &str, value: &Value, most: usize) -> (String, Value) {
+    (start(key, most), shortened(value, most))
+}
+
+/// A value with no text in it that is longer.
+fn shortened(value: &Value, most: usize) -> Value {
+    match value {
+        Value::String(text) => start(text, most).into(),
+        Value::Array(all) => all.iter().map(|value| shortened(value, most)).collect(),
+        Value::Object(all) => Value::Object(all.iter().map(|(key, value)| pair(key, value, most)).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 /// What an answer means. A wish that can't be read is no yes.

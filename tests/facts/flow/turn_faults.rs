@@ -177,6 +177,34 @@ fn a_question_that_cannot_be_asked_is_refused() {
     assert_eq!(life.git(&["for-each-ref", "refs/aynig/asked"]), "");
 }
 
+/// N7, N8: no node makes one that may more, or that fewer are asked about.
+#[test]
+fn a_spawned_node_may_no_more_than_who_spawned_it() {
+    let mut stage = Stage::new(Mode::Interactive, &[PAIR[0]]);
+    let id = stage.id("lead");
+    let config = &mut stage.flow.nodes[&id].config;
+    config.permissions.cli_permissions_mode = CliPermissionsMode::Gated;
+    config.permissions.agent_management_requires_approval = true;
+    (config.capabilities.write_code, config.capabilities.run_commands) = (false, false);
+    config.capabilities.delegate_only = true;
+    stage.write_flow();
+    let asks = json!({"label": "Asks", "alias": "asks", "roleTemplate": "orchestrator",
+        "permissions": {"cliPermissionsMode": "skip", "agentManagementRequiresApproval": false},
+        "capabilities": {"writeCode": true, "runCommands": true, "edgeManagement": "all"}});
+    let silent = json!({"label": "Silent", "alias": "silent", "roleTemplate": "orchestrator"});
+    stage.turn("lead", 1, "", &[call("spawn_node", asks), call("spawn_node", silent)], &[]);
+    stage.say("lead", "go").expect(0);
+    let flow = stage.now();
+    for name in ["asks", "silent"] {
+        let config = &flow.nodes[&flow.named(name).unwrap()].config;
+        assert_eq!(config.permissions.cli_permissions_mode, CliPermissionsMode::Gated, "{name}");
+        assert!(config.permissions.agent_management_requires_approval, "{name}");
+        let may = &config.capabilities;
+        assert!(!may.write_code && !may.run_commands && may.write_docs, "{name}: {may:?}");
+        assert!(!may.delegate_only, "who only delegates has somebody to delegate to");
+    }
+}
+
 /// What a person is asked about a call of this tool with these arguments.
 fn question(args: &Value) -> String {
     let made = [json!({"id": "c", "name": "command", "args": args})];
@@ -195,6 +223,23 @@ fn question(args: &Value) -> String {
     life.run(&["answer", &open, "deny"]).expect(0);
     tick.done().expect(0);
     text.split("\ndwp-").next().unwrap().to_owned()
+}
+
+/// N8: each argument of a call is shown, and what is cut says how long it is.
+#[test]
+fn no_argument_of_a_call_is_hidden_by_another() {
+    let long = "x".repeat(40_000);
+    let text = question(&json!({"aside": long, "deep": {"list": [long]}, "cmd": "rm -rf important"}));
+    assert!(text.contains("\"cmd\": \"rm -rf important\""), "{}", &text[..200.min(text.len())]);
+    assert_eq!(text.matches("[of 40000 bytes]").count(), 2);
+    assert!(text.len() < 20_000);
+    // Where there is too much for one question, that is said first.
+    let mut many: serde_json::Map<String, Value> =
+        (0..2000).map(|n| (format!("key{n}"), json!("v"))).collect();
+    many.insert("cmd".into(), json!("true"));
+    let text = question(&many.into());
+    let head: Vec<&str> = text.lines().take(4).collect();
+    assert!(head.concat().contains("not all of it is shown"), "{head:?}");
 }
 
 /// N5: what more than a turn may want is refused when it is called, not left out later.
