@@ -48,7 +48,6 @@ impl Ground<'_> {
         let (allowed, beyond): (Vec<_>, Vec<_>) = judged.partition(|(_, beyond)| beyond.is_none());
         let mut changed = Changed { any: !allowed.is_empty(), hash: hash(&allowed), ..Changed::default() };
         if let Some((_, Some(first))) = beyond.first() {
-            changed.left_out = Some(self.left_out(*first, &beyond));
             changed.take.rest = Rest::Kept;
             let names = allowed.iter().map(|(changed, _)| std::str::from_utf8(&changed.path).ok());
             let names: Option<Vec<String>> =
@@ -56,18 +55,28 @@ impl Ground<'_> {
             // What can't be named is kept with the rest: nothing is lost, and nothing slips in.
             changed.take.paths = names.filter(|names| names.len() <= TAKEN_MAX).unwrap_or_default();
             changed.any = !changed.take.paths.is_empty();
+            let lost = if changed.any { 0 } else { allowed.len() };
+            changed.left_out = Some(self.left_out(*first, &beyond, lost));
         }
         Ok(changed)
     }
 
-    fn left_out(&self, first: Beyond, beyond: &[(&Path, Option<Beyond>)]) -> String {
+    /// Says what of a turn's changes is no part of its outcome; `lost` of them are so though they may change.
+    fn left_out(&self, first: Beyond, beyond: &[(&Path, Option<Beyond>)], lost: usize) -> String {
         let named = beyond.iter().take(TOLD_MAX).map(|(changed, _)| shown::line(&changed.path));
         let named: Vec<String> = named.collect();
         let more = beyond.len().saturating_sub(TOLD_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let run = &self.inside.run_id;
+        let lost = match lost {
+            0 => String::new(),
+            _ => format!(
+                ". With them nothing was taken of {lost} paths that may change: beside what may not, at most {TAKEN_MAX} \
+                 are, and none whose name is no UTF-8. All of it is in there; do it again without the others"
+            ),
+        };
         format!(
-            "not part of your work, kept under refs/aynig/attempts/{run}-rejected ({}): {}{more}",
+            "not part of your work, kept under refs/aynig/attempts/{run}-rejected ({}): {}{more}{lost}",
             first.why(),
             named.join(", ")
         )

@@ -265,3 +265,29 @@ fn a_turn_is_told_when_it_wants_too_much() {
     assert_eq!(wanted(&stage, "lead").len(), 64);
 }
 
+/// N10: work that was permitted and could not be taken is told of, with how much it is.
+#[test]
+fn permitted_work_that_is_left_out_is_told() {
+    for (make, why) in [
+        ("n=0; while [ $n -lt 1001 ]; do n=$((n+1)); echo $n >docs/$n; done", "1001 paths"),
+        ("echo x >docs/good; echo x >\"docs/$(printf '\\377')\"", "2 paths"),
+    ] {
+        let script = format!("read -r prompt; mkdir -p docs; {make}; echo code >code\n{}", says("Planned."));
+        let mut stage = played(&script, &[("solo", "planner")]);
+        stage.flow.run.global_mode = GlobalMode::Planning;
+        stage.write_flow();
+        turn(&stage, "solo", "plan it").expect(0);
+        let branch = stage.branch("solo");
+        assert_eq!(stage.life.state(&branch), "route", "{}", stage.life.body(&branch));
+        assert_eq!(stage.life.files(&branch), ["dir/other", "file"]);
+        let told = untold(&stage, "solo");
+        assert!(told.contains("nothing was taken") && told.contains(why), "{told}");
+        stage.go();
+        agent(
+            &stage,
+            &format!("read -r prompt; printf '%s\\n' \"$prompt\" >\"$T/prompt\"\n{}", says("Well.")),
+        );
+        turn(&stage, "solo", "again").expect(0);
+        assert!(stage.life.said("prompt").contains(why));
+    }
+}
