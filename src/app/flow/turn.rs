@@ -68,13 +68,18 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
     let config = &kept.flow.nodes[&node].config;
     let program = session.config.provider(config.provider)?;
     let own: Vec<_> = std::env::vars_os().collect();
-    let mut agent_env = environment(&own, &program.env);
     let folder = runner.run_dir(&inside.run_id).join(FOLDER);
     let sandbox = runner.own_sandbox(inside, &folder.join(TEMPORARY))?;
-    for (name, value) in confined(&change.settings.sandbox, &folder.join(TEMPORARY)) {
-        agent_env.retain(|(known, _)| *known != name);
-        agent_env.push((name, value));
-    }
+    let with = |configured: &[(String, String)]| {
+        let mut env = environment(&own, configured);
+        for (name, value) in confined(&change.settings.sandbox, &folder.join(TEMPORARY)) {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
+        env
+    };
+    // A key that the account gives the provider's program is that program's alone.
+    let (agent_env, check_env) = (with(&program.env), with(&[]));
     let turn = TurnId::parse(&inside.run_id).map_err(|_| outside())?;
     let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let slot = place("WORKTREE_PATH").ok_or_else(outside)?;
@@ -102,6 +107,7 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
         turn,
         agent_env,
         server,
+        check_env,
     };
     Ok(run(&ground)?)
 }

@@ -260,12 +260,7 @@ impl<'t> Active<'t> {
 
     fn work(&self, work: &Work) -> Result<Value, String> {
         let ground = self.ground;
-        let looks = std::cell::RefCell::new(Looks::new(ground.runner, &ground.inside.branch));
-        let stop = || {
-            // An interrupt stops a command as it stops the program.
-            ground.runner.interrupt.signal().is_some()
-                || (looks.borrow_mut().is_due() && ground.is_interrupted())
-        };
+        let stop = ground.stops();
         let place = Place {
             slot: &ground.slot,
             env: &ground.agent_env,
@@ -274,6 +269,13 @@ impl<'t> Active<'t> {
             stop: &stop,
         };
         work.perform(&place)
+    }
+
+    /// The turn ends without an outcome that `route` would perform calls of: they are over, and its agent is told.
+    pub(super) fn drop_calls(&mut self, why: &str) {
+        for call in std::mem::take(&mut self.calls.wanted) {
+            self.came_of(&call, &Err(format!("not performed: {why}")), None);
+        }
     }
 
     /// A call is over.

@@ -55,6 +55,10 @@ impl Active<'_> {
             // It tells the sum over its thread.
             Provider::Codex => {
                 let before: Spent = sum.unwrap_or_default().into();
+                // One that ended badly tells no sum: what is known of its thread stays known.
+                if told.spent == Spent::default() {
+                    return;
+                }
                 *sum = Some((&told.spent).into());
                 told.spent.since(&before)
             }
@@ -95,6 +99,7 @@ impl Active<'_> {
                 self.wait(came, not_before)
             }
             Next::Later(_) | Next::Afresh | Next::Mend => {
+                self.drop_calls("its turn failed");
                 Ok(Ended::Failed { why: words(provider, &came.ending), mend: self.mend(came) })
             }
         }
@@ -121,6 +126,8 @@ impl Active<'_> {
             self.note(why);
         }
         let verified = if changed.any && ended.is_none() { self.verify()? } else { None };
+        // The check was cut short: what was checked is the outcome, and the node goes no further by itself.
+        let ended = ended.or(self.interrupted.then_some("interrupted"));
         let whole = text_of(ground, &came.told);
         let text = apart(&whole, ground.is_jsonl()).text;
         let Changed { take, hash, .. } = changed;
@@ -141,6 +148,7 @@ impl Active<'_> {
     fn wait(&mut self, came: &Came, not_before: NotBefore) -> Result<Ended, TurnError> {
         let provider = self.ground.config().provider;
         let why = words(provider, &came.ending);
+        self.drop_calls("its turn has to wait for its provider");
         self.note(&why);
         let subject = summary(&why).unwrap_or_default();
         // What it wrote before is its next turn's to go on with, within what the node may change.
@@ -170,7 +178,7 @@ pub fn nothing() -> Result<Ended, TurnError> {
 }
 
 /// An ending, for people: whose it is, its name, the program's own words.
-fn words(provider: Provider, ending: &Ending) -> String {
+pub fn words(provider: Provider, ending: &Ending) -> String {
     let name = ending.name();
     match ending {
         Ending::MissingProgram { program } => format!("{provider}: {name}: there is no program '{program}'"),

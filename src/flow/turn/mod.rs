@@ -27,7 +27,7 @@ mod workspace;
 
 use super::FlowError;
 use super::store::Kept;
-use super::turns::{self, Record};
+use super::turns::{self, Record, Sum};
 use crate::agents::custom::Protocol;
 use crate::agents::ending::Next;
 use crate::agents::report::Reporter;
@@ -56,6 +56,7 @@ use events::Events;
 pub use launch::environment;
 use round::Round;
 use session::Going;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -116,6 +117,8 @@ pub struct Ground<'t> {
     pub turn: TurnId,
     /// The environment of what it starts.
     pub agent_env: Vec<(OsString, OsString)>,
+    /// The environment of the check: the same, without what the account says of the provider's program.
+    pub check_env: Vec<(OsString, OsString)>,
     /// The turn's own folder.
     pub folder: PathBuf,
     /// What it confines all that it starts to (K59); `None`: to nothing.
@@ -145,6 +148,8 @@ struct Came {
     ending: Ending,
     told: Told,
     session: Option<String>,
+    /// What the session has used in all, where its program tells sums.
+    sum: Option<Sum>,
     texts: Files,
 }
 
@@ -182,6 +187,21 @@ impl<'t> Ground<'t> {
     fn name(&self) -> &str {
         let config = self.config();
         config.alias.as_deref().unwrap_or(&config.label)
+    }
+
+    /// Says whether what the turn started is to stop: an interrupt stops a command as it stops the agent's program.
+    fn stops(&self) -> impl Fn() -> bool + '_ {
+        let clock = self.runner.clock;
+        let looks = RefCell::new((clock.instant(), Looks::new(self.runner, &self.inside.branch)));
+        move || {
+            let (next, looks) = &mut *looks.borrow_mut();
+            let now = clock.instant();
+            let is_due = *next <= now && looks.is_due();
+            if *next <= now {
+                *next = now + looks.every();
+            }
+            self.runner.interrupt.signal().is_some() || (is_due && self.is_interrupted())
+        }
     }
 
     /// Whether a message tells this turn to stop.
@@ -250,6 +270,7 @@ impl<'t> Active<'t> {
         let mut untold = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
         let mut brought = &before.brought[..];
         let mut sum = before.record.as_ref().filter(|_| going.is_some()).and_then(|record| record.sum);
+        let mut good: Option<Came> = None;
         for round in 1.. {
             let kind = if going.is_some() { PromptKind::Delta } else { PromptKind::Full };
             let tools = self.tools();
@@ -266,6 +287,11 @@ impl<'t> Active<'t> {
                 (going, catch_up, sum) = (None, before::catch_up(before), None);
                 continue;
             }
+            if ending != Ending::Completed
+                && let Some(good) = good.take()
+            {
+                return Ok(self.fall_back(Came { texts, sum, ..good }, &ending, untold));
+            }
             let text = declared::text_of(ground, &told);
             if ending == Ending::Completed && !ground.is_jsonl() {
                 self.calls_at_end(&text)?;
@@ -281,11 +307,22 @@ impl<'t> Active<'t> {
                 Some(next) => {
                     (going, catch_up, brought) = (Some(next), None, &[]);
                     untold = std::mem::take(&mut self.untold);
+                    good = Some(Came { ending, told, session, sum, texts: Files::new() });
                 }
-                None => return Ok(Came { ending, told, session, texts }),
+                None => return Ok(Came { ending, told, session, sum, texts }),
             }
         }
         Err(TurnError::NoTurn)
+    }
+
+    /// What came where a round that was only to tell the agent more did not end well: what the rounds before it said and
+    /// called stands, and what it was told is told again.
+    fn fall_back(&mut self, good: Came, ending: &Ending, untold: Vec<String>) -> Came {
+        self.note(&declared::words(self.ground.config().provider, ending));
+        self.untold.splice(0..0, untold);
+        let words = ending.words().to_owned();
+        let ending = if self.interrupted { Ending::Interrupted { words } } else { good.ending };
+        Came { ending, ..good }
     }
 
     /// Waits for what people are asked whose program is gone.
@@ -313,7 +350,10 @@ impl<'t> Active<'t> {
         let signal = ground.runner.interrupt.signal().filter(|_| self.terminated);
         let waits = before.record.as_ref().map_or(0, |record| record.waits);
         let ended = match signal {
-            Some(signal) => Ended::Terminated(signal),
+            Some(signal) => {
+                self.drop_calls("its turn was told to stop");
+                Ended::Terminated(signal)
+            }
             None => self.end(&came, waits)?,
         };
         let left_out = self.events.left_out();
@@ -342,7 +382,7 @@ impl<'t> Active<'t> {
                 .clone()
                 .or_else(|| before.record.as_ref().and_then(|record| record.cwd.clone())),
             session,
-            sum: (ground.config().provider == Provider::Codex).then(|| (&came.told.spent).into()),
+            sum: came.sum.filter(|_| ground.config().provider == Provider::Codex),
             untold: std::mem::take(&mut self.untold),
             waits,
         };

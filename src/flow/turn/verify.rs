@@ -1,13 +1,14 @@
 //! The command that verifies what a turn changed, and what a failure of it can be compared by.
 //!
 //! `aynig.flowVerify` is the account's to say. It runs in the slot after a turn that changed files; that it fails is no
-//! failure of the turn: who goes in a circle with it is found out. Implements N11 (the signature).
+//! failure of the turn: who goes in a circle with it is found out. Who interrupts it keeps what was checked. Implements N11 (the
+//! signature).
 
 use super::TurnError;
 use super::active::Active;
 use super::changed::hex;
 use crate::contract::stall::signature;
-use crate::supervisor::bounded::{Bounded, Output};
+use crate::supervisor::bounded::{Bounded, Output, Verdict};
 use sha2::{Digest, Sha256};
 use std::process::Command;
 use std::time::Duration;
@@ -24,8 +25,8 @@ impl Active<'_> {
         let Some((program, args)) = ground.verify.split_first() else { return Ok(None) };
         self.events.progress("verifies");
         let mut command = Command::new(program);
-        command.args(args).current_dir(&ground.start).env_clear().envs(ground.agent_env.iter().cloned());
-        let stop = || ground.runner.interrupt.signal().is_some();
+        command.args(args).current_dir(&ground.start).env_clear().envs(ground.check_env.iter().cloned());
+        let stop = ground.stops();
         let mut bounded = Bounded::new(command);
         (bounded.stdout, bounded.stderr) = (Output::Capture(PRINTED_MAX), Output::Capture(PRINTED_MAX));
         bounded.own_group = true;
@@ -34,6 +35,12 @@ impl Active<'_> {
         bounded.deadline = ground.runner.clock.instant().checked_add(TIME);
         let ended = bounded.run()?;
         ground.prove_leads()?;
+        if let Verdict::Interrupted { .. } = ended.verdict {
+            self.note("verification: it was interrupted");
+            self.hear_interrupts();
+            self.interrupted = true;
+            return Ok(None);
+        }
         if ended.status.success() {
             return Ok(None);
         }

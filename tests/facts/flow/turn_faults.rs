@@ -150,6 +150,47 @@ fn codex_fails(why: &str) -> String {
     lines.iter().map(print).collect::<String>() + "exit 1\n"
 }
 
+/// N5, N7: what a round of the turn called is wanted, however a later one of it ends, and what that did not tell is told.
+#[test]
+fn a_later_round_that_fails_takes_no_call_back() {
+    for why in ["You've hit your usage limit.", "something else"] {
+        let text = [("worker", "build it"), ("bob", "you too")]
+            .map(|(to, message)| json!({"tool_call": {"name": "send_handoff", "args": {"to": to, "message": message}}}));
+        let text = format!("Handed on.\n{}\n{}", text[0], text[1]);
+        let script = format!(
+            "cat >>\"$T/prompts\"\nif [ -e \"$T/second\" ]; then {}fi\ntouch \"$T/second\"\n{}",
+            codex_fails(why),
+            codex_says(&text, 100)
+        );
+        let stage = of_codex(&script, PAIR);
+        turn(&stage, "lead", "go").expect(0);
+        let (life, branch) = (&stage.life, stage.branch("lead"));
+        assert!(life.said("prompts").contains("there is no node 'bob'"), "the second round tells it");
+        assert_eq!(life.state(&branch), "route", "{why}: {}", life.body(&branch));
+        assert!(life.body(&branch).starts_with("Handed on.\n"), "{}", life.body(&branch));
+        assert!(wanted(&stage, "lead")[0]["args"]["message"] == "build it", "{why}");
+        assert!(untold(&stage, "lead").contains("there is no node 'bob'"), "{}", untold(&stage, "lead"));
+        let events = left(&stage, "lead", "events.jsonl");
+        assert!(events.contains(why), "{events}");
+    }
+}
+
+/// N7: where no round ended well, what was called is told as not performed, and is over for who looks.
+#[test]
+fn calls_of_a_turn_that_failed_are_told_and_over() {
+    let made = [json!({"id": "h", "name": "send_handoff", "args": {"to": "worker", "message": "build it"}})];
+    let script = format!("read -r prompt\n{}\nread -r line\nexit 3", calls("Handing on.", &made));
+    let stage = played(&script, PAIR);
+    turn(&stage, "lead", "go");
+    assert_eq!(stage.life.state(&stage.branch("lead")), "stalled");
+    let told = untold(&stage, "lead");
+    assert!(told.contains("send_handoff") && told.contains("not performed"), "{told}");
+    let events = left(&stage, "lead", "events.jsonl");
+    let over =
+        events.lines().any(|line| line.contains("\"tool.completed\"") && line.contains("not performed"));
+    assert!(over, "{events}");
+}
+
 /// N8: a question that nobody could answer is the call's error.
 #[test]
 fn a_question_that_cannot_be_asked_is_refused() {
@@ -242,6 +283,37 @@ fn no_argument_of_a_call_is_hidden_by_another() {
     assert!(head.concat().contains("not all of it is shown"), "{head:?}");
 }
 
+/// N4, N11: who interrupts the check keeps the turn that it checks, and the check has no key of the provider's.
+#[test]
+fn an_interrupted_check_is_no_lost_turn() {
+    let stage = played(&format!("read -r prompt; echo made >made\n{}", says("Made it.")), SOLO);
+    stage.life.config("aynig.provider.custom.env", "PROVIDER_KEY=secret");
+    stage.life.config("aynig.killGrace", "60s");
+    let check = stage.life.shared().join("check.sh");
+    let script = format!(
+        "T='{}'\nenv >\"$T/env\"; echo up >\"$T/up\"; exec sleep 1000\n",
+        stage.life.shared().display()
+    );
+    fs::write(&check, script).unwrap();
+    stage.life.config("aynig.flowVerify", &format!("sh '{}'", check.display()));
+    let (life, branch) = (&stage.life, stage.branch("solo"));
+    life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    let tick = life.start_tick(&[&branch]);
+    life.hear("up");
+    assert!(!life.said("env").contains("PROVIDER_KEY"), "{}", life.said("env"));
+    life.run(&["send", &branch, "--kind", "interrupt", "-m", "", "--no-tick"]).expect(0);
+    let mut tick = tick;
+    eventually("the check ends", || tick.is_over().then_some(()));
+    tick.done().expect(0);
+    assert_eq!(life.state(&branch), "route", "{}", life.body(&branch));
+    assert_eq!(life.trailer(&branch, "dwp-turn").as_deref(), Some("interrupted"));
+    assert!(!life.trailers(&branch).contains_key("dwp-verification"));
+    assert_eq!(life.show(&branch, "made"), "made");
+    assert!(life.body(&branch).starts_with("Made it.\n"));
+    stage.go();
+    assert_eq!(life.state(&branch), "idle", "nothing more waits: {:?}", stage.letters());
+}
+
 /// N5: what more than a turn may want is refused when it is called, not left out later.
 #[test]
 fn a_turn_is_told_when_it_wants_too_much() {
@@ -263,6 +335,21 @@ fn a_turn_is_told_when_it_wants_too_much() {
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(refused[0]["toolId"], "c64");
     assert_eq!(wanted(&stage, "lead").len(), 64);
+}
+
+/// N9: a turn that codex told no sum of does not have the next pay for the whole thread again.
+#[test]
+fn codex_is_not_charged_twice_after_a_turn_that_failed() {
+    let stage = of_codex(&format!("cat >/dev/null; {}", codex_says("One.", 100)), SOLO);
+    turn(&stage, "solo", "one").expect(0);
+    stage.go();
+    codex(&stage, &format!("cat >/dev/null; {}", codex_fails("something else")));
+    turn(&stage, "solo", "two");
+    assert_eq!(stage.life.state(&stage.branch("solo")), "stalled");
+    codex(&stage, &format!("cat >/dev/null; {}", codex_says("Three.", 250)));
+    turn(&stage, "solo", "three").expect(0);
+    let used = stage.life.trailer(&stage.branch("solo"), "dwp-usage");
+    assert_eq!(used.as_deref(), Some("input=150 output=15 provider=codex"));
 }
 
 /// N10: work that was permitted and could not be taken is told of, with how much it is.
