@@ -216,6 +216,7 @@ impl From<&AppError> for Exit {
                 ProjectError::Talk(error) => error.into(),
                 ProjectError::Store(_)
                 | ProjectError::Flow { .. }
+                | ProjectError::Files { .. }
                 | ProjectError::Folder(_)
                 | ProjectError::Io { .. } => Exit::Failed,
             },

@@ -50,11 +50,32 @@ pub struct Read {
     blobs: HashMap<String, ObjectId>,
 }
 
+impl Read {
+    /// The content of each file by its object.
+    pub fn contents(self) -> HashMap<ObjectId, Vec<u8>> {
+        let Self { files, blobs } = self;
+        files.into_iter().filter_map(|(path, content)| Some((*blobs.get(&path)?, content))).collect()
+    }
+}
+
 /// The files of a tree.
 ///
 /// # Errors
 /// [`NoFiles`]: nothing of it is read then.
 pub fn read_files(store: &dyn Store, tree: ObjectId, bounds: Bounds) -> Result<Read, NoFiles> {
+    read_files_with(store, tree, bounds, &HashMap::new())
+}
+
+/// The same, where the content of some files is known.
+///
+/// # Errors
+/// [`NoFiles`]: nothing of it is read then.
+pub fn read_files_with(
+    store: &dyn Store,
+    tree: ObjectId,
+    bounds: Bounds,
+    known: &HashMap<ObjectId, Vec<u8>>,
+) -> Result<Read, NoFiles> {
     let mut read = Read::default();
     let mut folders = vec![(tree, String::new(), 0)];
     let (mut seen, mut bytes) = (0, 0);
@@ -74,7 +95,8 @@ pub fn read_files(store: &dyn Store, tree: ObjectId, bounds: Bounds) -> Result<R
             if !PLAIN.contains(&mode) {
                 return Err(NoFiles::NotPlain(path));
             }
-            let size = store.blob_size(id)?;
+            let known = known.get(&id);
+            let size = known.map_or_else(|| store.blob_size(id), |content| Ok(content.len() as u64))?;
             bytes += size;
             if size > bounds.file {
                 return Err(NoFiles::TooLarge(path, size));
@@ -82,7 +104,8 @@ pub fn read_files(store: &dyn Store, tree: ObjectId, bounds: Bounds) -> Result<R
             if read.files.len() >= bounds.files || bytes > bounds.all {
                 return Err(NoFiles::TooMany);
             }
-            read.files.insert(path.clone(), store.read_blob(id)?);
+            let content = known.map_or_else(|| store.read_blob(id), |content| Ok(content.clone()))?;
+            read.files.insert(path.clone(), content);
             read.blobs.insert(path, id);
         }
     }

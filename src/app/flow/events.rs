@@ -6,12 +6,13 @@
 use super::data_dir;
 use crate::app::config::Flags;
 use crate::app::session::Session;
+use crate::app::warning::Warning;
 use crate::app::{AppError, Exit, mend};
 use crate::contract::event::Event;
 use crate::contract::id::RunId;
 use crate::contract::run::Run;
 use crate::flow::Flows;
-use crate::flow::project::{Project, folder};
+use crate::flow::project::{Project, Updated, folder};
 use crate::runner::Runner;
 use crate::runner::settings::Settings;
 use crate::store::beneath::apart;
@@ -26,6 +27,7 @@ const PIECE: u64 = 4 << 20;
 
 /// A flow whose projection is read.
 pub struct Reading<'a> {
+    session: &'a Session,
     project: Project<'a>,
 }
 
@@ -39,14 +41,14 @@ pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, A
 impl<'a> Reading<'a> {
     /// The flow that is meant, by name or id.
     pub fn open(
-        session: &Session,
+        session: &'a Session,
         runner: &'a Runner<'a>,
         flow: &str,
         data: Option<PathBuf>,
     ) -> Result<Self, AppError> {
         runner.store.refresh()?;
         let kept = Flows::new(runner).named(flow)?;
-        Ok(Self { project: Project::new(runner, kept.id, data_dir(session, data)) })
+        Ok(Self { session, project: Project::new(runner, kept.id, data_dir(session, data)) })
     }
 
     /// The state of the flow of this id, as its events make it.
@@ -54,14 +56,22 @@ impl<'a> Reading<'a> {
         let settings = session.settings(flags)?;
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
-        let reading = Reading { project: Project::new(&runner, flow, data_dir(session, None)) };
+        let reading = Reading { session, project: Project::new(&runner, flow, data_dir(session, None)) };
         reading.project.hear()?;
         reading.state()
     }
 
     /// Brings the projection up to date, and gives the run's state.
     pub fn state(&self) -> Result<Option<Run>, AppError> {
-        Ok(self.project.update()?.run)
+        Ok(self.updated()?.run)
+    }
+
+    fn updated(&self) -> Result<Updated, AppError> {
+        let mut updated = self.project.update()?;
+        for why in updated.left_out.drain(..) {
+            self.session.warn(Warning::Failed(why.into()));
+        }
+        Ok(updated)
     }
 
     /// The same, with every file of it made anew that is missing.
@@ -85,7 +95,7 @@ impl<'a> Reading<'a> {
         let mut read = 0;
         loop {
             self.project.hear()?;
-            let length = self.project.update()?.log;
+            let length = self.updated()?.log;
             while read < length {
                 let lines = self.lines(read)?;
                 let whole = lines.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);

@@ -2,8 +2,9 @@
 //!
 //! [`Project::update`] takes what is new since the last time, whichever process that was: it appends the events that are
 //! not in the log, and replaces the state. The rules of what a fact means are `contract/`'s; here
-//! facts are read, and nothing is decided. What can't be read of a message or a line is passed by; a commit that can't be
-//! read is an error, and nothing was appended then. Implements N13.
+//! facts are read, and nothing is decided. What can't be read of a message or a line is passed by, and so is what the flow
+//! once said and says no more; the flow as it is now, or a node's commit, that can't be read is an error, and nothing was
+//! appended then. Implements N13.
 
 mod artifacts;
 mod branch;
@@ -21,9 +22,11 @@ use crate::flow::turns;
 use crate::protocol::flow::TURNS;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, INBOX};
+use crate::runner::nodes::BOUNDS;
 use crate::runner::talk::TalkError;
 use crate::runner::{Runner, RunnerError, logs};
 use crate::store::beneath::{BeneathError, apart, found};
+use crate::store::files::{NoFiles, read_files_with};
 use crate::store::{RefName, StoreError, TreeEntry};
 use folder::Folder;
 use position::{Position, Turn};
@@ -45,6 +48,8 @@ pub enum ProjectError {
     Talk(#[from] TalkError),
     #[error("cannot read commit {commit} of the flow: {why}")]
     Flow { commit: ObjectId, why: BadFlow },
+    #[error("cannot read the files of commit {commit} of the flow: {why}")]
+    Files { commit: ObjectId, why: Box<NoFiles> },
     #[error(transparent)]
     Folder(BeneathError),
     #[error("cannot {what} '{}'", path.display())]
@@ -62,6 +67,7 @@ pub struct Project<'p> {
     /// The data folder.
     pub data: PathBuf,
     blobs: std::cell::RefCell<HashMap<ObjectId, Vec<u8>>>,
+    left_out: std::cell::RefCell<Vec<ProjectError>>,
 }
 
 /// Facts of each source in its order, and the position after them.
@@ -74,13 +80,16 @@ pub struct Updated {
     pub run: Option<Run>,
     /// How long the log is, in bytes.
     pub log: u64,
+    /// Why commits that the flow had once are left out.
+    pub left_out: Vec<ProjectError>,
 }
 
 impl<'p> Project<'p> {
     /// The projection of a flow.
     pub fn new(runner: &'p Runner<'p>, id: RunId, data: PathBuf) -> Self {
         let name = super::store::ref_of(id);
-        Self { runner, id, name, data, blobs: std::cell::RefCell::default() }
+        let (blobs, left_out) = Default::default();
+        Self { runner, id, name, data, blobs, left_out }
     }
 
     /// Hears of what others did, where branches are a remote's.
@@ -143,7 +152,7 @@ impl<'p> Project<'p> {
         if next != before {
             folder.keep(&projection, &next)?;
         }
-        Ok(Updated { run: projection.run().cloned(), log: log.len() })
+        Ok(Updated { run: projection.run().cloned(), log: log.len(), left_out: self.left_out.take() })
     }
 
     /// The facts that are new since a position; none where a branch was rewound.
@@ -154,8 +163,14 @@ impl<'p> Project<'p> {
         let mut sources = vec![Vec::new()];
         for commit in commits.iter().rev() {
             let at = Time::from_seconds(commit.committed.unwrap_or(0));
-            let flow = Box::new(self.flow_at(commit.id, commit.tree)?);
-            sources[0].push(Fact::Flow { commit: commit.id, at, flow });
+            match self.flow_at(commit.id, commit.tree) {
+                Ok(flow) => sources[0].push(Fact::Flow { commit: commit.id, at, flow: Box::new(flow) }),
+                // A version of the contract, or a mistake, that was taken back.
+                Err(why @ (ProjectError::Flow { .. } | ProjectError::Files { .. })) if commit.id != tip => {
+                    self.left_out.borrow_mut().push(why);
+                }
+                Err(error) => return Err(error),
+            }
         }
         let flow = match sources[0].last() {
             Some(Fact::Flow { flow, .. }) => (**flow).clone(),
@@ -187,30 +202,16 @@ impl<'p> Project<'p> {
 
     /// The flow of a commit. Files that were read before are not read again.
     fn flow_at(&self, commit: ObjectId, tree: ObjectId) -> Result<Flow, ProjectError> {
-        let store = &*self.runner.store;
-        let mut files: Vec<(String, ObjectId)> = Vec::new();
-        let mut folders = vec![(String::new(), tree)];
-        while let Some((at, tree)) = folders.pop() {
-            for entry in store.read_tree(tree)? {
-                let name = format!("{at}{}", String::from_utf8_lossy(&entry.name));
-                match entry.mode & 0o170_000 {
-                    0o040_000 => folders.push((format!("{name}/"), entry.id)),
-                    0o100_000 => files.push((name, entry.id)),
-                    _ => {}
-                }
-            }
-        }
         let mut blobs = self.blobs.borrow_mut();
-        for (_, id) in &files {
-            if !blobs.contains_key(id) {
-                blobs.insert(*id, store.read_blob(*id)?);
-            }
-        }
-        let read = files.iter().map(|(name, id)| (name.as_str(), blobs[id].as_slice()));
-        let flow = Flow::read(read).map_err(|why| ProjectError::Flow { commit, why })?;
+        let read = read_files_with(&*self.runner.store, tree, BOUNDS, &blobs);
+        let read = read.map_err(|why| match why {
+            NoFiles::Store(error) => error.into(),
+            why => ProjectError::Files { commit, why: Box::new(why) },
+        })?;
+        let files = read.files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
+        let flow = Flow::read(files).map_err(|why| ProjectError::Flow { commit, why })?;
         // Of a file's earlier content there is no need any more.
-        let now: std::collections::HashSet<ObjectId> = files.iter().map(|(_, id)| *id).collect();
-        blobs.retain(|id, _| now.contains(id));
+        *blobs = read.contents();
         Ok(flow)
     }
 

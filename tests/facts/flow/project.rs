@@ -134,3 +134,50 @@ fn what_a_turn_changed_is_a_file() {
     assert!(listed.contains(&plan.path), "{listed}");
     assert_eq!(fs::read_to_string(&plan.path).unwrap(), text);
 }
+
+/// N13: what the flow once said and can't be read, by another version or by a mistake, stops nothing once it was taken
+/// back; nor does a tree that is small to push and large to walk.
+#[test]
+fn a_past_commit_that_cannot_be_read_is_left_out() {
+    let stage = played();
+    let count = stage.events().len();
+    fs::remove_dir_all(stage.folder()).unwrap();
+    let (life, name) = (&stage.life, format!("refs/aynig/flows/{}", stage.flow.run.id));
+    let good = life.rev(&format!("{name}^{{tree}}"));
+    let put = |tree: &str, say: &str| {
+        let head = life.rev(&name);
+        let commit = life.git(&["commit-tree", "-p", &head, "-m", say, tree]);
+        life.git(&["update-ref", &name, commit.trim()]);
+    };
+    let mktree = |lines: &str| {
+        let file = life.shared().join("tree");
+        fs::write(&file, lines).unwrap();
+        let mut git = life.repo.command("git");
+        let output = git.arg("mktree").stdin(fs::File::open(&file).unwrap()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    // Another version of the contract.
+    let run =
+        life.show(&name, "run.json").replace("\"contractVersion\": \"1\"", "\"contractVersion\": \"2\"");
+    assert!(run.contains("\"2\""), "{run}");
+    let file = life.shared().join("run.json");
+    fs::write(&file, run).unwrap();
+    let blob = life.git(&["hash-object", "-w", file.to_str().unwrap()]);
+    let rest = life.git(&["ls-tree", &good]);
+    let rest = rest.lines().filter(|line| !line.ends_with("\trun.json")).map(|line| format!("{line}\n"));
+    let other = mktree(&format!("{}100644 blob {}\trun.json\n", rest.collect::<String>(), blob.trim()));
+    put(&other, "the next version");
+    life.run(&["flow", "events", "play", "--json"]).expect(128);
+    put(&good, "revert");
+    // A tree that holds itself ten times, ten times over.
+    let mut deep = mktree(&format!("100644 blob {}\tx\n", blob.trim()));
+    for _ in 0..10 {
+        deep = mktree(&(0..10).map(|n| format!("040000 tree {deep}\t{n}\n")).collect::<String>());
+    }
+    put(&deep, "large");
+    put(&good, "revert again");
+    let said = life.run(&["flow", "events", "play", "--json"]).expect(0);
+    assert_eq!(said.stdout.lines().count(), count);
+    assert_eq!(said.stderr.matches("of the flow").count(), 2, "{}", said.stderr);
+    assert!(!life.run(&["flow", "events", "play", "--json"]).expect(0).stderr.contains("cannot read"));
+}
