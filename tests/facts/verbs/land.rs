@@ -515,7 +515,7 @@ fn killed_anywhere_and_asked_again_it_lands_once() {
                 break;
             }
             points += 1;
-            eventually("it lands", || {
+            eventually(&format!("it lands, killed at {call} {n}"), || {
                 life.run(&["run"]);
                 let rests = matches!(&*life.state("topic"), "" | "stalled");
                 let again = rests.then(|| life.run(&["land", "topic"]).code == Some(0));
