@@ -10,6 +10,7 @@ are results of tools after these words, so nothing is remembered but how often a
     {"say": TEXT}           text; {n} in it is how many of the user's words named a play
     {"write": PATH, "text": TEXT}, {"shell": COMMAND}   the program's own tool for that
     {"call": NAME, "input": OBJECT}                     that tool
+    {"tool": NAME, "input": OBJECT}                     that tool of the server `aynig`, as the program calls it
     {"think": TEXT, "say": TEXT}                        a thought first, where the wire has one
     {"drip": TEXT}          text in pieces, without end
     {"error": STATUS, "message": TEXT, "times": N, "headers": {}}   for the first N requests, then the next step
@@ -43,6 +44,12 @@ def tool_call(step, offered):
     """The name and the input of the tool that a step means; None where it is not offered."""
     if "call" in step:
         return step["call"], step.get("input", {})
+    if "tool" in step:
+        for name in ("mcp__aynig__" + step["tool"], "mcp_aynig_" + step["tool"]):
+            if name in offered:
+                return name, step.get("input", {})
+        # One program has its model search for tools, and takes their calls unsearched.
+        return ("mcp__aynig/" + step["tool"], step.get("input", {})) if "tool_search" in offered else None
     if "write" in step:
         for name in FILES:
             if name in offered:
@@ -172,7 +179,9 @@ class Responses(Wire):
             yield event("response.output_item.done", output_index=index, item=items[-1])
             index += 1
         if call:
-            items.append({"type": "function_call", "id": "fc_" + self.id, "call_id": "call_" + self.id, "name": call[0],
+            space, _, name = call[0].rpartition("/")
+            items.append({"type": "function_call", "id": "fc_" + self.id, "call_id": "call_" + self.id, "name": name,
+                          **({"namespace": space} if space else {}),
                           "arguments": json.dumps(call[1]), "status": "completed"})
             yield event("response.output_item.added", output_index=index, item=dict(items[-1], arguments="", status="in_progress"))
             yield event("response.output_item.done", output_index=index, item=items[-1])
