@@ -363,3 +363,33 @@ fn citations_are_read_with_their_ranges() {
     assert_eq!(read, ["G2", "G3", "K10", "K11", "K12", "K4a", "K7", "N9a"]);
     assert_eq!(crate_words("use crate::{a, b::{c, d}, e}; crate::f::g"), ["a", "b", "e", "f"]);
 }
+
+/// The packages that a package's tests are built of, by name and version, with their features.
+fn built_of(package: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["tree", "--locked", "--offline", "--edges", "normal,build,dev", "--prefix", "none"]);
+    let told = cargo.args(["--format", "{p}|{f}", "-p", package]).current_dir(root()).output().unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let text = String::from_utf8(told.stdout).unwrap();
+    let of = |line: &str| {
+        let (name, features) = line.split_once('|')?;
+        let name = name.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let features = features.trim_end_matches("(*)").trim();
+        Some((name, features.split(',').map(str::to_owned).collect()))
+    };
+    text.lines().filter_map(of).collect()
+}
+
+/// A crate with other features is another crate to Cargo, and so is all that stands upon it: gix would be compiled twice.
+#[test]
+fn tests_of_both_packages_share_what_they_are_built_of() {
+    let (ours, pages) = (built_of("git-aynig"), built_of("git-aynig-serve"));
+    assert!(ours.len() > 150 && pages.len() > 150, "{} {}", ours.len(), pages.len());
+    // Ours, and what macros are made of: the reader of certificates asks more of it, for which gix itself, but none of
+    // its parts, is compiled again.
+    let is_apart = |name: &str| name.starts_with("git-aynig") || name.starts_with("syn ");
+    for (name, features) in ours.iter().filter(|(name, _)| !is_apart(name)) {
+        let there = pages.get(name).unwrap_or(features);
+        assert_eq!(features, there, "{name}: here and in serve; [dev-dependencies] of both make them equal");
+    }
+}
