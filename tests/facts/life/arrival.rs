@@ -182,7 +182,8 @@ fn a_retry_that_was_killed_is_finished_by_the_next() {
             let again = life.run(&["retry", "work"]);
             (!life.path(".git/index.lock").exists()).then_some(again)
         });
-        assert_eq!(again.code, Some(if swapped { 128 } else { 0 }), "{again:?}");
+        // One that was made already says so.
+        assert_eq!(again.code, Some(0), "{swapped}: {again:?}");
         assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
         assert_eq!(life.git(&["status", "--porcelain"]), "", "{swapped}");
         assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0);
