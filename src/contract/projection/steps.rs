@@ -53,6 +53,8 @@ impl Projection {
     /// What a message is: one event with its id and its time, whatever fact it is told by.
     fn arrives(&self, node: NodeId, heard: &Heard, out: &mut Out) {
         let sent = match heard {
+            // A bare interrupt says nothing: a page would show an empty word of the user's.
+            Heard::Message { text, interrupt: true, .. } if text.trim().is_empty() => return,
             Heard::Message { id, at, text, interrupt } => {
                 let message = UserMessage {
                     id: *id,

@@ -271,6 +271,21 @@ fn a_message_is_told_once_wherever_it_is_seen() {
     assert_eq!(told(&[start, taken, seen, retried]), later);
 }
 
+/// N13: a bare interrupt has no words, and no event that shows some; one with words is told as they are.
+#[test]
+fn a_bare_interrupt_is_no_word_of_the_users() {
+    for (text, told) in [("", 0), (" \n", 0), ("stop", 1)] {
+        let heard = match message(5, 30) {
+            Heard::Message { id, at, .. } => Heard::Message { id, at, text: text.into(), interrupt: true },
+            Heard::Handoff(_) => unreachable!(),
+        };
+        let facts = [of_flow(1, 20, flow(2)), Fact::Waits { node: node(2), at: Time(30), heard }];
+        let (events, _) = project(&facts);
+        let users = events.iter().filter(|event| matches!(event.body, Body::MessageUser { .. }));
+        assert_eq!(users.count(), told, "{text:?}");
+    }
+}
+
 #[test]
 fn an_interrupted_turn_and_a_failed_one_say_so() {
     for (ended, turn, status) in [
