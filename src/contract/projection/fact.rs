@@ -8,6 +8,7 @@ use crate::contract::node::Usage;
 use crate::contract::run::Artifact;
 use crate::contract::time::Time;
 use crate::contract::words::Provider;
+use crate::protocol::decide::AHEAD_MAX;
 use crate::protocol::id::ObjectId;
 
 /// One fact.
@@ -184,6 +185,38 @@ impl Fact {
             | Self::Answered { at, .. }
             | Self::Line { at, .. } => *at,
         }
+    }
+
+    /// The same as it is told where the clock says `now`: what is dated more than an hour ahead of that, as whoever may push can
+    /// date what they push, was now. So none that comes after it is told as of a day that is yet to come.
+    pub fn bounded(mut self, now: Time) -> Self {
+        let last = Time(now.0.saturating_add(AHEAD_MAX * 1000));
+        let bound = |at: &mut Time| {
+            if *at > last {
+                *at = now;
+            }
+        };
+        let heard = |heard: &mut Heard| match heard {
+            Heard::Message { at, .. } => bound(at),
+            Heard::Handoff(envelope) => bound(&mut envelope.created_at),
+        };
+        match &mut self {
+            Self::Step { at, step: Step::Delivered(messages), .. } => {
+                bound(at);
+                messages.iter_mut().for_each(heard);
+            }
+            Self::Waits { at, heard: waits, .. } => {
+                bound(at);
+                heard(waits);
+            }
+            Self::Flow { at, .. }
+            | Self::Stalled { at, .. }
+            | Self::Step { at, .. }
+            | Self::Asked { at, .. }
+            | Self::Answered { at, .. }
+            | Self::Line { at, .. } => bound(at),
+        }
+        self
     }
 
     /// What it reports: that of which the ids of its events are made.

@@ -127,7 +127,9 @@ impl<'p> Project<'p> {
         mut next: Position,
     ) -> Result<Updated, ProjectError> {
         // One fact after the other, so that a long history is not held twice.
-        for fact in ordered(sources) {
+        let now = Time(i64::try_from(self.runner.clock.millis()).unwrap_or(i64::MAX));
+        let bounded = |source: Vec<Fact>| source.into_iter().map(|fact| fact.bounded(now)).collect();
+        for fact in ordered(sources.into_iter().map(bounded).collect()) {
             match &fact {
                 // What a turn kept of a question is no second question.
                 Fact::Asked { request, .. } => {

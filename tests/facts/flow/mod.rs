@@ -3,6 +3,7 @@
 
 mod approvals;
 mod build;
+mod forged;
 mod held;
 mod hostile;
 mod project;
