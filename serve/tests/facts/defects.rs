@@ -373,8 +373,10 @@ fn a_failure_says_why() {
     play.until_is(&work, "failed");
     let told =
         play.until_said("why", |event| event["type"] == "node.progress" && event["status"] == "failed");
-    assert!(told["summary"].as_str().unwrap().contains("exit"), "{told}");
+    assert_eq!(told["summary"], "custom: crashed: exit 3: the disk is made of cheese", "{told}");
     assert_eq!(play.of(&work)["summary"], told["summary"]);
+    let failed = |event: &&Value| event["status"] == "turn.failed";
+    assert_eq!(play.of_type("turn.status").iter().find(failed).unwrap()["detail"], told["summary"]);
     assert!(play.of_type("node.log").iter().any(|event| event["line"].as_str().unwrap().contains("cheese")));
     play.say(&work, "do:good");
     until("it is well", || (play.of(&work)["summary"] == "Well now.").then_some(()));

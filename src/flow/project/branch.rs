@@ -134,8 +134,9 @@ impl Reading<'_, '_> {
             return self.turned(commit, &outcome);
         }
         if state == STALLED {
-            self.ended()?;
-            let why = shown::line(&event.message.subject);
+            // In the turn's own words, where it came so far as to say any.
+            let why = self.ended()?.and_then(|turn| turn.why);
+            let why = why.unwrap_or_else(|| shown::line(&event.message.subject));
             self.step(commit, Step::Rests(Rest::Failed(why)));
             return Ok(());
         }

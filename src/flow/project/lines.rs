@@ -8,7 +8,9 @@ use super::position::Turn;
 use crate::contract::event::{ApprovalRequest, Body};
 use crate::contract::id::NodeId;
 use crate::contract::projection::Fact;
+use crate::contract::shown;
 use crate::contract::time::Time;
+use crate::contract::words::TurnStatus;
 use serde_json::Value;
 
 /// Longest line that is read, in bytes.
@@ -48,6 +50,9 @@ pub fn read(text: &[u8], node: NodeId, turn: &mut Turn, mut known: u32) -> Lines
         }
         let number = turn.number(false);
         turn.told |= matches!(body, Body::MessageFinal { .. });
+        if let Body::TurnStatus { status: TurnStatus::Failed, detail: Some(why), .. } = &body {
+            turn.why = Some(shown::line(why.as_bytes()));
+        }
         lines.facts.push(fact(turn, node, at, number, body));
     }
     lines

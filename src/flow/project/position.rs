@@ -58,12 +58,15 @@ pub struct Turn {
     pub read: u64,
     /// Whether they had the final text.
     pub told: bool,
+    /// Why it failed, as they say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 impl Turn {
     /// The turn that begins with this lease.
     pub fn new(id: TurnId, trigger: ObjectId, at: Time) -> Self {
-        Self { id, trigger: trigger.to_string(), at, finals: 0, deltas: 0, read: 0, told: false }
+        Self { id, trigger: trigger.to_string(), at, finals: 0, deltas: 0, read: 0, told: false, why: None }
     }
 
     /// The number of the next line: the same whether the lines that only stream are there or not, so that a turn's

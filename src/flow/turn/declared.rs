@@ -198,6 +198,16 @@ pub fn words(provider: Provider, ending: &Ending) -> String {
     }
 }
 
+/// The same on one line: of what a program printed before it crashed the last one, which most often says why.
+pub fn in_short(provider: Provider, ending: &Ending) -> String {
+    let says = |line: &&str| !line.trim().is_empty();
+    if let Ending::Crashed { exit, words } = ending {
+        let last = words.lines().rev().find(says).unwrap_or_default();
+        return format!("{provider}: {}: {}{last}", ending.name(), left(exit));
+    }
+    words(provider, ending).lines().find(says).unwrap_or_default().to_owned()
+}
+
 fn left(exit: &crate::agents::Exit) -> String {
     use crate::agents::Exit;
     match exit {

@@ -7,7 +7,10 @@
 //! (text that streams).
 
 use crate::contract::event::Body;
+use crate::contract::id::NodeId;
+use crate::contract::shown;
 use crate::contract::time::Time;
+use crate::contract::words::TurnStatus;
 use crate::runner::clock::Clock;
 use crate::store::beneath::apart;
 use serde_json::{Map, Value, json};
@@ -147,6 +150,12 @@ impl<'a> Events<'a> {
     /// Says each.
     pub fn say_all(&mut self, bodies: &[Body]) {
         bodies.iter().for_each(|body| self.say(body));
+    }
+
+    /// Says why the turn failed.
+    pub fn failed(&mut self, node_id: NodeId, why: &str) {
+        let detail = Some(shown::line(why.as_bytes()));
+        self.say(&Body::TurnStatus { node_id, status: TurnStatus::Failed, detail });
     }
 
     /// Says to who looks at the branch what the turn is at.

@@ -218,7 +218,9 @@ impl<'t> Ground<'t> {
 /// Where there is no lease, no flow, or nothing can be written; nothing was declared then.
 pub fn run(ground: &Ground<'_>) -> Result<Ended, TurnError> {
     if let Err(refused) = ground.admit()? {
-        return Ok(Ended::Failed { why: refused.to_string(), mend: String::new() });
+        let why = refused.to_string();
+        Events::new(ground.events.as_deref(), ground.runner.clock).failed(ground.node, &why);
+        return Ok(Ended::Failed { why, mend: String::new() });
     }
     let before = ground.before()?;
     if before.is_nothing {
@@ -359,6 +361,10 @@ impl<'t> Active<'t> {
         let left_out = self.events.left_out();
         if left_out > 0 {
             self.note(&format!("{left_out} more lines are in the transcript alone"));
+        }
+        if let Ended::Failed { .. } = ended {
+            let why = declared::in_short(ground.config().provider, &came.ending);
+            self.events.failed(ground.node, &why);
         }
         let waits = if matches!(came.ending.next(), Next::Later(_)) { waits + 1 } else { 0 };
         if came.ending != Ending::Completed && !self.interrupted {

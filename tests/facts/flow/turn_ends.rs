@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 use super::turn::{agent, left, played, says, turn};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const SOLO: &[(&str, &str)] = &[("solo", "implementer")];
 
@@ -42,6 +42,23 @@ fn every_bad_end_has_its_name() {
         assert_eq!(stage.life.state(&stage.branch("solo")), "route");
         let prompt = stage.life.said("prompt");
         assert!(prompt.contains("> first words") && prompt.contains("> second words"), "{script}: {prompt}");
+    }
+}
+
+/// N9, N13: who looks at a flow is told why a turn failed, in the program's own last words, by the turn's ending.
+#[test]
+fn a_failed_turn_tells_why_to_who_looks() {
+    let stage = played("read -r prompt; echo noise >&2; echo 'out of paper' >&2; exit 4", SOLO);
+    stalls(&stage);
+    for _ in 0..2 {
+        let events: Vec<Value> =
+            stage.events().iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+        let why = json!("custom: crashed: exit 4: out of paper");
+        let failed = |event: &&Value| event["status"] == "turn.failed";
+        assert_eq!(events.iter().find(failed).unwrap()["detail"], why);
+        let last = events.iter().rev().find(|event| event["type"] == "node.progress").unwrap();
+        assert_eq!((&last["status"], &last["summary"]), (&json!("failed"), &why));
+        std::fs::remove_dir_all(stage.folder()).unwrap();
     }
 }
 
