@@ -2,8 +2,10 @@
 //!
 //! The message's text is the payload's, for whoever reads a branch without knowing flows; the rest of the envelope is one
 //! trailer. The message's id is the envelope's, and its attached commit the sender's outcome. A message of that kind without a
-//! readable trailer is a text like any other: nobody's words are lost for it. Implements N6 (what a handoff is).
+//! readable trailer, or one that the node which it names did not send, is a text like any other, of who sent it: nobody's words are
+//! lost for it. Implements N6 (what a handoff is).
 
+use super::senders::Senders;
 use crate::contract::edge::{Envelope, Payload};
 use crate::contract::id::{MessageId, NodeId, PayloadId};
 use crate::contract::projection::Heard;
@@ -52,10 +54,12 @@ pub fn objection(envelope: &Envelope) -> Option<String> {
     letter.message().err().map(|why| why.to_string())
 }
 
-/// The envelope of a message to that node, from its id, its trailers' values and its text.
+/// The envelope of a message to that node, from its id, the work that it brings, its trailers' values and its text; none where
+/// no node sent it.
 pub fn envelope<'a>(
-    id: Name,
-    to: NodeId,
+    senders: &Senders<'_>,
+    (id, to): (Name, NodeId),
+    work: Option<ObjectId>,
     trailers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
     text: &str,
 ) -> Option<Envelope> {
@@ -65,17 +69,17 @@ pub fn envelope<'a>(
     envelope.id = PayloadId::of_message(id);
     envelope.to_node_id = to;
     envelope.payload.message = text.to_owned();
-    Some(envelope)
+    senders.vouch(envelope, work)
 }
 
 /// A message to a node as the projection takes it; none for an answer, which belongs to its question.
-pub fn heard(letter: &Letter, to: NodeId) -> Option<Heard> {
+pub fn heard(letter: &Letter, to: NodeId, senders: &Senders<'_>) -> Option<Heard> {
     if letter.kind.is_answer() {
         return None;
     }
     let trailers = letter.trailers.iter().map(|trailer| (trailer.key.as_str(), &*trailer.value));
     if letter.kind.as_str() == HANDOFF
-        && let Some(envelope) = envelope(letter.id, to, trailers, &letter.text)
+        && let Some(envelope) = envelope(senders, (letter.id, to), letter.attached, trailers, &letter.text)
     {
         return Some(Heard::Handoff(Box::new(envelope)));
     }

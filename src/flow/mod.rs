@@ -11,6 +11,7 @@ pub mod nodes;
 pub mod outcome;
 pub mod project;
 pub mod route;
+pub mod senders;
 pub mod store;
 pub mod templates;
 pub mod turn;

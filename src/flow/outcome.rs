@@ -15,7 +15,7 @@ use crate::protocol::flow::TURN;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::usage::{Usage, usage_of};
-use crate::store::Commit;
+use crate::store::{Commit, Store, StoreError};
 
 /// The state of a node that waits for a person.
 pub const BLOCKED: &str = "blocked";
@@ -68,6 +68,12 @@ impl Outcome {
     pub fn of(commit: &Commit) -> Option<Self> {
         let event = Event::of(Message::parse(&commit.message))?;
         Self::read(commit, &event)
+    }
+
+    /// When what it answered was written: with its calls' ids this makes the ids of what they send.
+    pub fn began(&self, store: &dyn Store) -> Result<Time, StoreError> {
+        let trigger = self.trigger.map(|trigger| store.read_commit(trigger)).transpose()?;
+        Ok(trigger.and_then(|trigger| trigger.committed).map_or(self.at, Time::from_seconds))
     }
 
     /// The same, of a commit whose event was read.

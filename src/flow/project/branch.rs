@@ -18,6 +18,7 @@ use crate::contract::words::Provider;
 use crate::flow::letter;
 use crate::flow::outcome::{BLOCKED, Outcome};
 use crate::flow::route::done::Done;
+use crate::flow::senders::Senders;
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::Event;
 use crate::protocol::flow::{IDLE, ROUTE, TURN};
@@ -43,6 +44,7 @@ pub(super) struct Read {
 struct Reading<'a, 'p> {
     project: &'a Project<'p>,
     flow: &'a Flow,
+    senders: &'a Senders<'a>,
     id: NodeId,
     node: &'a NodeFile,
     turn: Option<Turn>,
@@ -53,7 +55,7 @@ impl Project<'_> {
     /// What the branch of a node says that was not taken yet.
     pub(super) fn branch(
         &self,
-        flow: &Flow,
+        (flow, senders): (&Flow, &Senders<'_>),
         id: NodeId,
         node: &NodeFile,
         from: &Branch,
@@ -64,7 +66,7 @@ impl Project<'_> {
             return Ok(Read { facts: Vec::new(), position: Some(from.clone()) });
         };
         let mut reading =
-            Reading { project: self, flow, id, node, turn: from.turn.clone(), facts: Vec::new() };
+            Reading { project: self, flow, senders, id, node, turn: from.turn.clone(), facts: Vec::new() };
         if from.tip.as_deref() != Some(&*tip.to_string()) {
             let Some(commits) = self.new_commits(tip, from.tip.as_deref(), &flow.run.base)? else {
                 return Ok(Read { facts: Vec::new(), position: None });
@@ -172,7 +174,7 @@ impl Reading<'_, '_> {
         let read = |id: ObjectId| {
             let commit = self.project.runner.store.read_commit(id).ok()?;
             let letter = Letter::read(&Message::parse(&commit.message), &commit.parents).ok()?;
-            letter::heard(&letter, self.id)
+            letter::heard(&letter, self.id, self.senders)
         };
         taken.iter().filter_map(|heard| read(heard.commit)).collect()
     }

@@ -18,6 +18,7 @@ use crate::contract::id::{RunId, TurnId};
 use crate::contract::projection::{Fact, Log, Projection, Step, ordered};
 use crate::contract::run::Run;
 use crate::contract::time::Time;
+use crate::flow::senders::Senders;
 use crate::flow::turns;
 use crate::protocol::flow::TURNS;
 use crate::protocol::id::ObjectId;
@@ -126,9 +127,9 @@ impl<'p> Project<'p> {
         sources: Vec<Vec<Fact>>,
         mut next: Position,
     ) -> Result<Updated, ProjectError> {
-        // One fact after the other, so that a long history is not held twice.
         let now = Time(i64::try_from(self.runner.clock.millis()).unwrap_or(i64::MAX));
         let bounded = |source: Vec<Fact>| source.into_iter().map(|fact| fact.bounded(now)).collect();
+        // One fact after the other, so that a long history is not held twice.
         for fact in ordered(sources.into_iter().map(bounded).collect()) {
             match &fact {
                 // What a turn kept of a question is no second question.
@@ -190,15 +191,16 @@ impl<'p> Project<'p> {
         }
         let mut next =
             Position { flow: Some(tip.to_string()), asked: from.asked.clone(), ..Position::default() };
+        let senders = Senders::new(store, &flow);
         for (id, node) in &flow.nodes {
             let known = from.nodes.get(id).cloned().unwrap_or_default();
-            let read = self.branch(&flow, *id, node, &known)?;
+            let read = self.branch((&flow, &senders), *id, node, &known)?;
             let Some(position) = read.position else { return Ok(None) };
             sources.push(read.facts);
             next.nodes.insert(*id, position);
         }
-        sources.extend(self.inboxes(&flow, from, &mut next)?);
-        sources.push(self.questions(&flow)?);
+        sources.extend(self.inboxes((&flow, &senders), from, &mut next)?);
+        sources.push(self.questions(&flow, from)?);
         Ok(Some((sources, next)))
     }
 

@@ -1,7 +1,8 @@
 //! What waits for a flow's nodes, and what is asked by their turns, as facts.
 //!
 //! A message is a fact when it is first seen waiting; one that is taken in before anybody looked is told by the commit
-//! that takes it. A question is an approval where it holds the call that it is about. Implements N13 (messages, questions).
+//! that takes it. A question is an approval where it holds the call that it is about, and a run waits for its answer. Where
+//! signatures are asked for, what has none is neither. Implements N13 (messages, questions).
 
 use super::position::Position;
 use super::{Project, ProjectError};
@@ -12,16 +13,20 @@ use crate::contract::projection::Fact;
 use crate::contract::time::Time;
 use crate::flow::approval::TOOL;
 use crate::flow::letter;
+use crate::flow::senders::Senders;
+use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, Letter, parse_id_ref, parse_inbox_ref};
 use crate::protocol::message::Message;
-use crate::protocol::question::Question;
+use crate::protocol::question::{Asker, Question};
+use crate::runner::Tip;
+use crate::store::RefName;
 use std::collections::HashMap;
 
 impl Project<'_> {
     /// Messages that wait and were not told yet, of each node one list.
     pub(super) fn inboxes(
         &self,
-        flow: &Flow,
+        (flow, senders): (&Flow, &Senders<'_>),
         from: &Position,
         next: &mut Position,
     ) -> Result<Vec<Vec<Fact>>, ProjectError> {
@@ -35,8 +40,10 @@ impl Project<'_> {
             let id = at.id.to_string();
             if !from.waiting.contains(&id)
                 && let Ok(read) = store.read_commit(commit)
-                && let Ok(letter) = Letter::read_at(&at, &Message::parse(&read.message), &read.parents)
-                && let Some(heard) = letter::heard(&letter, *node)
+                && let message = Message::parse(&read.message)
+                && let Ok(letter) = Letter::read_at(&at, &message, &read.parents)
+                && self.runner.is_vouched(&RefName::branch(&at.branch), commit, &message)?
+                && let Some(heard) = letter::heard(&letter, *node, senders)
             {
                 let sent = Time::from_seconds(read.committed.unwrap_or(0));
                 lists.entry(*node).or_default().push((at.id, Fact::Waits { node: *node, at: sent, heard }));
@@ -50,8 +57,8 @@ impl Project<'_> {
         Ok(sorted.collect())
     }
 
-    /// What is asked now by turns of this flow.
-    pub(super) fn questions(&self, flow: &Flow) -> Result<Vec<Fact>, ProjectError> {
+    /// What is asked now by turns of this flow: of those that were told before, nothing new.
+    pub(super) fn questions(&self, flow: &Flow, from: &Position) -> Result<Vec<Fact>, ProjectError> {
         let store = &*self.runner.store;
         let mut facts = Vec::new();
         for (name, commit) in store.known_scan(&String::from_utf8_lossy(ASKED))? {
@@ -64,14 +71,27 @@ impl Project<'_> {
             let tool = message.last(TOOL).and_then(|raw| serde_json::from_slice::<ToolCall>(raw).ok());
             let Some(tool) = tool else { continue };
             let approval_id = ApprovalId(PayloadId::of_message(id).0);
+            if from.asked.contains_key(&approval_id) || !self.is_asked(&question, commit, &message)? {
+                continue;
+            }
             let context = question.text.lines().next().map(str::to_owned);
             let request = ApprovalRequest { approval_id, node_id, tool, context };
-            facts.push((
-                read.committed,
-                Fact::Asked { at: Time::from_seconds(read.committed.unwrap_or(0)), request },
-            ));
+            // To the millisecond, as the turn's own lines: it is asked about what they proposed before.
+            let at = Time(i64::try_from(id.millis()).unwrap_or(i64::MAX));
+            facts.push(Fact::Asked { at, request });
         }
-        facts.sort_by_key(|(at, _)| *at);
-        Ok(facts.into_iter().map(|(_, fact)| fact).collect())
+        facts.sort_by_key(Fact::at);
+        Ok(facts)
+    }
+
+    /// Whether a run waits for the answer, and the words are its own where signatures are asked for. Any other question is no
+    /// approval: nothing would ever resolve it.
+    fn is_asked(&self, question: &Question, commit: ObjectId, said: &Message) -> Result<bool, ProjectError> {
+        let branch = RefName::branch(&question.branch);
+        let Some(Tip { event: Some(head), .. }) = self.runner.read_tip(&branch)? else { return Ok(false) };
+        match question.asker(&head) {
+            Asker::Run => Ok(self.runner.is_vouched(&branch, commit, said)?),
+            Asker::Head | Asker::Nobody => Ok(false),
+        }
     }
 }

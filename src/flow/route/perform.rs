@@ -13,7 +13,6 @@ use crate::contract::flow::{Mutation, OpenPromise};
 use crate::contract::id::{EdgeId, NodeId, PayloadId, ToolId};
 use crate::contract::node::orchestrates;
 use crate::contract::shown;
-use crate::contract::time::Time;
 use crate::contract::words::{Mode, RunStatus};
 use crate::flow::outcome::Outcome;
 use crate::flow::{FlowError, Flows, Kept, letter};
@@ -65,11 +64,8 @@ impl<'p, 'r> Performing<'p, 'r> {
 
     /// Performs the calls of a turn.
     pub fn turn(&mut self, turn: &Outcome) -> Result<(), RouteError> {
-        let trigger = match turn.trigger {
-            Some(trigger) => self.runner.store.read_commit(trigger).map_err(FlowError::from)?.committed,
-            None => None,
-        };
-        let at = Moments { trigger: trigger.map_or(turn.at, Time::from_seconds), outcome: turn.at };
+        let trigger = turn.began(&*self.runner.store).map_err(FlowError::from)?;
+        let at = Moments { trigger, outcome: turn.at };
         for call in &turn.calls {
             self.call(&Turn { turn, at }, call)?;
         }

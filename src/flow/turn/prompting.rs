@@ -9,6 +9,7 @@ use crate::contract::id::{NodeId, PayloadId};
 use crate::contract::prompt::{Incoming, Named, OpenPromise, Prompt, PromptKind, Situation, Work, compose};
 use crate::contract::words::Expectation;
 use crate::flow::letter;
+use crate::flow::senders::Senders;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
 use crate::store::git_merge::Joined;
@@ -36,7 +37,9 @@ impl Ground<'_> {
         native_tools: bool,
     ) -> Prompt {
         let flow = &self.kept.flow;
-        let mut said: Vec<Said> = brought.iter().filter_map(|(one, to)| self.said(one, *to)).collect();
+        let senders = Senders::new(&*self.runner.store, flow);
+        let said = |(one, to): &(Brought, Option<ObjectId>)| self.said(one, *to, &senders);
+        let mut said: Vec<Said> = brought.iter().filter_map(said).collect();
         if !untold.is_empty() {
             said.push(Said {
                 id: PayloadId(self.turn.0),
@@ -109,7 +112,7 @@ impl Ground<'_> {
         )
     }
 
-    fn said(&self, brought: &Brought, to: Option<ObjectId>) -> Option<Said> {
+    fn said(&self, brought: &Brought, to: Option<ObjectId>, senders: &Senders<'_>) -> Option<Said> {
         let id = PayloadId::parse(&brought.id).ok()?;
         let text = match (&brought.text, &brought.unreadable) {
             (Some(text), _) => text.clone(),
@@ -118,7 +121,9 @@ impl Ground<'_> {
         };
         let trailers = brought.trailers.iter().map(|pair| (pair.key.as_str(), pair.value.as_bytes()));
         let name = MessageId::parse(&brought.id).ok();
-        let envelope = name.and_then(|name| letter::envelope(name, self.node, trailers, &text));
+        let work = brought.attached.as_deref().and_then(|work| work.parse::<ObjectId>().ok());
+        let envelope =
+            name.and_then(|name| letter::envelope(senders, (name, self.node), work, trailers, &text));
         let from = match &envelope {
             Some(envelope) => self.called(envelope.from_node_id),
             None => brought.from.clone().unwrap_or_else(|| "?".to_owned()),

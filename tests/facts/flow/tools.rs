@@ -251,7 +251,12 @@ fn a_person_is_waited_for_at_the_door() {
             || turn.stage.life.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/aynig/asked"]);
         eventually("a question", || Some(all()).filter(|all| all.lines().count() == n && !all.is_empty()))
     };
-    turn.stage.life.run(&["answer", asked(1).trim(), "approve"]).expect(0);
+    let first_question = asked(1);
+    // Who looks is told of the call before it is told that it waits.
+    let events = turn.stage.events();
+    let at = |word: &str| events.iter().position(|event| event.body.word() == word);
+    assert!(at("tool.proposed").is_some() && at("tool.proposed") < at("approval.requested"), "{events:#?}");
+    turn.stage.life.run(&["answer", first_question.trim(), "approve"]).expect(0);
     let answer = client.hear();
     assert_eq!(answer.id, first);
     assert!(came(answer).unwrap()["nodeId"].is_string());
