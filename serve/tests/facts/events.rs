@@ -2,7 +2,7 @@
 //! W6).
 
 use crate::play::{Play, finally, fits, waits};
-use crate::runs::{good, next, says, send};
+use crate::runs::{WHOLE_NODE, good, next, says, send};
 use crate::support::frame;
 use aynig::contract::event::TYPES;
 use serde_json::{Value, json};
@@ -127,17 +127,7 @@ fn the_order_is_what_the_page_needs(heard: &[Value]) {
     let at = |is_it: &dyn Fn(&Value) -> bool| heard.iter().position(is_it).unwrap();
     let of = |kind: &str| heard.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
     // A node that is not known appears whole; no later patch of a run has its id.
-    for key in [
-        "label",
-        "roleTemplate",
-        "provider",
-        "status",
-        "summary",
-        "lastActivityAt",
-        "capabilities",
-        "permissions",
-        "session",
-    ] {
+    for key in WHOLE_NODE {
         assert!(!of("node.patch")[0]["patch"][key].is_null(), "{key}");
     }
     assert!(of("run.patch").iter().all(|event| event["patch"].get("id").is_none()));

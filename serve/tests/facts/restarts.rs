@@ -3,9 +3,9 @@
 
 use crate::play::{Play, finally};
 use crate::runs::good;
-use crate::support::{SERVE, Server, UPGRADE, head, until};
+use crate::support::{SERVE, Server, UPGRADE, head, text, until};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
@@ -17,28 +17,6 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789a
 
 /// What a client has heard, over all its connections.
 type Heard = Arc<Mutex<Vec<Value>>>;
-
-/// A text frame, or a connection that is over.
-fn text(stream: &mut TcpStream) -> Option<String> {
-    let mut start = [0; 2];
-    stream.read_exact(&mut start).ok()?;
-    let len = match start[1] {
-        126 => {
-            let mut more = [0; 2];
-            stream.read_exact(&mut more).ok()?;
-            u64::from(u16::from_be_bytes(more))
-        }
-        127 => {
-            let mut more = [0; 8];
-            stream.read_exact(&mut more).ok()?;
-            u64::from_be_bytes(more)
-        }
-        short => u64::from(short),
-    };
-    let mut bytes = vec![0; usize::try_from(len).ok()?];
-    stream.read_exact(&mut bytes).ok()?;
-    if start[0] == 0x81 { String::from_utf8(bytes).ok() } else { text(stream) }
-}
 
 /// Comes back with what it heard last, as often as it takes, until the time is over; then hears on until the connection is.
 fn looks_on(address: &str, run: &str, heard: &Heard, until: Instant) {

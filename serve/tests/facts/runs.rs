@@ -6,6 +6,19 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::net::TcpStream;
 
+/// What a page needs of a node that it does not know yet.
+pub const WHOLE_NODE: [&str; 9] = [
+    "label",
+    "roleTemplate",
+    "provider",
+    "status",
+    "summary",
+    "lastActivityAt",
+    "capabilities",
+    "permissions",
+    "session",
+];
+
 /// A world in which flows can be made.
 pub fn flowing() -> World {
     let world = World::new();
@@ -279,17 +292,7 @@ fn w6_a_client_that_comes_back_misses_nothing() {
         (&first["type"], &first["nodeId"], &first["runId"]),
         (&json!("node.patch"), &lead["id"], &run["id"])
     );
-    for key in [
-        "label",
-        "roleTemplate",
-        "provider",
-        "status",
-        "summary",
-        "lastActivityAt",
-        "capabilities",
-        "permissions",
-        "session",
-    ] {
+    for key in WHOLE_NODE {
         assert!(!first["patch"][key].is_null(), "{key} in {first}");
     }
     drop(client);

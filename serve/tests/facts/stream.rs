@@ -1,7 +1,7 @@
 //! What clients of `/ws` are told while much happens, and those that do not read (W6).
 
 use crate::runs::{agent, flowing, good, live, next, node, says};
-use crate::support::{Server, World, until};
+use crate::support::{Server, World, text, until};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::Read;
@@ -45,31 +45,6 @@ fn log(world: &World, run: &str) -> Vec<Value> {
     let path = world.repo().join(format!(".git/aynig/data/runs/{run}/events.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// A client's next text, with what it is long after waiting for it.
-fn text(stream: &mut impl Read) -> Option<String> {
-    let mut start = [0; 2];
-    stream.read_exact(&mut start).ok()?;
-    let len = match start[1] {
-        126 => {
-            let mut more = [0; 2];
-            stream.read_exact(&mut more).ok()?;
-            u64::from(u16::from_be_bytes(more))
-        }
-        127 => {
-            let mut more = [0; 8];
-            stream.read_exact(&mut more).ok()?;
-            u64::from_be_bytes(more)
-        }
-        short => u64::from(short),
-    };
-    let mut text = vec![0; usize::try_from(len).unwrap()];
-    stream.read_exact(&mut text).ok()?;
-    match start[0] {
-        0x81 => Some(String::from_utf8(text).unwrap()),
-        _ => self::text(stream),
-    }
 }
 
 /// How many sockets the server has.

@@ -207,19 +207,41 @@ pub fn head(stream: &mut impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads a text frame of a server.
-pub fn frame(stream: &mut impl Read) -> Option<String> {
+/// Reads a frame of a server: its first byte, and what it carries.
+fn any_frame(stream: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut start = [0; 2];
     stream.read_exact(&mut start).ok()?;
-    let mut len = usize::from(start[1]);
-    if len == 126 {
-        let mut more = [0; 2];
-        stream.read_exact(&mut more).ok()?;
-        len = usize::from(u16::from_be_bytes(more));
+    let len = match start[1] {
+        126 => {
+            let mut more = [0; 2];
+            stream.read_exact(&mut more).ok()?;
+            u64::from(u16::from_be_bytes(more))
+        }
+        127 => {
+            let mut more = [0; 8];
+            stream.read_exact(&mut more).ok()?;
+            u64::from_be_bytes(more)
+        }
+        short => u64::from(short),
+    };
+    let mut bytes = vec![0; usize::try_from(len).unwrap()];
+    stream.read_exact(&mut bytes).ok()?;
+    Some((start[0], bytes))
+}
+
+/// The text that the next frame is; `None` for another frame, and for the end.
+pub fn frame(stream: &mut impl Read) -> Option<String> {
+    any_frame(stream).filter(|(kind, _)| *kind == 0x81).map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+}
+
+/// The next text, whatever other frames come before it; `None` at the end.
+pub fn text(stream: &mut impl Read) -> Option<String> {
+    loop {
+        let (kind, bytes) = any_frame(stream)?;
+        if kind == 0x81 {
+            return Some(String::from_utf8(bytes).unwrap());
+        }
     }
-    let mut text = vec![0; len];
-    stream.read_exact(&mut text).ok()?;
-    (start[0] == 0x81).then(|| String::from_utf8(text).unwrap())
 }
 
 /// What came back.
