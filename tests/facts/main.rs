@@ -14,7 +14,6 @@ mod life;
 mod package;
 mod remote;
 mod store;
-mod supervisor;
 #[path = "../support/mod.rs"]
 mod support;
 mod trust;

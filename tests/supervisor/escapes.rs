@@ -1,6 +1,6 @@
 //! Nothing of a run outlives the run, whatever it does to get away; except where it may.
 
-use crate::supervisor::rig::{LONG, Rig, eventually, hear, next};
+use crate::rig::{LONG, Rig, eventually, hear, next};
 use aynig::supervisor::{Ending, Event, Supervised};
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;

@@ -120,7 +120,7 @@ impl Rig {
         let mut command = Command::new("/bin/bash");
         command.args(["-c", r#"exec 77</dev/null; exec "$@""#, "bash"]);
         command.arg(std::env::current_exe().unwrap());
-        command.args(["--exact", "supervisor::rig::be_a_runner", "--nocapture"]);
+        command.args(["--exact", "rig::be_a_runner", "--nocapture"]);
         command.env("RIG_DIR", self.dir.path()).env("RIG_MARK", &self.mark).env("RIG_SCRIPT", script);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }

@@ -1,6 +1,6 @@
 //! What a command prints: kept byte for byte, scanned to the end, in bounded memory.
 
-use crate::supervisor::rig::{Rig, hear, next, run};
+use crate::rig::{Rig, hear, next, run};
 use aynig::supervisor::{Ending, Event, Supervised};
 use std::fs;
 use std::time::Duration;
@@ -158,7 +158,7 @@ fn a_slow_caller_loses_nothing_and_delays_no_time_limit() {
     spec.timeout = Some(Duration::from_millis(300));
     let mut run = Supervised::start(&spec).unwrap();
     // Nobody reads: the queue fills, and the time limit ends the command all the same.
-    crate::supervisor::rig::eventually(crate::supervisor::rig::LONG, "the command is dead", || {
+    crate::rig::eventually(crate::rig::LONG, "the command is dead", || {
         rig.alive().iter().all(|(pid, _)| *pid == run.guardian_pid())
     });
     let report = hear(&mut run);

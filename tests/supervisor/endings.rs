@@ -1,6 +1,6 @@
 //! Every way to end has its name.
 
-use crate::supervisor::rig::{GUARDIAN, LONG, Rig, eventually, hear, next, run};
+use crate::rig::{GUARDIAN, LONG, Rig, eventually, hear, next, run};
 use aynig::supervisor::{Ending, Event, Exit, Supervised, SupervisorError, Wake};
 use nix::libc;
 use nix::sys::signal::{Signal, kill};
