@@ -160,10 +160,7 @@ impl Runner<'_> {
             }
             let message = event.map(|event| self.render(&without_state(event.message))).transpose()?;
             let by = self.signature();
-            let copied = match signed {
-                true => self.repo.git.copy_signed(commit.id, (picked, onto), message, &by),
-                false => self.repo.git.copy_commit(commit.id, (picked, onto), message, &by),
-            };
+            let copied = self.repo.git.copy_commit(commit.id, (picked, onto), message, &by, signed);
             onto = copied.map_err(not_signed)?;
             tree = picked;
         }

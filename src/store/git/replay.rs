@@ -29,57 +29,63 @@ impl RepoGit {
         Ok(commits)
     }
 
-    /// Writes a commit once more, with this tree and parent; `message` in place of its own where that is given.
+    /// Writes a commit once more, with this tree and parent, and signed where that is wanted; `message` in place of its own
+    /// where that is given.
     pub(crate) fn copy_commit(
         &self,
         commit: ObjectId,
         (tree, parent): (ObjectId, ObjectId),
         message: Option<Vec<u8>>,
         by: &Signature,
+        signed: bool,
     ) -> Result<ObjectId, StoreError> {
         let original = self.original(commit)?;
-        let header = |key: &[u8]| original.header(key);
-        let mut copy = format!("tree {tree}\nparent {parent}\n").into_bytes();
-        let committer = format!("committer {}", person(by)).into_bytes();
-        copy.extend(header(b"author ").unwrap_or_else(|| format!("author {}", person(by)).into_bytes()));
-        copy.push(b'\n');
-        copy.extend(committer);
-        copy.push(b'\n');
         // A message of ours is UTF-8.
-        copy.extend(
-            header(b"encoding ")
-                .filter(|_| message.is_none())
-                .into_iter()
-                .flat_map(|line| [&line[..], b"\n"].concat()),
-        );
+        let encoding = original.header(b"encoding ").filter(|_| message.is_none());
+        let message = message.unwrap_or_else(|| original.message().to_vec());
+        match signed {
+            true => self.write_signed(&original, (tree, parent), message, encoding, by),
+            false => self.write_copy(&original, (tree, parent), &message, encoding, by),
+        }
+    }
+
+    fn write_copy(
+        &self,
+        original: &Original,
+        (tree, parent): (ObjectId, ObjectId),
+        message: &[u8],
+        encoding: Option<Vec<u8>>,
+        by: &Signature,
+    ) -> Result<ObjectId, StoreError> {
+        let author =
+            original.header(b"author ").unwrap_or_else(|| format!("author {}", person(by)).into_bytes());
+        let mut copy = format!("tree {tree}\nparent {parent}\n").into_bytes();
+        let lines = [Some(author), Some(format!("committer {}", person(by)).into_bytes()), encoding];
+        copy.extend(lines.into_iter().flatten().flat_map(|line| [&line[..], b"\n"].concat()));
         copy.push(b'\n');
-        copy.extend(message.unwrap_or_else(|| original.message().to_vec()));
+        copy.extend(message);
         let command = self.here().durable(self.durable).verb("hash-object");
         command.args(["-t", "commit", "-w", "--stdin"]).stdin(copy).id()
     }
 
-    /// [`RepoGit::copy_commit`] with a signature of the committer's: Git writes the copy then, so an author's name is cleaned as
-    /// Git cleans names.
-    pub(crate) fn copy_signed(
+    /// With a signature of the committer's, which Git makes: so Git writes the copy, and cleans an author's name as it does.
+    fn write_signed(
         &self,
-        commit: ObjectId,
+        original: &Original,
         (tree, parent): (ObjectId, ObjectId),
-        message: Option<Vec<u8>>,
+        message: Vec<u8>,
+        encoding: Option<Vec<u8>>,
         by: &Signature,
     ) -> Result<ObjectId, StoreError> {
-        let original = self.original(commit)?;
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
         let mut command = command.durable(self.durable).identity(by);
         if let Some((name, mail, date)) = original.author() {
             command = command.author(name, mail, date);
         }
-        // A message of ours is UTF-8.
-        let encoding = original.header(b"encoding ").filter(|_| message.is_none());
         if let Some(encoding) = encoding {
             let name = String::from_utf8_lossy(&encoding[b"encoding ".len()..]).into_owned();
             command = command.config(&format!("i18n.commitEncoding={name}"));
         }
-        let message = message.unwrap_or_else(|| original.message().to_vec());
         let args = ["-S", &tree.to_string(), "-p", &parent.to_string(), "-F", "-"].map(str::to_owned);
         command.verb("commit-tree").args(args).stdin(message).id()
     }
