@@ -14,7 +14,6 @@ pub mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contract;
-#[allow(dead_code, reason = "its verbs come with the next commit")]
 mod flow;
 pub mod governed;
 pub mod protocol;

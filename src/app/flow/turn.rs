@@ -103,7 +103,6 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
         kept,
         node,
         program,
-        environment: own,
         turn,
         agent_env,
         server,

@@ -103,8 +103,6 @@ pub struct Ground<'t> {
     pub program: settings::Program,
     /// The command that verifies what changed; empty for none.
     pub verify: Vec<String>,
-    /// The environment of this process.
-    pub environment: Vec<(OsString, OsString)>,
     /// The slot.
     pub slot: PathBuf,
     /// The folder of it that the agent's program starts in.
@@ -368,7 +366,7 @@ impl<'t> Active<'t> {
         }
         let waits = if matches!(came.ending.next(), Next::Later(_)) { waits + 1 } else { 0 };
         if came.ending != Ending::Completed && !self.interrupted {
-            // Whoever did not answer may not have read what it was told, either.
+            // A program that did not answer may not have read what it was told, either.
             let told = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
             self.untold.splice(..0, told);
         }
