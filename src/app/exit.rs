@@ -1,6 +1,6 @@
 //! How a verb ends, from the best end to the worst: over several branches the worst one counts.
 //!
-//! The numbers that a process exits with are `cli`'s. Implements section 13 (exit codes).
+//! The numbers that a process exits with are `cli`'s. Implements Exit codes of the contract.
 
 use super::change::NotPushed;
 use super::diff::PastError;
@@ -111,7 +111,7 @@ impl From<&RunnerError> for Exit {
             RunnerError::Signing { .. } | RunnerError::Store(StoreError::Untrusted { .. }) => Exit::Refused,
             RunnerError::Store(StoreError::Remote { failure, .. }) => match failure {
                 RemoteFailure::Declined | RemoteFailure::NotAtomic => Exit::Refused,
-                RemoteFailure::InTheWay | RemoteFailure::Unknown => Exit::Failed,
+                RemoteFailure::InTheWay | RemoteFailure::NotConfigured => Exit::Failed,
                 RemoteFailure::Denied
                 | RemoteFailure::Unreachable
                 | RemoteFailure::TooLate

@@ -312,7 +312,7 @@ fn in_place_of_a_folder(path: &Path) -> Option<&Path> {
 fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {
     let look = format!("git ls-remote {remote}");
     let hint = match failure {
-        RemoteFailure::Unknown => {
+        RemoteFailure::NotConfigured => {
             return vec!["git remote -v".to_owned(), format!("git remote add {remote} <url>")];
         }
         RemoteFailure::Unreachable => {

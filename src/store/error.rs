@@ -155,7 +155,7 @@ pub enum StoreError {
 
 /// Kinds of failures with a remote. What decides anything comes of exit status, porcelain and what is read again:
 /// [`Declined`](Self::Declined), [`Busy`](Self::Busy), [`InTheWay`](Self::InTheWay), [`TooLate`](Self::TooLate),
-/// [`Unknown`](Self::Unknown). The others are told apart for people, by a text that a remote may choose; what hangs
+/// [`NotConfigured`](Self::NotConfigured). The others are told apart for people, by a text that a remote may choose; what hangs
 /// on them is the same for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteFailure {
@@ -184,7 +184,7 @@ pub enum RemoteFailure {
     NotAtomic,
     /// There is no such remote in the configuration.
     #[error("not configured")]
-    Unknown,
+    NotConfigured,
     /// Anything else.
     #[error("it failed")]
     Other,
@@ -195,7 +195,7 @@ impl RemoteFailure {
     pub fn may_pass(self) -> bool {
         match self {
             Self::Denied | Self::Unreachable | Self::TooLate | Self::Busy | Self::Other => true,
-            Self::Declined | Self::InTheWay | Self::NotAtomic | Self::Unknown => false,
+            Self::Declined | Self::InTheWay | Self::NotAtomic | Self::NotConfigured => false,
         }
     }
 
@@ -209,7 +209,7 @@ impl RemoteFailure {
             Self::Busy => "busy",
             Self::InTheWay => "in-the-way",
             Self::NotAtomic => "not-atomic",
-            Self::Unknown => "unknown-remote",
+            Self::NotConfigured => "unknown-remote",
             Self::Other => "other",
         }
     }

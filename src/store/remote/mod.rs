@@ -56,13 +56,13 @@ impl RemoteStore {
     /// The branches of a configured remote; objects and own refs go to `local`.
     ///
     /// # Errors
-    /// [`RemoteFailure::Unknown`] where the repository's configuration has no such remote.
+    /// [`RemoteFailure::NotConfigured`] where the repository's configuration has no such remote.
     pub(crate) fn open(repo: &Repository, name: &str, local: Box<dyn Store>) -> Result<Self, StoreError> {
         if !repo.has_remote(name) {
             return Err(StoreError::Remote {
                 remote: name.to_owned(),
                 what: "use",
-                failure: RemoteFailure::Unknown,
+                failure: RemoteFailure::NotConfigured,
                 message: "'git remote' does not list it".to_owned(),
             });
         }
