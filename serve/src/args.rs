@@ -50,7 +50,4 @@ pub struct Args {
     /// Print address, code and token as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Say less
-    #[arg(short, long)]
-    pub quiet: bool,
 }

@@ -34,7 +34,6 @@ fn words(global: &Global, args: &Serve) -> Vec<OsString> {
         (args.read_only, "--read-only"),
         (args.share, "--share"),
         (args.json, "--json"),
-        (global.quiet, "--quiet"),
     ];
     words.extend(flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.into()));
     let mut value = |flag: &str, value: &OsString| words.extend([flag.into(), value.clone()]);
