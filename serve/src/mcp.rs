@@ -77,7 +77,7 @@ async fn serve(args: &Args) -> Result<(), String> {
     let heard = Arc::clone(&turn);
     tokio::spawn(async move {
         hear(reads, &heard).await;
-        // Whoever still waits finds its sender gone; nobody begins to.
+        // A thread that still waits finds its sender gone; none begins to.
         heard.waiting.lock().map(|mut waiting| *waiting = None).unwrap_or_default();
     });
     let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
@@ -103,7 +103,7 @@ async fn hear(reads: OwnedReadHalf, turn: &Turn) {
     while let Ok(Some(line)) = lines.next_line().await {
         let Ok(answer) = serde_json::from_str::<Answer>(&line) else { return };
         let waits = turn.waiting.lock().ok().and_then(|mut all| all.as_mut()?.remove(&answer.id));
-        // One that was given up is answered to nobody.
+        // A call that was given up is not answered.
         waits.into_iter().for_each(|waits| drop(waits.send(answer.clone())));
     }
 }

@@ -112,7 +112,7 @@ fn day(time: Time) -> String {
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Stopped> {
     let (shown, (file, bytes)) = (path.display(), read(path)?);
-    // Not a pipe or a terminal, which nobody else reads from.
+    // Not a pipe or a terminal, which has no other reader.
     let mode = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.permissions().mode());
     if mode.is_some_and(|mode| mode & 0o077 != 0) {
         eprintln!("warning: others than you may read the key in '{shown}'\nhint: chmod 600 '{shown}'");

@@ -1,6 +1,6 @@
 //! Settings: the flag over `git config aynig.<key>`, protected keys only from protected scopes.
 //!
-//! A value that can't be read is an error that names the key; nothing falls back silently. Implements K33, K35 and the configuration of section 13.
+//! A value that can't be read is an error that names the key; nothing falls back silently. Implements K33, K35 and Configuration of the contract.
 
 use super::{AppError, Misuse};
 use crate::protocol::environment::is_dropped;

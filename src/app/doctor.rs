@@ -2,7 +2,7 @@
 //! `aynig.doctor/1`.
 //!
 //! Goes as far as it can: without git, without a repository, with an unreadable configuration it says so and ends.
-//! What needs the environment is looked at here, the rest by `runner::checkup`. Implements section 13 (`doctor`),
+//! What needs the environment is looked at here, the rest by `runner::checkup`. Implements git-aynig-doctor(1),
 //! K33 (ignored keys).
 
 use super::session::Session;

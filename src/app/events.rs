@@ -1,7 +1,7 @@
 //! `events`: a branch's state events, or those of all, and what programs are told of each: schema `aynig.events/1`.
 //!
 //! [`Reading::list`] gives them newest first, [`Reading::follow`] those that are there and then each as it lands, oldest first. The
-//! reader of either says false once it wants no more. Implements section 13 (`events`), K55 (`--all`, `--since`, durations).
+//! reader of either says false once it wants no more. Implements git-aynig-events(1), K55 (`--all`, `--since`, durations).
 
 use super::config::{self, Flags};
 use super::session::Session;

@@ -1,6 +1,6 @@
 //! `gc`: removes what is no longer needed, and what programs are told of each removal: schema `aynig.gc/1`.
 //!
-//! The work is `runner::gc`'s. Implements section 13 (`gc`).
+//! The work is `runner::gc`'s. Implements git-aynig-gc(1).
 
 use super::config::Flags;
 use super::session::Session;

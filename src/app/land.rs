@@ -1,6 +1,6 @@
 //! `land`: asks that branches be landed on another, and says which wait for whom.
 //!
-//! [`landing`], [`Change::land`] for each branch, then whoever ticks does the rest; a caller that does so itself asks
+//! [`landing`], [`Change::land`] for each branch, then the machines that tick do the rest; a caller that does so itself asks
 //! [`Change::queued`] whether one of its branches waits for another's check, and [`Change::all_landed`] how it ended.
 //! Implements K60 (asking).
 

@@ -1,7 +1,7 @@
 //! `logs`: what the latest run's command printed.
 //!
 //! A branch, or any commit of a run: trigger, lease, outcome or stall. [`Request::open`] finds the run, [`Run::find`]
-//! its log, [`Run::read`] its bytes. Implements section 13 (`logs`), K16, K48a.
+//! its log, [`Run::read`] its bytes. Implements git-aynig-logs(1), K16, K48a.
 
 use super::config::Flags;
 use super::session::Session;

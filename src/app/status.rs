@@ -1,7 +1,7 @@
 //! `status`: how branches stand, and what programs are told of each: schema `aynig.status/1`.
 //!
 //! Reads only, and works in a repository that is not trusted. JSON holds what came from the repository as it is.
-//! Implements section 13 (`status`), K49b, K55.
+//! Implements git-aynig-status(1), K49b, K55.
 
 use super::asking::{AskedLine, Asking};
 use super::config::Flags;

@@ -120,7 +120,7 @@ impl<'a> Watcher<'a> {
         })
     }
 
-    /// Mends what an earlier process left. It may have much to read: whoever draws has something on the screen before.
+    /// Mends what an earlier process left. It may have much to read: the caller draws something on the screen before.
     pub fn mend(&self) {
         mend::all(self.session);
     }

@@ -26,7 +26,7 @@ pub struct Land {
     /// The branches of this remote, not the local ones [default: aynig.remote]
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
-    /// Only ask: whoever ticks the branches lands them
+    /// Only ask: the machine that ticks the branches lands them
     #[arg(long)]
     pub no_tick: bool,
     /// Show what the check prints as it comes

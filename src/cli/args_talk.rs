@@ -148,7 +148,7 @@ pub struct Pause {
 /// `resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// Only these pauses, whoever holds them
+    /// Only these pauses, also those of others
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub ids: Vec<String>,
     /// Also the pauses of others

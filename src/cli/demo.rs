@@ -3,7 +3,7 @@
 //! Every step is a command as a person would type it, run for real: this binary and the real git, in a
 //! folder of its own with its own HOME and configuration, so that nothing of the user's is touched or
 //! trusted. Exits 0 only if every step did what it should: the branch's states are read back and compared.
-//! Implements section 13 (`demo`).
+//! Implements git-aynig-demo(1).
 
 use super::args::Demo;
 use super::fail::Failure;

@@ -1,6 +1,6 @@
 //! `diff`: what a run changed, as `git diff` shows it.
 //!
-//! Implements section 13 (`diff`), K36, K55.
+//! Implements git-aynig-diff(1), K36, K55.
 
 use super::args::Diff;
 use super::fail::Failure;

@@ -1,6 +1,6 @@
 //! `events`: state events of a branch or of all, newest first; with `--follow` as they land, oldest first.
 //!
-//! A reader that goes away ends the verb, and is no failure. Implements section 13 (`events`), K36, K55.
+//! A reader that goes away ends the verb, and is no failure. Implements git-aynig-events(1), K36, K55.
 
 use super::args::Events;
 use super::fail::Failure;

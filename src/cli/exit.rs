@@ -1,4 +1,4 @@
-//! The numbers that this program exits with. Implements section 13 (exit codes).
+//! The numbers that this program exits with. Implements Exit codes of the contract.
 
 use crate::app::Exit;
 

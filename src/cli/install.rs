@@ -2,7 +2,7 @@
 //!
 //! Works out where the pack is, shows what it brings and what it writes over, where its README is, and what to type
 //! next, up to the command that starts its first state.
-//! The work is `store::pack`'s. Implements section 13 (`install`).
+//! The work is `store::pack`'s. Implements git-aynig-install(1).
 
 use super::args::Install;
 use super::fail::Failure;

@@ -1,7 +1,7 @@
 //! `logs`: what the latest run's command printed.
 //!
-//! Bytes go out as they are, except to a terminal, where control characters are escaped. Implements section 13
-//! (`logs`), K36.
+//! Bytes go out as they are, except to a terminal, where control characters are escaped. Implements
+//! git-aynig-logs(1), K36.
 
 use super::args::Logs;
 use super::exit;

@@ -1,6 +1,6 @@
 //! The command line: arguments, rendering, exit codes; one file a verb. What verbs do is `app`'s.
 //!
-//! Results go to standard output, everything else to standard error. Only this room prints. Implements section 13 of the contract.
+//! Results go to standard output, everything else to standard error. Only this room prints. Implements git-aynig(1).
 
 mod answer;
 pub mod args;

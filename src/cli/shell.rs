@@ -1,6 +1,6 @@
 //! `shell`: a shell in a slot that holds what a run left.
 //!
-//! Implements section 13 (`shell`), K36, K55.
+//! Implements git-aynig-shell(1), K36, K55.
 
 use super::args::Shell;
 use super::diff::title;

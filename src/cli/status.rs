@@ -1,6 +1,6 @@
 //! `status`: how branches stand, for people, for scripts, for programs.
 //!
-//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is. Implements section 13 (`status`), K36, K49b, K55.
+//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is. Implements git-aynig-status(1), K36, K49b, K55.
 
 use super::args::Status;
 use super::fail::Failure;

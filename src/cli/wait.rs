@@ -1,6 +1,6 @@
 //! `wait`: returns when a branch rests or was in a state; says which, and by its exit code how.
 //!
-//! Implements section 13 (`wait`), K36, K55.
+//! Implements git-aynig-wait(1), K36, K55.
 
 use super::args::Wait;
 use super::fail::Failure;

@@ -112,7 +112,7 @@ impl ToolId {
 }
 
 impl NodeId {
-    /// The id of the node that a call spawns: whoever performs the call makes this one.
+    /// The id of the node that a call spawns: every process that performs the call makes this one.
     pub fn of_call(call: ToolId) -> Self {
         Self(derived(call.0, &[b"node"]))
     }
@@ -127,7 +127,7 @@ impl EdgeId {
 
 impl PayloadId {
     /// The id of the handoff that a call sends: a message's (K46), so it begins with milliseconds, those of what the turn
-    /// answered, which the turn knows as well as whoever performs the call.
+    /// answered, which the turn knows as well as the process that performs the call.
     pub fn of_call(call: ToolId, trigger: Time) -> Self {
         let millis = u64::try_from(trigger.0).unwrap_or(0);
         Self::of_message(derived_id(millis, &[b"handoff", call.0.as_bytes()]))

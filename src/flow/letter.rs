@@ -1,8 +1,8 @@
 //! Handoffs as messages of the kernel, and back: an envelope is a message of kind `handoff`.
 //!
-//! The message's text is the payload's, for whoever reads a branch without knowing flows; the rest of the envelope is one
+//! The message's text is the payload's, for a user who reads a branch without knowing flows; the rest of the envelope is one
 //! trailer. The message's id is the envelope's, and its attached commit the sender's outcome. A message of that kind without a
-//! readable trailer, or one that the node which it names did not send, is a text like any other, of who sent it: nobody's words are
+//! readable trailer, or one that the node which it names did not send, is a text like any other, of who sent it: no words are
 //! lost for it. Implements N6 (what a handoff is).
 
 use super::senders::Senders;

@@ -1,4 +1,4 @@
-//! What a turn left: the commit that ended it, read back by whoever routes it, judges it, or shows it.
+//! What a turn left: the commit that ended it, read back by the code that routes it, judges it, or shows it.
 //!
 //! A turn declares the state `route`; its subject is the summary, its body the final text, and everything else that
 //! follows from it stands in trailers, so that one commit tells all of it, on any clone. What a later version or a foreign

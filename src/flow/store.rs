@@ -90,7 +90,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         let id = id.ok_or_else(|| FlowError::bad(name, "its name is no id"))?;
         let store = &*self.runner.store;
         let read = store.read_commit(commit)?;
-        // Whoever may push could put other words before an agent.
+        // A pusher could put other words before an agent.
         if !self.runner.is_vouched(name, commit, &Message::parse(&read.message))? {
             return Err(FlowError::bad(name, "it is not signed"));
         }

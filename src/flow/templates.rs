@@ -2,7 +2,7 @@
 //!
 //! Five are this program's; the repository's own are files of `refs/aynig/templates`, one commit a change, and stand over
 //! those. A prompt is made from what is there when a turn begins. What can't be read there is as if it were not,
-//! and is said by whoever lists or changes it. Implements N2a (templates).
+//! and is named by the verb that lists or changes it. Implements N2a (templates).
 
 use super::{FlowError, Flows};
 use crate::contract::shown;
@@ -87,7 +87,7 @@ impl Flows<'_, '_> {
 
     /// What a node of this role is told that it is: its template, in any case; where there is none, the role's name alone.
     pub fn role_text(&self, role: &str) -> Result<String, FlowError> {
-        // What whoever may push put there keeps no node from its turn.
+        // What a pusher put there keeps no node from its turn.
         let own = match self.template_files() {
             Err(FlowError::Unreadable { .. }) => Read::default(),
             read => read?.1,

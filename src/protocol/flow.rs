@@ -2,7 +2,7 @@
 //!
 //! A flow is a commit under `refs/aynig/flows/<id>`, whose tree says whose branches are its nodes. Of these files only
 //! what holds a branch is read here; all of them are the room `contract`'s. A flow speaks for branches
-//! below `flow/<its slug>/` alone, whatever its files name: whoever pushes one must not reach any other.
+//! below `flow/<its slug>/` alone, whatever its files name: the user who pushes one must not reach any other.
 //! Implements N3 (what a node's head takes), N12 (what holds).
 
 use super::accepts::Accepts;
@@ -73,7 +73,7 @@ pub fn is_own_command(state: &str, text: &[u8]) -> bool {
         && lines.filter(says).eq([own.as_bytes()])
 }
 
-/// True for a head that waits for a message to have a turn, and so for nobody in particular.
+/// True for a head that waits for a message to have a turn, and so for no person in particular.
 pub fn rests(event: &Event) -> bool {
     let is = |name: &str, state: &StateName| state.as_str() == name;
     let taken = Kind::new(Kind::MESSAGE).ok().and_then(|kind| Accepts::of(event).state(&kind).cloned());

@@ -143,7 +143,7 @@ pub fn after_end(verdict: Swap) -> AfterEnd {
     }
 }
 
-/// When a ref moves of several that are moved as one: whoever is killed between two moves leaves a branch that says
+/// When a ref moves of several that are moved as one: a process that is killed between two moves leaves a branch that says
 /// what was taken, and never a ref that is gone and nothing on a branch that knows of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Turn {

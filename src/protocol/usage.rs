@@ -283,7 +283,7 @@ mod tests {
         assert_eq!((sum.input, sum.output, sum.cost), (300, 60, "0.5".parse().ok()));
     }
 
-    /// K54: what a commit says that anyone pushed is bounded.
+    /// K54: what a pushed commit says is bounded.
     #[test]
     fn what_cannot_be_read_counts_as_nothing() {
         let odd = Usage::read(b"input=-1 output=x cost-usd=free model= cost=7 \xff provider=%ff%zz%4");

@@ -64,7 +64,7 @@ impl ActiveRun<'_> {
         let words = request.words(self.branch.short())?;
         let (runner, run) = (self.runner, &self.claim.run);
         if [TURN, ROUTE].contains(&run.state.as_str()) && slug_of(self.branch.short()).is_some() {
-            // What an agent could say so would count as a turn's outcome, with calls that nobody allowed.
+            // What an agent could say so would count as a turn's outcome, with calls that no policy allowed.
             return Err("a node's turn hands nothing over".to_owned());
         }
         let mut bounds = Bounded::program(&runner.program);

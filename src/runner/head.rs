@@ -5,7 +5,7 @@
 //! at each look, and once more when the command has ended, the slot's HEAD becomes the branch's head where it
 //! descends from the lease and is a state event of the run's dialect. `working` with the run's id is a heartbeat,
 //! anything else the outcome. The runner writes no commit of its own between claim and completion.
-//! Implements the second column of section 8's table, K22, K29.
+//! Implements K20-K22 (the second column of their table), K29.
 
 use super::active_run::ActiveRun;
 use super::land::{Moved, blocked_notes};

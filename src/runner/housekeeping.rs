@@ -1,6 +1,6 @@
 //! Small facts in the Git directory that outlive a process: the id of this runner, what it saw and when.
 //!
-//! Implements K7 (first seen), the runner id of section 2, and what `gc` removes.
+//! Implements K7 (first seen), the runner id (Words), and what `gc` removes.
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;

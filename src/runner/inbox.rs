@@ -361,7 +361,7 @@ impl Runner<'_> {
         loop {
             let mut over = self.inbox_of(branch)?;
             over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
-            // These stay, as whoever looks says, and the branch's own line tells that it brought them. Else whoever may
+            // These stay, as each look says, and the branch's own line tells that it brought them. Else a user who may
             // push a ref there could have nothing more written to this branch.
             over.retain(|found| in_the_way.iter().all(|(name, _)| *name != found.name));
             over.sort_by_key(|found| !heard.iter().any(|heard| heard.commit == found.commit));

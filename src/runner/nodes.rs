@@ -1,6 +1,6 @@
 //! What flows say of a branch: that it is a node's, and whether that is held.
 //!
-//! Only branches below `flow/` are asked about, so no other costs a look. Whoever may push a flow may hold the branches
+//! Only branches below `flow/` are asked about, so no other costs a look. A user who may push a flow may hold the branches
 //! of its own folder, as by a pause; a flow that can't be read holds what no other speaks for, and is named. A head
 //! that went wrong is a node's where its run answered a turn, or its branch was made for that flow: a flow alone makes
 //! no other branch take messages. Implements N3 (what a node's head takes), N12 (what holds).

@@ -1,7 +1,7 @@
 //! A user's look around in what a run left: its files in a slot, as a command would find them.
 //!
 //! The slot is held as long as the look lasts and is no run's; no branch is touched. What is changed there is kept as an
-//! attempt of the visit's own, and so it is where the verb is killed: whoever takes the slot next finds it. Implements
+//! attempt of the visit's own, and so it is where the verb is killed: the run that takes the slot next finds it. Implements
 //! K55 (`shell`).
 
 use super::change::ChangeError;

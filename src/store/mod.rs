@@ -98,7 +98,7 @@ impl RefName {
     pub fn is_node(&self) -> bool {
         self.0.strip_prefix(b"refs/heads/").is_some_and(|short| slug_of(short).is_some())
     }
-    /// True for every name where ours are, whoever made it.
+    /// True for every name where ours are, no matter who made it.
     pub fn is_below_ours(&self) -> bool {
         self.0.starts_with(b"refs/aynig/")
     }

@@ -34,7 +34,7 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
 /// Connects to it.
 ///
 /// # Errors
-/// Where nobody listens.
+/// Where no process listens.
 pub fn connect(path: &Path) -> Result<UnixStream> {
     let (name, _folder) = short(path)?;
     UnixStream::connect(name)

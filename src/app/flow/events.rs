@@ -84,7 +84,7 @@ impl<'a> Reading<'a> {
         Ok(run)
     }
 
-    /// Tells all events of the log, then, where that is wanted, those that come until a signal does or nobody listens.
+    /// Tells all events of the log, then, where that is wanted, those that come until a signal or the reader's end stops it.
     pub fn each(
         &self,
         follow: bool,

@@ -1,4 +1,4 @@
-//! Messages, questions and pauses as programs read them. Implements section 13 (JSON).
+//! Messages, questions and pauses as programs read them. Implements JSON of the contract.
 
 use super::super::shown::{Shown, each_trailer, short};
 use super::{MESSAGE_SCHEMA, PAUSE_SCHEMA, QUESTION_SCHEMA};

@@ -161,7 +161,7 @@ pub enum Which {
     Own,
     /// All of them.
     All,
-    /// These, whoever holds them.
+    /// These, also those of others.
     These(Vec<MessageId>),
 }
 

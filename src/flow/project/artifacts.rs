@@ -2,7 +2,7 @@
 //! one is missing.
 //!
 //! A file is named `<artifact id>-<name>`, and its id is made from the turn and the name. The diff is Git's own, between what the
-//! turn answered and its outcome, with no driver of anybody's. Implements N13 (artifacts).
+//! turn answered and its outcome, with no diff driver of a configuration's. Implements N13 (artifacts).
 
 use super::folder::{ARTIFACTS, Folder, path};
 use super::{LINES, Project, ProjectError};

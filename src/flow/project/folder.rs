@@ -1,6 +1,6 @@
 //! The data folder of a flow: `events.jsonl`, which only grows, `state.json`, which is replaced whole, and a lock.
 //!
-//! One process at a time projects, under the lock; whoever reads needs none. What a process that was killed left (a torn
+//! One process at a time projects, under the lock; a reader needs none. What a process that was killed left (a torn
 //! line, events beyond what the state covers) is cut or read back before anything is appended, so no event is lost or there
 //! twice. Both files may be removed: they are made anew. Implements N13 (the files).
 
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub const EVENTS: &str = "events.jsonl";
 /// The state.
 pub const STATE: &str = "state.json";
-/// Held by whoever appends.
+/// Held by the process that appends.
 const LOCK: &str = "lock";
 /// The folder of what came of turns.
 pub const ARTIFACTS: &str = "artifacts";

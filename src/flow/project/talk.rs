@@ -1,6 +1,6 @@
 //! What waits for a flow's nodes, and what is asked by their turns, as facts.
 //!
-//! A message is a fact when it is first seen waiting; one that is taken in before anybody looked is told by the commit
+//! A message is a fact when it is first seen waiting; one that is taken in before the first look is told by the commit
 //! that takes it. A question is an approval where it holds the call that it is about, and a run waits for its answer. Where
 //! signatures are asked for, what has none is neither. Implements N13 (messages, questions).
 

@@ -6,7 +6,7 @@
 //! without a person, and says in which state the node goes on. A turn whose outcome did not land is not on the branch, so
 //! nothing of it is performed. Who is killed anywhere begins again and ends where it would have. Nothing is printed;
 //! who was sent something is returned, for the caller to have it heard. Implements N5, N6, N7 (performing), N11,
-//! N14 (each thing once, whoever does it).
+//! N14 (each thing once, in whichever process).
 
 pub mod done;
 mod perform;
@@ -69,7 +69,7 @@ pub struct Routed {
 /// Does what follows from the turn that ended at or below the trigger of the run that we are inside of.
 ///
 /// # Errors
-/// [`RouteError`]; what was done until then is found done by whoever begins again.
+/// [`RouteError`]; what was done until then is found done by the process that begins again.
 pub fn route(
     runner: &Runner<'_>,
     inside: &Inside,
@@ -89,7 +89,7 @@ pub fn route(
     let wants = Wants::of(&performing.kept.flow, node, &open);
     let next = next(&performing.kept.flow, node, turn, wants, (inside.hop, limits.hops), stalled);
     if next.pauses() {
-        // Before anything is handed on: whoever is handed it waits for the person, too.
+        // Before anything is handed on: the node that is handed it waits for the person, too.
         performing.pause(&next)?;
     }
     for turn in open.iter().rev() {
@@ -98,7 +98,7 @@ pub fn route(
     if next == Next::Idle && turn.ended == contract::projection::Ended::Completed {
         performing.tell_who_waits(turn)?;
     }
-    // What asked this turn to end and says nothing more is not for the next one, whoever sent it and died.
+    // What asked this turn to end and says nothing more is not for the next one, though its sender was killed.
     flows.drop_bare_interrupts(&inside.branch)?;
     let Performing { mut done, sent, .. } = performing;
     done.extend(match &next {
@@ -206,7 +206,7 @@ impl Turns<'_, '_> {
                 open.push(*outcome);
                 true
             }
-            // Whoever asks for it once more by hand means the turn before it.
+            // A user who asks for it once more by hand means the turn before it.
             Ended::Route => open.is_empty(),
         })?;
         Ok(open)

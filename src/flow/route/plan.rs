@@ -52,7 +52,7 @@ pub enum Act {
 }
 
 /// When a turn began and when it ended: what ids and times of what follows from it are made of, so that they are the same
-/// whoever performs it, and whenever.
+/// whichever process performs it, and whenever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moments {
     /// When what it answers was written.

@@ -81,7 +81,7 @@ impl<'t> Active<'t> {
         }
         let Some(call) = self.reporter.call(&asked).cloned() else { return Ok(()) };
         if !self.ground.is_gated() {
-            // It asks by itself where nobody has to be asked.
+            // It asks by itself where no person has to be asked.
             let id = ApprovalId(crate::contract::id::derived(call.id.0, &[b"approval"]));
             self.requested(id, &call);
             return self.decided(id, &asked, &Decision::Approved, talking);
@@ -137,7 +137,7 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    /// A question that nobody waits for any more.
+    /// A question that no call waits for any more.
     pub(super) fn unasked(&mut self, question: &Question, about: &About, why: &str) {
         let resolution = Decision::Denied(why.to_owned()).resolution();
         match about {
@@ -178,7 +178,7 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    /// A call waits for a person; where nobody could be asked, that is what came of it. A turn without its lease is over.
+    /// A call waits for a person; where no person could be asked, that is what came of it. A turn without its lease is over.
     fn asked(
         &mut self,
         call: &ToolCall,

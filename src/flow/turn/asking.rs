@@ -1,7 +1,7 @@
 //! What a turn asks people, while whatever else it does goes on.
 //!
 //! Each question is the kernel's, and is looked after until it is answered or withdrawn: where a turn dies its question is
-//! nobody's, and counts as gone. While any is open the run's job is others'. `ask`, then `answers` whenever the inbox
+//! no run's, and counts as gone. While any is open the run's job is others'. `ask`, then `answers` whenever the inbox
 //! moved; dropping it withdraws what is open. Implements N8 (asking), K49 (the wait).
 
 use crate::protocol::id::ObjectId;
@@ -84,7 +84,7 @@ impl<'t, A> Asking<'t, A> {
         let (gone, open) = std::mem::take(&mut self.open).into_iter().partition(|(_, about)| is_meant(about));
         self.open = open;
         let gone: Vec<(Asked, A)> = gone;
-        // One that stays is nobody's once the lease is gone.
+        // One that stays is no run's once the lease is gone.
         gone.iter().for_each(|(asked, _)| drop(self.runner.withdraw(asked)));
         self.rest();
         gone

@@ -104,7 +104,7 @@ impl<'t> Calls<'t> {
             return Err(format!("a turn has at most {CALLS_MAX} of these calls"));
         }
         let act = act(&self.flow, self.node, &call, self.at).map_err(|why| why.to_string())?;
-        // Of a copy that nobody keeps, so that the next call finds what this one makes. Its branch is named by `route`.
+        // Of a copy that is not kept, so that the next call finds what this one makes. Its branch is named by `route`.
         let branch = format!("flow/{}/{}", self.flow.run.slug, call.id);
         for mutation in act.mutations(&self.flow, &branch, false) {
             self.flow = apply(&self.flow, &mutation, self.at.outcome).map_err(|why| why.to_string())?.flow;
@@ -115,7 +115,7 @@ impl<'t> Calls<'t> {
     }
 }
 
-/// Refuses a question that is none for who reads it: nobody could answer it.
+/// Refuses a question that its readers take for none: no user could answer it.
 fn is_answerable(text: &str, choices: &[String]) -> Result<(), String> {
     if !is_offer(choices) {
         return Err(BadQuestion::Choices.to_string());

@@ -1,4 +1,4 @@
-//! What a turn changed: judged by its paths, whoever changed them, and what of it is the turn's outcome.
+//! What a turn changed: judged by its paths, whichever program changed them, and what of it is the turn's outcome.
 //!
 //! Where all of it may be, the outcome is what the slot holds. Where some of it may not, the outcome takes the paths that
 //! may, and nothing else; all of it is kept as an attempt, and the agent is told with its next prompt. Implements N10.

@@ -1,6 +1,6 @@
 //! What a turn declares, or why it failed.
 //!
-//! A turn that its provider answered, or that was interrupted by somebody's wish, goes to `route`. One whose provider has too
+//! A turn that its provider answered, or that was interrupted by a user's wish, goes to `route`. One whose provider has too
 //! much to do, or whose quota is used up, asks for itself again, later and not for ever. Everything else is a failure in the
 //! provider's own words, with what mends it: the run stalls, and what came stays unanswered. Implements N4 (the
 //! declaration), N9 (every ending), K51 (the wait).
@@ -110,7 +110,7 @@ impl Active<'_> {
         let told = &came.told;
         let is_mute = self.ground.is_jsonl() && told.text.is_none() && told.open.is_empty();
         if is_mute && matches!(came.ending, Ending::Silent { .. }) {
-            // Nobody told it that there is one line: it may still read.
+            // It was not told that there is one line: it may still read.
             return "a jsonl program is told one line and its input stays open: it must not read to the end; or set \
                     'aynig.provider.custom.protocol' to raw"
                 .to_owned();

@@ -35,7 +35,7 @@ pub struct Door {
     came: Receiver<Came>,
     /// Readable where something came.
     bell: UnixStream,
-    /// Whose end says that nobody listens any more.
+    /// Whose end says that the turn does not listen any more.
     _stop: UnixStream,
 }
 
@@ -60,7 +60,7 @@ impl Reply {
         self.say(&Answer { id: self.id, tools: Some(tools), ..Answer::default() });
     }
 
-    /// Answers with what came of a call; false where nobody waits for it.
+    /// Answers with what came of a call; false where its client is gone.
     pub fn result(&self, result: &ToolResult, error: Option<&ToolError>) -> bool {
         let answer = Answer { id: self.id, tools: None, result: Some(result.clone()), error: error.cloned() };
         self.say(&answer)
@@ -157,7 +157,7 @@ fn accept(listener: &UnixListener, stopped: &UnixStream, hall: &Arc<Hall>) {
             serve(&stream, &hall);
             hall.at_once.fetch_sub(1, Ordering::SeqCst);
         };
-        // A thread that can't be had is a client that finds nobody.
+        // A client whose thread can't be had finds its connection closed.
         let _ = thread::Builder::new().spawn(served);
     }
 }

@@ -28,7 +28,7 @@ pub fn with_server(ground: &Ground<'_>, tools: &Tools<'_>) -> Result<PathBuf, St
     for name in FOLDERS {
         fs::create_dir_all(user.join(name)).map_err(words)?;
     }
-    // Where what is confined may write; so it is a folder that nobody knew of, and no link that was laid there.
+    // Where what is confined may write; so it is a folder of a new name, and no link that was laid there.
     let home = ground.folder.join("tmp").join(format!("gemini-{}", uuid::Uuid::new_v4()));
     fs::create_dir(&home).map_err(words)?;
     let own = home.join(".gemini");

@@ -1,6 +1,6 @@
 //! How the provider's program is started: its call, its environment, and what keeps a tree from it.
 //!
-//! Which program it is the account says, and nobody else. Its environment is this process's, without what the kernel
+//! Which program it is the account's configuration says, and nothing else. Its environment is this process's, without what the kernel
 //! tells commands and without what trailers of the branch became; so no agent takes the turn for its own run, and no
 //! push sets where its key goes. Implements N9 (the call), N9a.
 

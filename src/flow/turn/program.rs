@@ -3,7 +3,7 @@
 //! `Program::start`, then `next` until [`Step::Ended`]; meanwhile `say` and `close` for its standard input, and
 //! `interrupt`, then `stop`, to end it: SIGINT to its process group, SIGTERM to everything that it started, SIGKILL after the
 //! grace. What it started in sessions of its own ends with it. A program that is told everything at once reads a file; one
-//! that is talked to reads a named pipe, into which nothing is written that it does not read: nobody waits for it.
+//! that is talked to reads a named pipe, into which nothing is written that it does not read: no turn waits for it to read.
 //! Implements N9 (nothing is left).
 
 use crate::agents::ending::Exit;

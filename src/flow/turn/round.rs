@@ -162,7 +162,7 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    /// Why the program is to end now, if it is: by somebody's word, for its silence, for its time, or as it said all and stays.
+    /// Why the program is to end now, if it is: by a user's word, for its silence, for its time, or as it said all and stays.
     fn reason(&self, talking: &Talking<'_>, now: Instant) -> Option<Option<Stop>> {
         let beyond = |since: Instant, limit: Option<Duration>| {
             limit.filter(|limit| now.saturating_duration_since(since) >= *limit)

@@ -73,7 +73,7 @@ impl Runner<'_> {
         let trigger = tip.event.as_ref().ok_or_else(|| none("its head is no state event"))?;
         let known = attempts_of(trigger);
         if !known.is_empty() {
-            // Whoever was cut short makes what is missing.
+            // A fan that was cut short makes what is missing.
             let made = self.make_missing(branch, &known)?;
             return Ok(Fanned { written: written(branch, tip.id(), &state), made });
         }

@@ -1,7 +1,7 @@
 //! State events that people and commands write by hand: set-state, set-working, cancel, retry.
 //!
 //! Each is one commit and one compare-and-swap. `inside` has what a run writes on its own branch, `retry`
-//! what becomes of a stalled one. Implements K9 (by hand), K20, and the verbs of section 13.
+//! what becomes of a stalled one. Implements K9 (by hand), K20, and the verbs of git-aynig(1).
 
 mod edit;
 pub(crate) mod fan;

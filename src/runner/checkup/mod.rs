@@ -2,7 +2,7 @@
 //!
 //! Looks at what a tick would use, in the order in which it would: messages, trust, commands, signing, worktrees,
 //! disks, locks, branches, clock; and at a remote, where there is one. Changes nothing but what a tick itself would make. An error would stop
-//! a tick or a branch's; a warning is worth knowing. Implements section 13 (`doctor`), K1, K13, K33, K43.
+//! a tick or a branch's; a warning is worth knowing. Implements git-aynig-doctor(1), K1, K13, K33, K43.
 
 mod branches;
 mod commands;

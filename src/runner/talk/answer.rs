@@ -37,7 +37,7 @@ pub struct Answering {
 pub struct Questions {
     /// Those that may be answered, the oldest first.
     pub open: Vec<(Asked, Asker)>,
-    /// Those that are not signed as the policy asks: their words are nobody's, and are not shown.
+    /// Those that are not signed as the policy asks: their words have no known author, and are not shown.
     pub unsigned: Vec<Unsigned>,
 }
 
@@ -220,7 +220,7 @@ impl Runner<'_> {
         }))
     }
 
-    /// True for a question that a run or a head waits with. What is none is waited for by nobody.
+    /// True for a question that a run or a head waits with. No run waits for what is none.
     pub(in crate::runner) fn is_waited_for(
         &self,
         name: &RefName,

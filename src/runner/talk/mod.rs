@@ -113,8 +113,8 @@ impl From<StoreError> for TalkError {
 }
 
 impl Runner<'_> {
-    /// The commit that stands under a message's or a question's name. What is there and is none can't be read, whoever put
-    /// it there: it stops nothing else.
+    /// The commit that stands under a message's or a question's name. What is there and is none can't be read,
+    /// and stops nothing else.
     fn said(&self, id: MessageId, commit: ObjectId) -> Result<Commit, TalkError> {
         match self.store.read_commit(commit) {
             Ok(commit) => Ok(commit),

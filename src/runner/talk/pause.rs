@@ -268,7 +268,7 @@ pub struct Interrupting {
     pub letter: Letter,
 }
 
-/// Under which ref, and with which id, a run is asked to end: whoever takes the pause back can name it.
+/// Under which ref, and with which id, a run is asked to end: the user who takes the pause back can name it.
 fn interrupt_of(
     pause: Option<MessageId>,
     branch: &RefName,

@@ -536,7 +536,7 @@ impl RepoGit {
         command.in_dir(home).within(patience).output()
     }
 
-    /// What changed between two commits, as text, with no program of anybody's to show it.
+    /// What changed between two commits, as text, with no diff program that a configuration names.
     pub(crate) fn diff(&self, old: ObjectId, new: ObjectId) -> Result<Vec<u8>, StoreError> {
         let args = ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"];
         let (old, new) = (old.to_string(), new.to_string());

@@ -17,7 +17,7 @@ pub(crate) const PINNED: &[&str] = &[
     "hook.pre-auto-gc.enabled=false",
     // A monitor is a daemon that the user's configuration names.
     "core.fsmonitor=false",
-    // A user who sets it tells Git of changes by hand; a command's changes are told by no one.
+    // A user who sets it tells Git of changes by hand; no watcher tells of a command's changes.
     "core.ignoreStat=false",
     // Nor is a change missed for its times, a command's or the user's: what the user's Git may overlook is theirs.
     "core.trustctime=true",

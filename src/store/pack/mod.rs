@@ -6,7 +6,7 @@
 //! committed, and gives each file its old content or its new one, whatever is killed when.
 //!
 //! Calling sequence: [`place::Site::take`], [`Pack::fetch`], [`place::Plan::new`], [`place::Plan::stat`],
-//! [`place::Plan::carry_out`]. Implements section 13 (`install`).
+//! [`place::Plan::carry_out`]. Implements git-aynig-install(1).
 
 mod fetch;
 pub(crate) mod place;

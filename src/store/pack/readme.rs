@@ -4,7 +4,7 @@
 //! believed that could be a command of another kind. A line `Start: git aynig ...` counts only where it is
 //! `set-state` of a state that the pack answers, `govern start` where the pack brings roles, or `run`; with
 //! these options and no others. Without such a line a pack that answers one state is started with that one;
-//! of several none is guessed. Implements section 13 (`install`).
+//! of several none is guessed. Implements git-aynig-install(1).
 
 use super::fetch::Entry;
 use super::{Kind, Origin, Pack};

@@ -80,7 +80,7 @@ impl FilesRefs {
         for (n, (change, twin)) in changes.iter().zip(twins).enumerate() {
             locks.push(RefLock::link(self, &change.name, twin, content(change).as_bytes())?);
             if n == 0 && changes.len() > 1 {
-                // Whoever waited for it may have lost meanwhile, and would keep others from the rest.
+                // A process that waited for it may have lost meanwhile, and would keep others from the rest.
                 self.judge(changes)?;
             }
         }
