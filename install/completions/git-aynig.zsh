@@ -423,7 +423,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[One JSON object a line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::ids -- Only these pauses, whoever holds them:_default' \
+'*::ids -- Only these pauses, also those of others:_default' \
 && ret=0
 ;;
 (land)
