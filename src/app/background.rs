@@ -20,6 +20,7 @@ use crate::store::{RefName, config};
 use crate::supervisor::background;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -57,12 +58,23 @@ impl Cause {
 /// Starts this program in the background of the session's repository, with these arguments and this to read. What
 /// it says is in `hook.log`.
 pub fn detach(session: &Session, args: &[OsString], input: &[u8]) -> Result<(), AppError> {
+    detach_holding(session, args, input, None)
+}
+
+/// [`detach`]; the process holds this file from its start on, without a moment in which none does. It is its standard
+/// output, to which such a process prints nothing.
+pub fn detach_holding(
+    session: &Session,
+    args: &[OsString],
+    input: &[u8],
+    held: Option<File>,
+) -> Result<(), AppError> {
     let log = logs::open_hook_log(&session.repo)?;
     let mut command = Command::new(std::env::current_exe().map_err(AppError::Background)?);
     command.arg("--git-dir").arg(&session.repo.git_dir).args(args);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.current_dir(session.repo.work_dir.as_ref().unwrap_or(&session.repo.git_dir));
-    background::start(command, input, log).map_err(AppError::Background)
+    background::start(command, input, log, held).map_err(AppError::Background)
 }
 
 /// What a background process keeps of the environment: nothing of the hook's Git, nothing of a run; and what

@@ -1,8 +1,9 @@
 //! Notices: a program of the account's is told of what a person should know: schema `aynig.notice/1`.
 //!
-//! [`after`] looks at what a run came to, and [`make_up`] at what runs came to whose runner was killed before it could.
+//! [`after`] looks at what a run came to, and [`make_up`] at what those owed who were killed before it was told.
 //! The program is started by a process in the background ([`deliver`]), so that nothing waits for it, whatever it does.
-//! Implements K53.
+//! That process is handed what notes the notice, and settles it once the program has ended: whoever is killed before, and
+//! be it all of them, leaves the note to the next verb. Implements K53.
 
 use super::background;
 use super::config::Flags;
@@ -16,17 +17,17 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::QUESTION;
 use crate::protocol::name::{STALLED, WORKING};
 use crate::protocol::text::{escape, with_causes};
-use crate::runner::notice::{Owed, left};
+use crate::runner::notice::{Due, Owed, left, settle};
 use crate::runner::report::{Outcome, Report, Verdict};
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::talk::ask::Asked;
 use crate::runner::{Runner, RunnerError};
-use crate::store::RefName;
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict as Ended};
 use crate::supervisor::interrupt::Interrupt;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -76,29 +77,44 @@ struct Notice<'a> {
 
 /// Gives notice of what this evaluation's runs came to. What goes wrong is no failure of theirs.
 pub fn after(session: &Session, settings: &Settings, report: &Report) {
-    // What could not be landed is no run's: a conflict is found without one.
-    let unlanded = report.unlanded().filter(|_| !settings.notify.is_empty());
-    if report.owed.is_empty() && unlanded.is_none() {
+    if report.owed.is_empty() {
         return;
     }
     let settings = settings.on_remote(report.remote.as_deref());
-    if let Some(commit) = unlanded {
-        let _ = with_survey(session, &settings, |survey, _| {
-            let branch = &report.branch;
-            tell(session, (branch, settings.remote.as_deref()), None, &survey.of_commit(branch, commit)?);
-            Ok(())
-        });
-    }
     for owed in &report.owed {
-        if let Some(commit) = ended_with(report, &owed.run_id) {
-            let _ = with_survey(session, &settings, |survey, _| {
-                tell(session, owed.at(), Some(&owed.run_id), &survey.of_commit(&owed.branch, commit)?);
-                Ok(())
+        let commit = match &owed.due {
+            Due::Run(run_id) => ended_with(report, run_id),
+            Due::Commit(commit) => report.unlanded().filter(|unlanded| unlanded == commit),
+        };
+        if let Some(commit) = commit {
+            let told = with_survey(session, &settings, |survey, _| {
+                Ok(tell(session, owed, &survey.of_commit(&owed.branch, commit)?))
             });
-            owed.settle();
+            // What could not be looked at or handed over is left to the next verb.
+            if told.is_ok_and(Told::is_settled) {
+                owed.settle();
+            }
         } else if !report.kept_lease() && !matches!(report.verdict, Verdict::Failed(_)) {
             owed.settle();
         }
+    }
+}
+
+/// What became of a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// There is nothing that a person should know.
+    Nothing,
+    /// The process that gives it has it, and settles it.
+    HandedOver,
+    /// It could not be handed over.
+    Not,
+}
+
+impl Told {
+    /// True where nothing is owed any more.
+    fn is_settled(self) -> bool {
+        self == Told::Nothing
     }
 }
 
@@ -123,7 +139,7 @@ fn ended_with(report: &Report, run_id: &str) -> Option<ObjectId> {
     }
 }
 
-/// Gives the notices that runners owed which were killed. What the branch went on from since asks nothing any more.
+/// Gives the notices that those owed who were killed. What the branch went on from since asks nothing any more.
 pub fn make_up(session: &Session) {
     if session.config.all("notify").is_empty() || !session.repo.aynig_dir().join("notices").is_dir() {
         return;
@@ -138,17 +154,19 @@ pub fn make_up(session: &Session) {
     };
     let of_run =
         |event: &Event, run: &str| event.text(RUN_ID).or_else(|| event.text(STALLED_RUN)) == Some(run);
+    let is_due = |owed: &Owed, status: &BranchStatus| match &owed.due {
+        Due::Run(run_id) => status.tip.event.as_ref().is_some_and(|event| of_run(event, run_id)),
+        Due::Commit(commit) => status.tip.id() == *commit,
+    };
     let may_still_end = |owed: &Owed| {
-        let event = status(owed).and_then(|status| status.tip.event);
-        event.is_some_and(|event| event.is_working() && of_run(&event, &owed.run_id))
+        let status = status(owed).filter(|status| is_due(owed, status));
+        status.is_some_and(|status| status.tip.event.is_some_and(|event| event.is_working()))
     };
     for owed in left(&session.repo, &may_still_end) {
-        if let Some(status) = status(&owed)
-            && status.tip.event.as_ref().is_some_and(|event| of_run(event, &owed.run_id))
-        {
-            tell(session, owed.at(), Some(&owed.run_id), &status);
+        let told = status(&owed).filter(|status| is_due(&owed, status));
+        if told.map_or(Told::Nothing, |status| tell(session, &owed, &status)).is_settled() {
+            owed.settle();
         }
-        owed.settle();
     }
 }
 
@@ -163,17 +181,13 @@ fn with_survey<T>(
 }
 
 /// Has the program told what a person should know of this branch, where that is something.
-fn tell(
-    session: &Session,
-    (branch, remote): (&RefName, Option<&str>),
-    run_id: Option<&str>,
-    status: &BranchStatus,
-) {
-    let Some(event) = &status.tip.event else { return };
-    let Some(state) = event.state_name().map(|state| state.as_str()) else { return };
+fn tell(session: &Session, owed: &Owed, status: &BranchStatus) -> Told {
+    let (branch, remote) = owed.at();
+    let Some(event) = &status.tip.event else { return Told::Nothing };
+    let Some(state) = event.state_name().map(|state| state.as_str()) else { return Told::Nothing };
     let question = event.message.last(QUESTION).and_then(|id| std::str::from_utf8(id).ok());
     let kind = kind_of(&status.standing, state, question.is_some()).filter(|_| !rests(event));
-    let Some(kind) = kind else { return };
+    let Some(kind) = kind else { return Told::Nothing };
     let text = |raw: &[u8]| String::from_utf8_lossy(raw).chars().take(TEXT_MAX).collect();
     let notice = Notice {
         schema: NOTICE_SCHEMA,
@@ -187,10 +201,10 @@ fn tell(
         subject: text(&event.message.subject),
         body: text(&event.message.body),
         question,
-        run_id,
+        run_id: owed.run_id(),
         origin_state: event.text(ORIGIN_STATE),
     };
-    give(session, &notice);
+    give(session, &notice, Some(owed))
 }
 
 /// Gives notice of a question at which a running command waits: no commit of its branch says so.
@@ -215,17 +229,28 @@ pub fn asked(session: &Session, settings: &Settings, asked: &Asked, run_id: &str
         run_id: Some(run_id),
         origin_state: None,
     };
-    give(session, &notice);
+    // Who is killed with the process that gives it asks nothing any more.
+    give(session, &notice, None);
 }
 
 fn repository(session: &Session) -> Cow<'_, str> {
     session.repo.main_dir.as_ref().unwrap_or(&session.repo.common_dir).to_string_lossy()
 }
 
-fn give(session: &Session, notice: &Notice<'_>) {
+/// Hands a notice to a process that gives it, and what notes that it is owed. One that can't be given fails no run and no
+/// verb; there is no log to say it in where this one can't be opened.
+fn give(session: &Session, notice: &Notice<'_>, owed: Option<&Owed>) -> Told {
     let line = serde_json::to_vec(notice).unwrap_or_default();
-    // A notice that can't be given fails no run and no verb; there is no log to say it in where this one can't be opened.
-    let _ = background::detach(session, &["notify".into(), "--detached".into()], &line);
+    let (mut args, mut held) = (vec!["notify".into(), "--detached".into()], None);
+    if let Some(owed) = owed {
+        let Ok((name, file)) = owed.hand_over() else { return Told::Not };
+        args.extend(["--owed".into(), name.into()]);
+        held = Some(file);
+    }
+    match background::detach_holding(session, &args, &line, held) {
+        Ok(()) => Told::HandedOver,
+        Err(_) => Told::Not,
+    }
 }
 
 /// What a person should know of a branch that stands so.
@@ -248,10 +273,27 @@ fn kind_of(standing: &Standing, state: &str, asks: bool) -> Option<Kind> {
     }
 }
 
+/// Why a notice was not given.
+#[derive(Debug)]
+pub enum NotGiven {
+    /// The program failed, or could not be started: there is no more to it.
+    Failed(String),
+    /// It was killed: the next verb gives the notice once more.
+    Killed(String),
+}
+
 /// Runs the program with a notice on its standard input: 10 seconds at most, in a process group of its own, its
-/// output let go. In the background; what went wrong is one line.
-pub fn deliver(session: &Session, notice: Vec<u8>) -> Result<(), String> {
-    let settings = session.settings(&Flags::here()).map_err(|error| with_causes(&error))?;
+/// output let go. In the background; what went wrong is one line. What was owed under this name is settled then.
+pub fn deliver(session: &Session, notice: Vec<u8>, owed: Option<&str>) -> Result<(), String> {
+    let given = give_now(session, notice);
+    if let Some(name) = owed.filter(|_| !matches!(given, Err(NotGiven::Killed(_)))) {
+        settle(&session.repo, name);
+    }
+    given.map_err(|(NotGiven::Failed(why) | NotGiven::Killed(why))| why)
+}
+
+fn give_now(session: &Session, notice: Vec<u8>) -> Result<(), NotGiven> {
+    let settings = session.settings(&Flags::here()).map_err(|error| NotGiven::Failed(with_causes(&error)))?;
     let Some((program, args)) = settings.notify.split_first() else { return Ok(()) };
     let mut command = Command::new(program);
     // Not a working tree: what a branch has there is found by no relative path.
@@ -265,10 +307,15 @@ pub fn deliver(session: &Session, notice: Vec<u8>) -> Result<(), String> {
         own_group: true,
         ..Bounded::new(command)
     };
-    let failed = |why: String| Err(format!("aynig.notify: '{}' {why}", escape(program.as_bytes())));
-    let ended = bounded.run().map_err(|error| format!("aynig.notify: {}", with_causes(&error)))?;
+    let said = |why: String| format!("aynig.notify: '{}' {why}", escape(program.as_bytes()));
+    let failed = |why: String| Err(NotGiven::Failed(said(why)));
+    let ended =
+        bounded.run().map_err(|error| NotGiven::Failed(format!("aynig.notify: {}", with_causes(&error))))?;
     match ended.verdict {
         Ended::Ended if ended.status.success() => Ok(()),
+        Ended::Ended if ended.status.signal().is_some() => {
+            Err(NotGiven::Killed(said(format!("was killed ({})", ended.status))))
+        }
         Ended::Ended => {
             let last = ended.stderr.bytes.trim_ascii_end().rsplit(|b| *b == b'\n').next().unwrap_or_default();
             let said = if last.is_empty() { String::new() } else { format!(": {}", escape(last)) };

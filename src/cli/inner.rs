@@ -60,6 +60,9 @@ pub struct Notify {
     /// Leave the session that it was started in
     #[arg(long)]
     pub detached: bool,
+    /// The note that is settled once the notice was given; its file is standard output
+    #[arg(long)]
+    pub owed: Option<String>,
 }
 
 impl Chain {
@@ -94,6 +97,6 @@ pub fn run(argv: &[OsString]) -> Option<i32> {
     Some(match inner.verb {
         Verb::Hook(args) => hook::run(&global, &args),
         Verb::Chain(args) => super::code_of(chain::run(&global, &args)),
-        Verb::Notify(_) => notify::run(&global),
+        Verb::Notify(args) => notify::run(&global, &args),
     })
 }

@@ -1,6 +1,7 @@
 //! `notify`: a process in the background that gives one notice. What goes wrong is one line in `hook.log`, which is
 //! its standard error. Implements K53.
 
+use super::inner::Notify;
 use super::output;
 use super::session::Global;
 use crate::app::notice::{NOTICE_MAX, deliver};
@@ -9,7 +10,7 @@ use crate::supervisor::background::leave_caller;
 use std::io::Read;
 
 /// `git aynig notify`.
-pub fn run(global: &Global) -> i32 {
+pub fn run(global: &Global, args: &Notify) -> i32 {
     leave_caller();
     output::log_times();
     let mut notice = Vec::new();
@@ -17,7 +18,7 @@ pub fn run(global: &Global) -> i32 {
         return 0;
     }
     let told = match global.open() {
-        Ok(session) => deliver(&session, notice),
+        Ok(session) => deliver(&session, notice, args.owed.as_deref()),
         Err(error) => Err(with_causes(&error)),
     };
     if let Err(why) = told {

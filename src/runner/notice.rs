@@ -1,17 +1,19 @@
-//! Notices that are owed: which run may end in something that a person should hear of.
+//! Notices that are owed: what may come to something that a person should hear of.
 //!
-//! Where `aynig.notify` is set, a file says of each run, from its claim on, that its end was not looked at yet; its
-//! runner holds a lock on it. A file without a holder is of a runner that was killed: the next verb looks at what the branch
-//! came to, once. What can't be noted is not owed: a run never waits for a notice. Implements K53 (each once).
+//! Where `aynig.notify` is set, a file says of each run, from its claim on, that its end was not looked at yet, and of each
+//! commit that says why a branch does not land that it was not told; its runner holds a lock on it. The lock is handed to
+//! the process that gives the notice, which removes the file when the program has ended. A file without a holder is of one
+//! that was killed: the next verb looks at what the branch came to, once. What can't be noted is not owed: a run never
+//! waits for a notice. Implements K53 (each once).
 
 use super::Runner;
+use crate::protocol::id::ObjectId;
 use crate::store::RefName;
 use crate::store::beneath::Root;
 use crate::store::repository::Repository;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The folder in `aynig/`.
@@ -24,24 +26,61 @@ const BEGUN: &str = ".new-";
 const NOTES_MAX: usize = 10_000;
 const NOTE_MAX: u64 = 16 << 10;
 
-/// That a run's end is to be looked at.
+/// What is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// What this run ended in.
+    Run(String),
+    /// This commit.
+    Commit(ObjectId),
+}
+
+/// That something is to be looked at.
 #[derive(Debug)]
 pub(crate) struct Owed {
-    /// The run.
-    pub run_id: String,
+    /// What.
+    pub due: Due,
     /// Its branch.
     pub branch: RefName,
     /// The remote whose branch that is.
     pub remote: Option<String>,
+    name: String,
     path: PathBuf,
-    /// No other tick looks at it while this is held.
-    _held: Flock<File>,
+    /// No other process looks at it while a copy of this is open.
+    held: File,
 }
 
 impl Owed {
-    /// Whose end it is.
+    /// Whose it is.
     pub(crate) fn at(&self) -> (&RefName, Option<&str>) {
         (&self.branch, self.remote.as_deref())
+    }
+
+    /// The run, where it is about one.
+    pub(crate) fn run_id(&self) -> Option<&str> {
+        match &self.due {
+            Due::Run(id) => Some(id),
+            Due::Commit(_) => None,
+        }
+    }
+
+    /// Nothing is owed any more.
+    pub(crate) fn settle(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// Under which name another process settles it ([`settle`]), and what it holds meanwhile.
+    pub(crate) fn hand_over(&self) -> io::Result<(&str, File)> {
+        Ok((&self.name, self.held.try_clone()?))
+    }
+}
+
+/// Settles what was handed over under this name.
+pub(crate) fn settle(repo: &Repository, name: &str) {
+    if uuid::Uuid::try_parse(name.strip_suffix(AGAIN).unwrap_or(name)).is_ok()
+        && let Ok(root) = Root::open(&repo.aynig_dir())
+    {
+        let _ = root.remove(&Path::new(FOLDER).join(name));
     }
 }
 
@@ -49,55 +88,66 @@ impl Owed {
 struct Note {
     branch: Vec<u8>,
     remote: Option<String>,
-}
-
-impl Owed {
-    /// Nothing is owed any more.
-    pub(crate) fn settle(&self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
+    /// The commit that is to be told, where it is no run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
 }
 
 impl Runner<'_> {
     /// Notes that this run's end is to be looked at, where a notice program is set.
     pub(super) fn owe(&self, run_id: &str, branch: &RefName) -> Option<Owed> {
-        if self.settings.notify.is_empty() || uuid::Uuid::try_parse(run_id).is_err() {
+        uuid::Uuid::try_parse(run_id).ok()?;
+        self.owe_as(run_id, Due::Run(run_id.to_owned()), branch)
+    }
+
+    /// Notes that this commit is to be told, where a notice program is set.
+    pub(super) fn owe_commit(&self, commit: ObjectId, branch: &RefName) -> Option<Owed> {
+        self.owe_as(&uuid::Uuid::new_v4().to_string(), Due::Commit(commit), branch)
+    }
+
+    fn owe_as(&self, name: &str, due: Due, branch: &RefName) -> Option<Owed> {
+        if self.settings.notify.is_empty() {
             return None;
         }
         let root = Root::open(&self.repo.aynig_dir()).ok()?;
         root.create_dirs(Path::new(FOLDER), 0o700).ok()?;
-        let name = Path::new(FOLDER).join(run_id);
         let remote = self.settings.remote.clone();
-        let note = Note { branch: branch.as_bytes().to_vec(), remote: remote.clone() };
-        let _held = noted(&root, run_id, &serde_json::to_vec(&note).ok()?)?;
-        let path = self.repo.aynig_dir().join(name);
-        Some(Owed { run_id: run_id.to_owned(), branch: branch.clone(), remote, path, _held })
+        let commit = match &due {
+            Due::Run(_) => None,
+            Due::Commit(commit) => Some(commit.to_string()),
+        };
+        let note = Note { branch: branch.as_bytes().to_vec(), remote: remote.clone(), commit };
+        let held = noted(&root, name, &serde_json::to_vec(&note).ok()?)?;
+        let path = self.repo.aynig_dir().join(FOLDER).join(name);
+        Some(Owed { due, branch: branch.clone(), remote, name: name.to_owned(), path, held })
     }
 }
 
-/// Holds the file that notes a run, with this in it. A new one gets its name once it is whole and held: another process
+/// Holds the file of this name, with this in it. A new one gets its name once it is whole and held: another process
 /// that looks for what killed runners left would take it for half written, and remove it.
-fn noted(root: &Root, run_id: &str, note: &[u8]) -> Option<Flock<File>> {
-    let name = Path::new(FOLDER).join(run_id);
-    let is_new = root.file(&name).is_err();
-    let begun = if is_new { Path::new(FOLDER).join(format!("{BEGUN}{run_id}")) } else { name.clone() };
-    let mut held = Flock::lock(root.lock_file(&begun, 0o600).ok()?, FlockArg::LockExclusiveNonblock).ok()?;
+fn noted(root: &Root, name: &str, note: &[u8]) -> Option<File> {
+    let path = Path::new(FOLDER).join(name);
+    let is_new = root.file(&path).is_err();
+    let begun = if is_new { Path::new(FOLDER).join(format!("{BEGUN}{name}")) } else { path.clone() };
+    let mut held = root.lock_file(&begun, 0o600).ok()?;
+    held.try_lock().ok()?;
     held.write_all(note).ok()?;
     if is_new {
-        root.rename(&begun, &name).ok()?;
+        root.rename(&begun, &path).ok()?;
     }
     Some(held)
 }
 
-/// The file that notes a run, and what it says, where no runner holds it.
-fn unheld(root: &Root, name: &str) -> Option<(Flock<File>, Option<Note>)> {
+/// The file of this name, and what it says, where no process holds it.
+fn unheld(root: &Root, name: &str) -> Option<(File, Option<Note>)> {
     let path = Path::new(FOLDER).join(name);
-    let held = Flock::lock(root.file(&path).ok()?, FlockArg::LockExclusiveNonblock).ok()?;
+    let held = root.file(&path).ok()?;
+    held.try_lock().ok()?;
     let note = root.read(&path, NOTE_MAX).ok();
     Some((held, note.and_then(|raw| serde_json::from_slice(&raw).ok())))
 }
 
-/// What runners that were killed still owed. Each is given out once, and left where its run may still end.
+/// What those who were killed still owed. Each is given out once, and left where its run may still end.
 pub(crate) fn left(repo: &Repository, may_still_end: &dyn Fn(&Owed) -> bool) -> Vec<Owed> {
     let Ok(root) = Root::open(&repo.aynig_dir()) else { return Vec::new() };
     let entries = root.list(Path::new(FOLDER), NOTES_MAX).unwrap_or_default();
@@ -106,19 +156,24 @@ pub(crate) fn left(repo: &Repository, may_still_end: &dyn Fn(&Owed) -> bool) -> 
             return None;
         }
         let path = Path::new(FOLDER).join(name);
-        let (_held, note) = unheld(&root, name)?;
+        let (held, note) = unheld(&root, name)?;
         let branch = note.as_ref().map(|note| RefName::new(note.branch.clone())).filter(RefName::is_valid);
-        let (Some(note), Some(branch), false) = (note, branch, name.ends_with(AGAIN)) else {
-            // Half written, foreign, or given out before by a tick that was killed in turn.
+        let due = |note: &Note| match &note.commit {
+            None => Some(Due::Run(name.to_owned())),
+            Some(commit) => commit.parse().ok().map(Due::Commit),
+        };
+        let due = note.as_ref().and_then(due);
+        let (Some(note), Some(branch), Some(due), false) = (note, branch, due, name.ends_with(AGAIN)) else {
+            // Half written, foreign, or given out before by a process that was killed in turn.
             let _ = root.remove(&path);
             return None;
         };
-        let mut owed =
-            Owed { run_id: name.to_owned(), branch, remote: note.remote, path: PathBuf::new(), _held };
+        let (again, path_now) = (format!("{name}{AGAIN}"), PathBuf::new());
+        let mut owed = Owed { due, branch, remote: note.remote, name: again, path: path_now, held };
         if may_still_end(&owed) {
             return None;
         }
-        let again = Path::new(FOLDER).join(format!("{name}{AGAIN}"));
+        let again = Path::new(FOLDER).join(&owed.name);
         root.rename(&path, &again).ok()?;
         owed.path = repo.aynig_dir().join(again);
         Some(owed)
@@ -151,7 +206,9 @@ mod tests {
                     }
                 }
             });
-            let note = serde_json::to_vec(&Note { branch: b"refs/heads/x".to_vec(), remote: None }).unwrap();
+            let note =
+                serde_json::to_vec(&Note { branch: b"refs/heads/x".to_vec(), remote: None, commit: None })
+                    .unwrap();
             let ids = (0..3000).map(|_| uuid::Uuid::new_v4().to_string());
             let lost = ids.filter(|id| {
                 let held = noted(&root, id, &note);

@@ -37,7 +37,7 @@ pub struct Report {
     pub verdict: Verdict,
     /// Branches that the run set, to be looked at now that it is over (K40).
     pub wake: Vec<super::pending::Woken>,
-    /// Runs whose end a person may have to hear of (K53).
+    /// What a person may have to hear of (K53).
     pub(crate) owed: Vec<super::notice::Owed>,
     /// Things worth saying that changed nothing.
     pub notes: Vec<Note>,

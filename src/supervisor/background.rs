@@ -22,11 +22,13 @@ pub fn leave_caller() {
     }
 }
 
-/// Starts a process that outlives this one: it reads `input`, and writes both streams to `log`. It is to call
-/// [`leave_caller`], as a guardian leaves our session, and is no orphan of a run's.
-pub fn start(mut command: Command, input: &[u8], log: File) -> io::Result<()> {
+/// Starts a process that outlives this one: it reads `input`, and writes both streams to `log`, or holds `held` as its
+/// standard output and writes nothing there. It is to call [`leave_caller`], as a guardian leaves our session, and is
+/// no orphan of a run's.
+pub fn start(mut command: Command, input: &[u8], log: File, held: Option<File>) -> io::Result<()> {
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
-    command.stdin(stdin).stdout(log.try_clone()?).stderr(log);
+    let output = held.map_or_else(|| log.try_clone(), Ok)?;
+    command.stdin(stdin).stdout(output).stderr(log);
     let mut child = orphans::started(|| command.spawn(), std::process::Child::id)?;
     match child.stdin.take() {
         // It reads before it does anything else: this waits no longer than it takes to start.

@@ -1,14 +1,13 @@
 //! Notices, while whoever makes what they tell of is killed at any call: the runner, its guardian, and who starts the program.
 //!
 //! After each point other verbs come by, later, until the branch rests. Then each commit that a person should know of was told,
-//! once; one of them may have been told twice. Where who was killed is the process that gives the notice, or the program itself,
-//! that one may be lost: this is counted. `AYNIG_POINT=rename:3:runner=KILL` replays one point. For K53.
+//! once; one of them may have been told twice: this is counted. `AYNIG_POINT=rename:3:runner=KILL` replays one point. For K53.
 
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
 use super::support::life::{Done, Life, done};
-use super::trace::{self, Fault, Point, Trace, run};
+use super::trace::{self, Fault, Point, run};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -122,8 +121,8 @@ impl World {
         vec![format!("V11: ends as '{}': {said:?}", self.life.state("work"))]
     }
 
-    /// What is wrong; whether a notice was lost with the process that was to give it; whether one came twice.
-    fn judge(&self, may_be_lost: bool) -> (Vec<String>, bool, bool) {
+    /// What is wrong, and whether one came twice.
+    fn judge(&self) -> (Vec<String>, bool) {
         let format = "--format=%H %(trailers:key=dwp-state,valueonly,separator=)";
         let log = self.life.git(&["log", "--first-parent", format, "work"]);
         let due: Vec<&str> = log
@@ -142,7 +141,7 @@ impl World {
         let times = |id: &str| told.iter().filter(|told| *told == id).count();
         let (lost, twice) =
             (due.iter().filter(|id| times(id) == 0).count(), told.len().saturating_sub(due.len()));
-        if lost > usize::from(may_be_lost) {
+        if lost > 0 {
             let log = std::fs::read_to_string(self.life.path(".aynig/logs/hook.log")).unwrap_or_default();
             bad.push(format!("K53: {lost} notices are lost: {told:?} of {due:?}: {log:?}"));
         }
@@ -152,19 +151,7 @@ impl World {
         if let Some(other) = told.iter().find(|told| !due.contains(&told.as_str())) {
             bad.push(format!("K53: told of something else: {other}"));
         }
-        (bad, lost > 0, twice > 0)
-    }
-}
-
-/// True where the process that gives the notice, or the program, is what was hit.
-fn gives_it(trace: &Trace, point: &Point, fault: Fault) -> bool {
-    let giver = |role: &str| !matches!(role, "runner" | "guardian") && !role.starts_with("guardian+");
-    match fault {
-        Fault::Kill => giver(&point.role),
-        // Once it was handed to a process of its own the runner's note of it is gone.
-        Fault::KillTree | Fault::Error(_) => trace.calls.iter().any(|(point, object)| {
-            point.role == "runner#2" || point.call == "unlink" && object.contains("/aynig/notices/")
-        }),
+        (bad, twice > 0)
     }
 }
 
@@ -183,9 +170,9 @@ fn told_once() {
     let world = World::new();
     world.reset();
     let calm = run(&world.tick(), None);
-    let (bad, lost, twice) = world.judge(false);
+    let (bad, twice) = world.judge();
     bad.into_iter().for_each(|what| sweep.bad(format!("undisturbed: {what}")));
-    assert!(calm.code == Some(0) && !lost && !twice, "{:?} {:?}", calm.code, world.told());
+    assert!(calm.code == Some(0) && !twice, "{:?} {:?}", calm.code, world.told());
     let theirs = |point: &Point| point.role == "shell" || point.role.starts_with("command");
     let calls = calm.calls.into_iter().map(|(point, _)| point);
     let calls = calls.filter(|point| !theirs(point) && point.call != "read");
@@ -208,9 +195,8 @@ fn told_once() {
         *counts.entry("points").or_default() += 1;
         let mut bad = if trace.hung { vec!["V16: it hung".to_owned()] } else { Vec::new() };
         bad.extend(world.goes_on());
-        let (wrong, lost, twice) = world.judge(gives_it(&trace, &point, fault));
+        let (wrong, twice) = world.judge();
         bad.extend(wrong);
-        *counts.entry("lost with who gives it").or_default() += u64::from(lost);
         *counts.entry("told twice").or_default() += u64::from(twice);
         for what in bad {
             let line = format!("AYNIG_POINT='{}' ({object}): {what}", name(&point, fault));

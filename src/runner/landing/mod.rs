@@ -25,6 +25,8 @@ use crate::store::command_tree;
 use crate::store::{RefName, StoreError, config, pattern};
 use history::Built;
 
+/// What the reflog says of an event.
+const SAID: &str = "aynig: land";
 /// Most bytes of a target's rules.
 const RULES_MAX: usize = 64 << 10;
 
@@ -146,10 +148,10 @@ impl Runner<'_> {
         // What is made is made from what the target holds now.
         self.fresh_tip(&name)?;
         let Some(target) = self.target(&name)?.filter(|_| name != *branch) else {
-            return self.not_landed(branch, tip, &name, NotLanded::NoTarget);
+            return self.not_landed((branch, tip), &name, NotLanded::NoTarget, report);
         };
         if target.tip.event.as_ref().is_some_and(Event::is_working) {
-            return self.not_landed(branch, tip, &name, NotLanded::Leased);
+            return self.not_landed((branch, tip), &name, NotLanded::Leased, report);
         }
         let Some(rules) = target.usable() else { return Ok(None) };
         let history = request.history.unwrap_or(rules.history);
@@ -157,7 +159,7 @@ impl Runner<'_> {
         let commit = match self.build(branch, &target, self.work_of(tip)?, history, signed)? {
             Built::Commit(commit) => commit,
             Built::Conflict(paths) => {
-                return self.not_landed(branch, tip, &name, NotLanded::Conflict(paths));
+                return self.not_landed((branch, tip), &name, NotLanded::Conflict(paths), report);
             }
             Built::Nothing => return self.has_landed(branch, tip, request, report),
         };
@@ -190,22 +192,25 @@ impl Runner<'_> {
                 report.notes.extend(blocked_notes(finished));
                 Ok(None)
             }
-            Moved::Blocked(by) => self.not_landed(branch, tip, target, NotLanded::Checkout(by)),
+            Moved::Blocked(by) => self.not_landed((branch, tip), target, NotLanded::Checkout(by), report),
         }
     }
 
     /// Says on the branch why it does not land.
     fn not_landed(
         &self,
-        branch: &RefName,
-        tip: &Tip,
+        (branch, tip): (&RefName, &Tip),
         onto: &RefName,
         why: NotLanded,
+        report: &mut Report,
     ) -> Result<Option<Verdict>, RunnerError> {
         let mend = retry_call(branch.short(), self.settings.remote.as_deref());
         let message = tip.event.as_ref().map(|event| why.message(event, tip.id(), (&unique(), &mend)));
-        let Some(commit) = self.say(branch, tip, message)? else { return Ok(None) };
-        Ok(Some(Verdict::Unlanded { onto: onto.clone(), why, commit }))
+        let Some(message) = message else { return Ok(None) };
+        let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
+        report.owed.extend(self.owe_commit(commit, branch));
+        let is_said = self.advance(branch, tip.id(), commit, SAID)?;
+        Ok(is_said.then(|| Verdict::Unlanded { onto: onto.clone(), why, commit }))
     }
 
     /// Says on the branch that its target has all of it.
@@ -233,6 +238,6 @@ impl Runner<'_> {
     ) -> Result<Option<ObjectId>, RunnerError> {
         let Some(message) = message else { return Ok(None) };
         let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
-        Ok(self.advance(branch, tip.id(), commit, "aynig: land")?.then_some(commit))
+        Ok(self.advance(branch, tip.id(), commit, SAID)?.then_some(commit))
     }
 }

@@ -33,6 +33,12 @@ fn told(life: &Life) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Waits until nothing is owed any more: who gives a notice settles it.
+fn settled(life: &Life) {
+    let notices = life.repo.git_dir().join("aynig/notices");
+    eventually("no notice is owed", || (fs::read_dir(&notices).unwrap().count() == 0).then_some(()));
+}
+
 fn hook_log(life: &Life) -> String {
     fs::read_to_string(life.path(".aynig/logs/hook.log")).unwrap_or_default()
 }
@@ -69,7 +75,7 @@ fn a_person_is_told_what_waits_for_one() {
     let stalled = all.iter().find(|n| n["kind"] == "stalled").unwrap();
     assert_eq!((&stalled["why"], &stalled["origin_state"]), (&"exit 3".into(), &"fail".into()));
     assert!(stalled["body"].as_str().unwrap().contains("broken"));
-    assert_eq!(fs::read_dir(life.repo.git_dir().join("aynig/notices")).unwrap().count(), 0);
+    settled(&life);
     // Another look at what stands as it stood tells nobody again.
     life.run(&["run"]);
     life.run(&["status"]).expect(0);
@@ -148,11 +154,45 @@ fn a_notice_that_a_killed_runner_owed_is_given_once() {
         (all.len(), &all[0]["kind"], &all[0]["commit"]),
         (1, &"waiting".into(), &life.rev("work").into())
     );
+    settled(&life);
     life.run(&["status"]).expect(0);
-    assert_eq!(
-        (told(&life).len(), fs::read_dir(life.repo.git_dir().join("aynig/notices")).unwrap().count()),
-        (1, 0)
-    );
+    assert_eq!(told(&life).len(), 1);
+}
+
+/// K53: who gives a notice settles it: killed while the program runs, all at once, it is left to the next verb, which gives it
+/// once more; and no other process gives it meanwhile.
+#[test]
+fn a_notice_outlives_the_process_that_gives_it_and_its_program() {
+    for (what, kill, is_told_twice) in [
+        ("before it was told", "kill -9 $PPID $$", false),
+        ("after it was told", "cat >>\"$HOME/told\"; kill -9 $PPID $$", true),
+        ("the program alone", "kill -9 $$", false),
+    ] {
+        let life = Life::new(&[("build", &next("review"))]);
+        let once = format!("if mkdir \"$HOME/first\" 2>/dev/null; then read x <\"$HOME/gate\"; {kill}; fi");
+        let program = program(&life, &format!("{once}\ncat >>\"$HOME/told\""));
+        life.config("aynig.notify", &format!("'{}'", program.display()));
+        let gate = life.repo.home().join("gate");
+        nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        life.event("work", "build", "");
+        life.tick(&["work"]).expect(0);
+        let notices = life.repo.git_dir().join("aynig/notices");
+        let left = || fs::read_dir(&notices).unwrap().count();
+        eventually(what, || life.repo.home().join("first").exists().then_some(()));
+        // Whoever comes by while it is given leaves it to who gives it.
+        life.run(&["status"]).expect(0);
+        assert_eq!((told(&life).len(), left()), (0, 1), "{what}");
+        fs::write(&gate, "x\n").unwrap();
+        let wanted = 1 + usize::from(is_told_twice);
+        eventually(what, || {
+            life.run(&["status"]).expect(0);
+            (told(&life).len() == wanted && left() == 0).then_some(())
+        });
+        life.run(&["status"]).expect(0);
+        let all = told(&life);
+        assert_eq!(all.len(), wanted, "{what}: {all:?}");
+        assert!(all.iter().all(|one| one["commit"] == life.rev("work")), "{what}: {all:?}");
+    }
 }
 
 /// K53, K8: a recovery is told of by who makes it, and what is left of a note that nobody understands goes.
@@ -167,5 +207,5 @@ fn a_recovery_is_told_and_a_foreign_note_is_nothing() {
     life.tick(&["work"]);
     let all = eventually("the notice", || Some(told(&life)).filter(|all| !all.is_empty()));
     assert_eq!((all.len(), &all[0]["kind"]), (1, &"stalled".into()));
-    assert_eq!(fs::read_dir(&notices).unwrap().count(), 0);
+    settled(&life);
 }

@@ -598,6 +598,26 @@ fn a_conflict_and_a_failed_check_are_told() {
     assert!(of("apart")["body"].as_str().unwrap().contains("file"), "{all:?}");
 }
 
+/// K60, K53: a conflict is told all the same where whoever was to tell it was killed.
+#[test]
+fn a_conflict_is_told_by_the_next_verb_where_its_notice_was_killed() {
+    let life = life(CHECK, "check: check\n");
+    let script = "if mkdir \"$HOME/first\" 2>/dev/null; then kill -9 $PPID $$; fi; cat >>\"$HOME/told\"";
+    life.config("aynig.notify", &format!("sh -c '{script}'"));
+    work(&life, "apart", "file", "theirs\n");
+    life.write("file", "ours\n");
+    commit(&life, "ours");
+    life.run(&["land", "apart"]).expect(1);
+    let read = || std::fs::read_to_string(life.repo.home().join("told")).unwrap_or_default();
+    let text = eventually("the notice", || {
+        life.run(&["status"]).expect(0);
+        Some(read()).filter(|text| text.ends_with('\n'))
+    });
+    let one: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&one["kind"], &one["commit"]), (&"stalled".into(), &life.rev("apart").into()));
+    assert_eq!(one["run_id"], serde_json::Value::Null);
+}
+
 /// A branch of the remote with one commit of one file, made in a clone.
 fn pushed(machine: &Machine<'_>, branch: &str) {
     machine.git(&["checkout", "-q", "-b", branch, "origin/main"]);
