@@ -159,6 +159,7 @@ impl From<&TalkError> for Exit {
             | TalkError::Dialect(_)
             | TalkError::Several(..)
             | TalkError::NotSigned(..)
+            | TalkError::NoJudge(..)
             | TalkError::NotOffered { .. }
             | TalkError::NoShortForm { .. }
             | TalkError::Unseen(..) => Exit::Refused,

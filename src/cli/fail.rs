@@ -252,14 +252,11 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         TalkError::NoShortForm { .. } | TalkError::NotOffered { .. } => {
             Some("git aynig answer <branch> <choice>".to_owned())
         }
+        TalkError::NoJudge(_, name, _) => {
+            Some(format!("git aynig doctor, or {}", removal(&name.to_string(), remote)))
+        }
         TalkError::NotSigned(unsigned) => {
-            let id = unsigned.id;
-            let gone = match remote {
-                Some(remote) => {
-                    format!("git push --delete {} refs/aynig/asked/{id}", shell_word(remote.as_bytes()))
-                }
-                None => format!("git update-ref -d refs/aynig/asked/{id}"),
-            };
+            let gone = removal(&format!("refs/aynig/asked/{}", unsigned.id), remote);
             // Where Git has something to say it may be the judge that is missing here.
             Some(if unsigned.why.is_empty() { gone } else { format!("git aynig doctor, or {gone}") })
         }
@@ -269,6 +266,15 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         | TalkError::Message(_)
         | TalkError::Unreadable(..)
         | TalkError::Change(_) => None,
+    }
+}
+
+/// The command that removes a ref, where it is.
+fn removal(name: &str, remote: Option<&str>) -> String {
+    let name = shell_word(name.as_bytes());
+    match remote {
+        Some(remote) => format!("git push --delete {} {name}", shell_word(remote.as_bytes())),
+        None => format!("git update-ref -d {name}"),
     }
 }
 

@@ -4,7 +4,7 @@
 //! (K49). However the wait ends, the question goes with it. Implements K49, K53 (who is told).
 
 use super::super::change::Change;
-use super::super::{AppError, Exit, Misuse, notice};
+use super::super::{AppError, Exit, Misuse, Warning, notice};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{Letter, TEXT_MAX};
 use crate::protocol::question::is_offer;
@@ -15,6 +15,9 @@ pub use crate::runner::talk::ask::Asked;
 use crate::runner::talk::looks::Looks;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::{Duration, Instant};
+
+/// How often it is looked whether an answer that is held can be judged by now.
+const HELD_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How a wait ended.
 #[derive(Debug)]
@@ -55,13 +58,23 @@ pub fn wait(
     let heard = change.talk_until(interrupt, |runner| {
         // Where it can't be said that this run waits, it waits all the same.
         let _asking = begin_asking(&runner.run_dir(&inside.run_id)).ok().flatten();
-        let mut looks = Looks::new(runner, &inside.branch);
+        let (mut looks, mut held) = (Looks::new(runner, &inside.branch), None::<Instant>);
         loop {
-            if looks.is_due()
-                && let Some((commit, letter)) = runner.answer_of(asked)?
-            {
-                runner.take_answer(asked, commit)?;
-                return Ok(Heard::Answer(Box::new((commit, letter))));
+            // What is missing to judge an answer comes back without any ref's move.
+            if looks.is_due() || held.is_some_and(|at| at.elapsed() >= HELD_LOOK_EVERY) {
+                match runner.answer_of(asked) {
+                    Ok(Some((commit, letter))) => {
+                        runner.take_answer(asked, commit)?;
+                        return Ok(Heard::Answer(Box::new((commit, letter))));
+                    }
+                    Ok(None) => held = None,
+                    Err(error @ TalkError::NoJudge(..)) => {
+                        if held.replace(Instant::now()).is_none() {
+                            change.session.warn(Warning::Failed(change.talked(error)));
+                        }
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {

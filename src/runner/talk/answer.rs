@@ -7,7 +7,7 @@
 use super::super::change::Inside;
 use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
-use super::ask::Asked;
+use super::ask::{Asked, Place};
 use super::send::Sent;
 use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::asked_by;
@@ -199,11 +199,12 @@ impl Runner<'_> {
         }
     }
 
-    /// True where a question was answered already. What stands in the place of its answer and is none is no answer.
+    /// True where a question was answered already. What stands in the place of its answer and is none is no answer, nor is
+    /// what can't be judged here: it is told to who answers.
     pub fn is_answered(&self, asked: &Asked) -> Result<bool, TalkError> {
         if let Some(answer) = self.store.tip(&asked.answer_name())? {
             return match self.said(asked.question.id, answer) {
-                Ok(answer) => Ok(self.as_answer(asked, &answer)?.is_some()),
+                Ok(answer) => Ok(matches!(self.as_answer(asked, &answer)?, Place::Answer(_))),
                 Err(TalkError::Unreadable(..)) => Ok(false),
                 Err(error) => Err(error),
             };
@@ -260,7 +261,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// [`TalkError::NotOffered`], [`TalkError::Unseen`], [`TalkError::Gone`], [`TalkError::Answered`],
-    /// [`TalkError::Message`].
+    /// [`TalkError::NoJudge`], [`TalkError::Message`].
     pub fn answer(
         &self,
         asked: &Asked,

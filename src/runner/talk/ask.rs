@@ -2,7 +2,8 @@
 //!
 //! The work is read as an outcome would read it (K25), and nothing in the slot is moved for it. Who waits for the answer
 //! looks for the one message that can be it, and takes it together with the question. What stands in its place and is
-//! no answer that was offered is removed: else no person could give one. Implements K49, K49a (what is taken for an answer).
+//! no answer that was offered is removed: else no person could give one. What may be one, and can't be judged here, stays.
+//! Implements K49, K49a (what is taken for an answer).
 
 use super::super::Runner;
 use super::super::change::{ChangeError, Inside};
@@ -47,6 +48,16 @@ impl Asked {
     pub(super) fn name(&self) -> RefName {
         RefName::new(asked_ref(self.question.id))
     }
+}
+
+/// What stands in the place of an answer.
+pub(super) enum Place {
+    /// The answer.
+    Answer(Box<Letter>),
+    /// What may be it: whose signature it is can't be said here, for what is missing.
+    Unjudged(String),
+    /// Nothing that answers.
+    Nothing,
 }
 
 impl Runner<'_> {
@@ -107,35 +118,42 @@ impl Runner<'_> {
     }
 
     /// The answer to a question, once it is there.
+    ///
+    /// # Errors
+    /// [`TalkError::NoJudge`] where one may be it and it can't be said here whether it is signed as the policy asks: it stays.
     pub fn answer_of(&self, asked: &Asked) -> Result<Option<(ObjectId, Letter)>, TalkError> {
         let name = asked.answer_name();
         let Some(id) = self.store.tip(&name)? else { return Ok(None) };
-        let letter = match self.said(asked.question.id, id) {
+        let place = match self.said(asked.question.id, id) {
             Ok(commit) => self.as_answer(asked, &commit)?,
-            Err(TalkError::Unreadable(..)) => None,
+            Err(TalkError::Unreadable(..)) => Place::Nothing,
             Err(error) => return Err(error),
         };
-        if let Some(letter) = letter {
-            return Ok(Some((id, letter)));
+        match place {
+            Place::Answer(letter) => Ok(Some((id, *letter))),
+            Place::Unjudged(missing) => Err(TalkError::NoJudge(asked.question.id, name, missing)),
+            Place::Nothing => {
+                swap::delete_ref(&*self.store, &name, id, &self.signature())?;
+                Ok(None)
+            }
         }
-        swap::delete_ref(&*self.store, &name, id, &self.signature())?;
-        Ok(None)
     }
 
     /// What a commit answers, where it is an answer to this question: to these very words, one that is offered, and
     /// signed for its branch where signatures are asked for.
-    pub(super) fn as_answer(&self, asked: &Asked, commit: &Commit) -> Result<Option<Letter>, TalkError> {
+    pub(super) fn as_answer(&self, asked: &Asked, commit: &Commit) -> Result<Place, TalkError> {
         let message = Message::parse(&commit.message);
         let letter = Letter::read_at(&asked.answer_at(), &message, &commit.parents).ok();
         let letter = letter
             .filter(|letter| letter.question == Some(asked.question.id) && letter.seen == Some(asked.commit));
         let is_offered = |choice: &String| asked.question.offers(choice) == Offered::Yes;
         let letter = letter.filter(|letter| letter.choice.as_ref().is_some_and(is_offered));
-        let is_ours = || self.is_vouched(&asked.branch(), commit.id, &message);
-        Ok(match letter {
-            Some(letter) if is_ours()? => Some(letter),
-            Some(_) | None => None,
-        })
+        let (Some(letter), branch) = (letter, asked.branch()) else { return Ok(Place::Nothing) };
+        if self.is_vouched(&branch, commit.id, &message)? {
+            return Ok(Place::Answer(Box::new(letter)));
+        }
+        let missing = self.missing_judge(&branch, commit.id, &message)?;
+        Ok(missing.map_or(Place::Nothing, Place::Unjudged))
     }
 
     /// Takes an answer and its question away: the one was heard by the run that asked the other. In two steps: who

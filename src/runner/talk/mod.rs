@@ -60,6 +60,9 @@ pub enum TalkError {
     /// A signature is asked for, and what has this id has none for its branch.
     #[error("{0}")]
     NotSigned(Unsigned),
+    /// An answer waits, and whether it is signed as the policy asks can't be said here.
+    #[error("the answer to question {0} is held until its signature can be judged: {2}")]
+    NoJudge(MessageId, RefName, String),
     /// A branch asks several things.
     #[error("'{0}' asks several questions: {1}")]
     Several(RefName, String),
@@ -166,5 +169,18 @@ impl Runner<'_> {
         }
         let named = message.last(BRANCH.of(Dialect::Dwp)) == Some(branch.short());
         Ok(named && self.repo.git.verify_commit(commit)?)
+    }
+
+    /// What is missing here to say whether a commit is vouched for, which names this branch and may be.
+    fn missing_judge(
+        &self,
+        branch: &RefName,
+        commit: ObjectId,
+        message: &Message,
+    ) -> Result<Option<String>, StoreError> {
+        match message.last(BRANCH.of(Dialect::Dwp)) == Some(branch.short()) {
+            true => self.repo.git.missing_judge(commit),
+            false => Ok(None),
+        }
     }
 }

@@ -108,6 +108,11 @@ impl Git {
         &self.program
     }
 
+    /// Where children look for programs.
+    pub(crate) fn path(&self) -> Option<&OsStr> {
+        self.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str())
+    }
+
     /// A child that works on this Git directory.
     pub(crate) fn command(&self, git_dir: &Path) -> GitCommand {
         let mut inner = Command::new(&self.program);

@@ -5,6 +5,7 @@ pub(crate) mod children;
 pub mod command;
 pub mod compare;
 pub(crate) mod confined;
+mod judge;
 pub(crate) mod merge;
 pub(crate) mod pins;
 mod replay;

@@ -320,6 +320,59 @@ fn a_question_that_is_not_signed_is_not_answered_where_a_signature_is_asked_for(
     assert_eq!(life.said("choice"), "yes\n");
 }
 
+/// K35, K49a: an answer that can't be judged, for the program or the file of signers is missing, is held, which is said to who waits
+/// and to who answers, and counts once it can be; one whose signature is none goes.
+#[test]
+fn an_answer_that_cannot_be_judged_here_is_held() {
+    let life = Life::new(&[("build", &format!("exec 2>>\"$T/told\"; {ASK}{DONE}"))]);
+    if !life.sign() {
+        return;
+    }
+    let allowed = life.git(&["config", "--global", "gpg.ssh.allowedSignersFile"]);
+    let answer_to = |id: &str| answer_id(id.parse().unwrap()).to_string();
+    let asks = |branch: &str| {
+        life.run(&["set-state", "build", "-b", branch]).expect(0);
+        (life.start_tick(&[branch]), life.question())
+    };
+    let (tick, first) = asks("first");
+    life.run(&["approve", "first", "--no-tick"]).expect(0);
+    tick.done().expect(0);
+    let heard = format!("refs/aynig/heard/{}", answer_to(&first));
+    let (seen, said) = (life.trailer(&heard, "dwp-seen").unwrap(), life.body(&heard));
+    for (branch, key, away, back, why) in [
+        ("file", "gpg.ssh.allowedSignersFile", "/nowhere", allowed.trim(), "'/nowhere' cannot be read"),
+        ("program", "gpg.ssh.program", "/nowhere/keygen", "ssh-keygen", "'/nowhere/keygen' is not here"),
+    ] {
+        std::fs::remove_file(life.shared().join("choice")).unwrap();
+        let (tick, id) = asks(branch);
+        // The same words to this question, in the place of its answer, when there is no judge.
+        let words = said
+            .replace(&answer_to(&first), &answer_to(&id))
+            .replace(&first, &id)
+            .replace(&seen, &life.rev(&format!("refs/aynig/asked/{id}")))
+            .replace("dwp-branch: first", &format!("dwp-branch: {branch}"));
+        let tree = life.rev(&format!("{heard}^{{tree}}"));
+        let signed = life.git(&["commit-tree", "-S", "-m", &words, &tree]);
+        let place = format!("refs/aynig/inbox/{branch}/answer/{}", answer_to(&id));
+        life.config(key, away);
+        life.git(&["update-ref", &place, signed.trim()]);
+        let told = eventually("it is said", || Some(life.said("told")).filter(|told| told.contains(why)));
+        assert!(told.contains(&format!("git aynig doctor, or git update-ref -d {place}")), "{told}");
+        assert_eq!((life.said("choice"), life.rev(&place)), (String::new(), signed.trim().to_owned()));
+        life.config(key, back);
+        tick.done().expect(0);
+        assert_eq!(life.said("choice"), "yes\n", "{branch}");
+    }
+    // With a judge that says no it goes, and another is heard.
+    std::fs::remove_file(life.shared().join("choice")).unwrap();
+    let (tick, id) = asks("unsigned");
+    let place = format!("refs/aynig/inbox/unsigned/answer/{}", answer_to(&id));
+    life.git(&["update-ref", &place, &life.rev("main")]);
+    life.run(&["reject", "unsigned"]).expect(0);
+    tick.done().expect(0);
+    assert_eq!(life.said("choice"), "no\n");
+}
+
 /// K49: a question that no run and no head waits with goes by its age, and one that is waited with stays.
 #[test]
 fn a_question_that_is_gone_is_collected() {
