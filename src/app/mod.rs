@@ -29,6 +29,7 @@ pub mod land;
 pub mod logs;
 pub mod mend;
 pub mod notice;
+pub mod paused;
 pub mod report;
 pub mod served;
 pub mod session;

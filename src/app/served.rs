@@ -182,7 +182,8 @@ impl Place {
         if let Some(branch) = looked.missing.first() {
             return Err(session.no_branch(&looked.settings, branch).into());
         }
-        let line = |status| line(&StatusLine::of(status, &looked.asking, &looked.settings, looked.now));
+        let around = (&looked.asking, &looked.pauses);
+        let line = |status| line(&StatusLine::of(status, around, &looked.settings, looked.now));
         let failed = looked.surveyed.failed.iter().map(|(branch, error)| Unread {
             branch: escape(branch.short()),
             error: escape(error.to_string().as_bytes()),

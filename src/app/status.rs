@@ -5,6 +5,7 @@
 
 use super::asking::{AskedLine, Asking};
 use super::config::Flags;
+use super::paused::{HoldingLine, Pauses};
 use super::session::Session;
 use super::shown::{Shown, full, short};
 use super::{AppError, mend};
@@ -44,6 +45,8 @@ pub struct Statuses {
     pub missing: Vec<RefName>,
     /// What they ask.
     pub asking: Asking,
+    /// What holds them.
+    pub pauses: Pauses,
     /// Answers that nodes of flows among them still owe one another.
     pub owed: Vec<Owed>,
     /// The ref that commands come from, where it does not exist.
@@ -201,11 +204,12 @@ pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) ->
     };
     let (now, absent) = (runner.clock.now(), survey.absent().cloned());
     let asking = Asking::look(&runner, surveyed.branches.iter())?;
+    let pauses = Pauses::look(&runner)?;
     let has_nodes = surveyed.branches.iter().any(|status| slug_of(status.branch.short()).is_some());
     let owed = if has_nodes { owed(&runner)? } else { Vec::new() };
     drop(survey);
     drop(runner);
-    Ok(Statuses { surveyed, missing, asking, owed, absent, settings, now })
+    Ok(Statuses { surveyed, missing, asking, pauses, owed, absent, settings, now })
 }
 
 /// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.
@@ -310,16 +314,27 @@ pub struct StatusLine<'a> {
     last_line: Option<&'a str>,
     group: &'static str,
     questions: Vec<AskedLine<'a>>,
+    paused: Vec<HoldingLine<'a>>,
 }
 
 impl<'a> StatusLine<'a> {
     /// The line of a branch that is gone: as it was.
-    pub fn gone(status: &'a BranchStatus, asking: &'a Asking, settings: &Settings, now: i64) -> Self {
-        Self { standing: "gone", ..Self::of(status, asking, settings, now) }
+    pub fn gone(
+        status: &'a BranchStatus,
+        around: (&'a Asking, &'a Pauses),
+        settings: &Settings,
+        now: i64,
+    ) -> Self {
+        Self { standing: "gone", ..Self::of(status, around, settings, now) }
     }
 
-    /// The line of a branch.
-    pub fn of(status: &'a BranchStatus, asking: &'a Asking, settings: &Settings, now: i64) -> Self {
+    /// The line of a branch, with what it asks and what holds it.
+    pub fn of(
+        status: &'a BranchStatus,
+        (asking, pauses): (&'a Asking, &'a Pauses),
+        settings: &Settings,
+        now: i64,
+    ) -> Self {
         let event = status.tip.event.as_ref();
         let text = |key| event.and_then(|e| e.text(key));
         let state = event.map(|e| match &e.state {
@@ -375,6 +390,7 @@ impl<'a> StatusLine<'a> {
             last_line: status.last_line.as_deref(),
             group: Group::of(status).name(),
             questions: asking.lines(&status.branch),
+            paused: pauses.lines(&status.branch),
         }
     }
 }

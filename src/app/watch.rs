@@ -6,6 +6,7 @@
 
 use super::asking::Asking;
 use super::config::Flags;
+use super::paused::Pauses;
 use super::session::Session;
 use super::status::standing_name;
 use super::{AppError, Warning, mend};
@@ -36,6 +37,8 @@ pub struct Seen {
     statuses: BTreeMap<RefName, BranchStatus>,
     /// What they ask.
     pub asking: Asking,
+    /// What holds them.
+    pub pauses: Pauses,
     /// Those that could not be read at the last look at all.
     pub failed: usize,
     /// Seconds since 1970, at the last look.
@@ -80,12 +83,14 @@ pub struct Changes {
     pub changed: BTreeSet<RefName>,
     /// Branches that are gone, as they were.
     pub gone: Vec<BranchStatus>,
+    /// Other pauses stand.
+    pub paused: bool,
 }
 
 impl Changes {
     /// True where nothing did.
     pub fn is_empty(&self) -> bool {
-        self.changed.is_empty() && self.gone.is_empty()
+        self.changed.is_empty() && self.gone.is_empty() && !self.paused
     }
 }
 
@@ -147,6 +152,7 @@ impl<'a> Watcher<'a> {
                 self.read_moved(&mut changes)?
             }
             self.read_questions(&mut changes)?;
+            self.read_pauses(&mut changes)?;
         }
         if self.lively {
             self.judge_again(moved && !is_first, &mut changes)?;
@@ -218,6 +224,17 @@ impl<'a> Watcher<'a> {
                 |branch: &RefName| asks_so(&before, branch) != asks_so(&self.seen.asking, branch);
             let there = |branch: &RefName| self.seen.statuses.contains_key(branch);
             changes.changed.extend(asked.into_iter().filter(|branch| there(branch) && is_otherwise(branch)));
+        }
+        Ok(())
+    }
+
+    /// Reads what holds branches; those that are held otherwise than before stand otherwise.
+    fn read_pauses(&mut self, changes: &mut Changes) -> Result<(), AppError> {
+        let before = std::mem::replace(&mut self.seen.pauses, Pauses::look(&self.runner)?);
+        if before != self.seen.pauses {
+            changes.paused = true;
+            let is_otherwise = |branch: &&RefName| self.seen.pauses.hold_otherwise(&before, branch);
+            changes.changed.extend(self.seen.statuses.keys().filter(is_otherwise).cloned());
         }
         Ok(())
     }

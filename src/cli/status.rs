@@ -24,6 +24,7 @@ use crate::protocol::run_events::Progress;
 use crate::protocol::text::{escape, shell_word, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::survey::{BranchStatus, Standing};
+use crate::runner::talk::pause::Paused;
 use crate::store::RefName;
 use std::path::Path;
 
@@ -39,10 +40,13 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let mut found = status::look(&session, &args.branches, args.remote.clone())?;
     found.surveyed.branches.retain(|status| filter.wants(status, &found.asking));
     filter.order(&mut found.surveyed.branches);
-    let Statuses { surveyed, asking, settings, now, .. } = &found;
+    let Statuses { surveyed, asking, pauses, settings, now, .. } = &found;
     if args.json {
         let mut lines = output::Lines::begin();
-        surveyed.branches.iter().all(|s| lines.offer_json(&StatusLine::of(s, asking, settings, *now)));
+        surveyed
+            .branches
+            .iter()
+            .all(|s| lines.offer_json(&StatusLine::of(s, (asking, pauses), settings, *now)));
     } else if args.porcelain {
         let mut lines = output::Lines::begin();
         surveyed.branches.iter().all(|s| lines.offer(&porcelain(s, *now)));
@@ -56,7 +60,7 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
             let hint = session.unasked(settings).map_or_else(set, hints::same_with_remote);
             output::note(&format!("hint: {hint}"));
         }
-        people(global, &session, &found, filter.waiting);
+        people(global, &session, &found, &filter);
         if let Some(name) = found.absent.as_ref().filter(|_| !global.quiet) {
             output::error(&absent(name, session.place()));
         }
@@ -88,9 +92,9 @@ fn problems(session: &Session, found: &Statuses) -> i32 {
     exit::code(if found.missing.is_empty() { failed } else { Exit::Failed })
 }
 
-fn people(global: &Global, session: &Session, found: &Statuses, waiting: bool) {
-    let Statuses { surveyed, settings, now, .. } = found;
-    let (all, now) = (&surveyed.branches, *now);
+fn people(global: &Global, session: &Session, found: &Statuses, filter: &Filter) {
+    let Statuses { surveyed, pauses, settings, now, .. } = found;
+    let (all, now, waiting) = (&surveyed.branches, *now, filter.waiting);
     let more = |status: &BranchStatus| match global.verbose {
         0 => String::new(),
         _ => {
@@ -115,11 +119,30 @@ fn people(global: &Global, session: &Session, found: &Statuses, waiting: bool) {
     let shown = rows.iter().all(|[branch, state, words]| {
         lines.offer(format!("{branch:<first$}  {state:<second$}  {words}").trim_end())
     });
+    let shown = shown
+        && pauses
+            .of_any(&filter.named)
+            .all(|paused| lines.offer(&held(paused, now, settings.remote.as_deref())));
     drop(lines);
     if shown && settings.commands_from == CommandsFrom::Nowhere && !global.quiet {
         output::note("not trusted: nothing runs here until you say which commands may");
         output::note(&format!("hint: git -C {} aynig trust", hints::place(session.place())));
     }
+}
+
+/// What a pause holds, since when, by whom and why, and the command that takes it back.
+pub(super) fn held(paused: &Paused, now: i64, remote: Option<&str>) -> String {
+    let since = paused.since.map(|at| format!(" for {}", span(now.saturating_sub(at))));
+    let by = escape(paused.pause.holder.to_string().as_bytes());
+    let what = match &paused.pause.patterns[..] {
+        [] => "every branch".to_owned(),
+        some => some.iter().map(|one| escape(one.as_bytes())).collect::<Vec<_>>().join(", "),
+    };
+    let why = paused.pause.reason.lines().next().map(|first| format!(": {}", escape(first.as_bytes())));
+    let remote = remote.map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
+    let (since, why, remote) =
+        (since.unwrap_or_default(), why.unwrap_or_default(), remote.unwrap_or_default());
+    format!("paused{since} by {by}: {what}{why}; git aynig resume {}{remote}", paused.id)
 }
 
 /// The state as written, escaped; `-` where there is none.

@@ -7,7 +7,7 @@
 use super::args::Status;
 use super::fail::Failure;
 use super::session::{Global, Session};
-use super::status::{answered, state};
+use super::status::{answered, held, state};
 use super::terminal::{Came, Key, Terminal};
 use super::{exit, output};
 use crate::app::status::{Filter, Group, StatusLine};
@@ -26,6 +26,8 @@ const DRAW_EVERY: Duration = Duration::from_secs(1);
 /// Widest columns of names and states.
 const BRANCH_MAX: usize = 32;
 const STATE_MAX: usize = 16;
+/// Most pauses that are shown.
+const PAUSES_MAX: usize = 3;
 /// The groups in the order in which they are shown.
 const GROUPS: [Group; 7] =
     [Group::Running, Group::Waiting, Group::Stalled, Group::Queued, Group::Ready, Group::Done, Group::Other];
@@ -63,19 +65,19 @@ fn print(
     interrupt: &Interrupt,
 ) -> Result<i32, Failure> {
     loop {
-        let Changes { changed, gone } = watcher.look()?;
+        let Changes { changed, gone, paused: _ } = watcher.look()?;
         if !changed.is_empty() || !gone.is_empty() {
             let (seen, now) = (&watcher.seen, watcher.seen.now);
             let mut lines = output::Lines::begin();
             let mut there: Vec<_> = changed.iter().filter_map(|branch| seen.status(branch)).collect();
-            let asking = &seen.asking;
+            let (asking, around) = (&seen.asking, (&seen.asking, &seen.pauses));
             there.retain(|status| filter.wants(status, asking));
             filter.order(&mut there);
             let shown =
-                there.into_iter().all(|s| lines.offer_json(&StatusLine::of(s, asking, settings, now)));
+                there.into_iter().all(|s| lines.offer_json(&StatusLine::of(s, around, settings, now)));
             let gone = gone.iter().filter(|status| filter.wants(status, asking));
             let shown = shown
-                && gone.into_iter().all(|s| lines.offer_json(&StatusLine::gone(s, asking, settings, now)));
+                && gone.into_iter().all(|s| lines.offer_json(&StatusLine::gone(s, around, settings, now)));
             drop(lines);
             if !shown {
                 return Ok(0);
@@ -198,7 +200,10 @@ impl View<'_> {
             0 => String::new(),
             n => format!("   {n} cannot be read: see git aynig status"),
         };
-        let mut lines = vec![format!("{}{failed}   (q quits)", self.head), String::new()];
+        let mut lines = vec![format!("{}{failed}   (q quits)", self.head)];
+        let pauses = known.pauses.of_any(&self.filter.named).take(PAUSES_MAX);
+        lines.extend(pauses.map(|paused| held(paused, known.now, self.settings.remote.as_deref())));
+        lines.push(String::new());
         let room = height.saturating_sub(lines.len());
         let seen: Vec<(Group, [String; 2], String)> = self
             .rows

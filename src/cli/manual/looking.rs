@@ -46,7 +46,7 @@ JSON:
 Objects with schema (aynig.status/1), branch, commit, committed, subject, state, standing, why, command, origin_state, \
 run_id, runner_id, trigger, seconds_left, malformed, attempt, hop, max_hops, trusted, busy, \
 dialect, pending_seconds, began, progress, last_line, group (running, waiting, stalled, queued, ready, done, other), questions (what it asks: \
-id, branch, run_id, choices, text, commit, snapshot, asked, unsigned).
+id, branch, run_id, choices, text, commit, snapshot, asked, unsigned), paused (the pauses that hold it: id, patterns, holder, reason, since).
 
 Exit status:
   0    shown, or nobody watches any more

@@ -22,7 +22,7 @@ const STOPPED: &str = "dwp-stopped";
 const STOPPED_MAX: usize = 100_000;
 
 /// A pause that stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
     /// Its ref.
     name: RefName,
@@ -75,9 +75,14 @@ impl Paused {
 impl Runner<'_> {
     /// Every pause that stands, the oldest first.
     pub fn pauses(&self) -> Result<Vec<Paused>, TalkError> {
-        let mut all = Vec::new();
         // Those of a remote that came with the heads may be older.
         self.store.hear_shared(&[PAUSED])?;
+        self.known_pauses()
+    }
+
+    /// The same, of a remote as far as was heard of it.
+    pub fn known_pauses(&self) -> Result<Vec<Paused>, TalkError> {
+        let mut all = Vec::new();
         for ReadPause { name, id, at, commit, pause } in self.read_pauses()? {
             let since = commit.as_ref().and_then(|commit| commit.committed);
             let message = commit.map(|commit| Message::parse(&commit.message));

@@ -52,10 +52,10 @@ impl Rig {
 fn status_prints_these_keys() {
     let rig = Rig::new();
     rig.set("work", "fail");
-    let ready = r#"{"schema":"aynig.status/1","branch":"work","commit":"~","committed":0,"subject":"chore: set fail","state":"fail","standing":"ready","why":null,"command":"command/fail","origin_state":null,"run_id":null,"runner_id":null,"trigger":null,"seconds_left":null,"began":null,"malformed":false,"attempt":null,"hop":0,"dialect":"dwp","max_hops":64,"trusted":true,"pending_seconds":null,"busy":null,"progress":null,"last_line":null,"group":"ready","questions":[]}"#;
+    let ready = r#"{"schema":"aynig.status/1","branch":"work","commit":"~","committed":0,"subject":"chore: set fail","state":"fail","standing":"ready","why":null,"command":"command/fail","origin_state":null,"run_id":null,"runner_id":null,"trigger":null,"seconds_left":null,"began":null,"malformed":false,"attempt":null,"hop":0,"dialect":"dwp","max_hops":64,"trusted":true,"pending_seconds":null,"busy":null,"progress":null,"last_line":null,"group":"ready","questions":[],"paused":[]}"#;
     rig.prints(&["status", "--json", "work"], &[ready]);
     rig.aynig(&["tick", "work"]).expect(1);
-    let stalled = r#"{"schema":"aynig.status/1","branch":"work","commit":"~","committed":0,"subject":"aynig: fail stalled: exit 3","state":"stalled","standing":"waits","why":"exit 3","command":null,"origin_state":"fail","run_id":"~","runner_id":null,"trigger":"~","seconds_left":null,"began":null,"malformed":false,"attempt":"~","hop":1,"dialect":"dwp","max_hops":64,"trusted":true,"pending_seconds":null,"busy":null,"progress":null,"last_line":null,"group":"stalled","questions":[]}"#;
+    let stalled = r#"{"schema":"aynig.status/1","branch":"work","commit":"~","committed":0,"subject":"aynig: fail stalled: exit 3","state":"stalled","standing":"waits","why":"exit 3","command":null,"origin_state":"fail","run_id":"~","runner_id":null,"trigger":"~","seconds_left":null,"began":null,"malformed":false,"attempt":"~","hop":1,"dialect":"dwp","max_hops":64,"trusted":true,"pending_seconds":null,"busy":null,"progress":null,"last_line":null,"group":"stalled","questions":[],"paused":[]}"#;
     rig.prints(&["status", "--json", "work"], &[stalled]);
 }
 

@@ -45,6 +45,53 @@ fn a_pause_says_whom_it_holds_and_is_its_makers() {
     life.run(&["pause", ""]).expect(129);
 }
 
+/// K50, K55: `status` lists what is paused, by whom, since when and why, with the command that takes it back, whoever asks.
+#[test]
+fn status_lists_the_pauses_that_stand() {
+    let life = Life::new(&[("quick", DONE)]);
+    life.event("work", "quick", "");
+    life.event("topic/one", "quick", "");
+    assert!(!life.run(&["status"]).expect(0).stdout.contains("paused"));
+    let made = |args: &[&str]| {
+        let made = life.run(&[args, &["--json"]].concat()).expect(0).objects("aynig.pause/1");
+        made[0]["id"].as_str().unwrap().to_owned()
+    };
+    let (one, all) = (made(&["pause", "topic/*", "-m", "Quota.\n\nMore."]), made(&["pause"]));
+    let lines = |args: &[&str]| {
+        let text = life.run(&[&["status"], args].concat()).expect(0).stdout;
+        let lines: Vec<String> =
+            text.lines().filter(|line| line.starts_with("paused")).map(str::to_owned).collect();
+        lines
+    };
+    let shown = lines(&[]);
+    let [first, second] = &shown[..] else { panic!("{shown:?}") };
+    assert!(first.starts_with("paused for "), "{first}");
+    assert!(
+        first.ends_with(&format!(" by person ada@example.com: topic/*: Quota.; git aynig resume {one}")),
+        "{first}"
+    );
+    assert!(
+        second.ends_with(&format!(" by person ada@example.com: every branch; git aynig resume {all}")),
+        "{second}"
+    );
+    // Of a branch that is named those that hold it.
+    assert_eq!((lines(&["work"]).len(), lines(&["topic/one"]).len()), (1, 2));
+    let object = |branch: &str| {
+        life.run(&["status", "--json", branch]).expect(0).objects("aynig.status/1")[0]["paused"].clone()
+    };
+    let held = object("topic/one");
+    assert_eq!((held[0]["id"].as_str(), held[1]["id"].as_str()), (Some(&*one), Some(&*all)));
+    assert_eq!(
+        (&held[0]["holder"], &held[0]["patterns"], &held[0]["reason"]),
+        (&"person ada@example.com".into(), &serde_json::json!(["topic/*"]), &"Quota.\n\nMore.".into())
+    );
+    assert!(held[0]["since"].is_i64(), "{held}");
+    assert_eq!(object("work").as_array().unwrap().len(), 1);
+    life.run(&["resume", &one, "--no-tick"]).expect(0);
+    life.run(&["resume", &all, "--no-tick"]).expect(0);
+    assert_eq!((lines(&[]), object("work")), (Vec::new(), serde_json::json!([])));
+}
+
 /// K50: `--stop` ends what runs, and `resume` asks for exactly that again.
 #[test]
 fn what_a_pause_ended_is_asked_for_again_and_nothing_else() {
