@@ -1,6 +1,7 @@
-//! `codex app-server`: JSON-RPC lines without the field that names it. Asks before it changes anything, as the sandbox
-//! is read-only and the policy `untrusted`: with `on-request` a command that the sandbox stops is not asked about. Its gate
-//! takes no changed arguments. Implements N8.
+//! `codex app-server`: JSON-RPC lines without the field that names it. Asks before it changes anything, as the policy is
+//! `untrusted`: with `on-request` a command that the sandbox stops is not asked about. The sandbox is that of a turn which is not
+//! gated: what was let runs in it first, and in a read-only one codex begins it again outside only where it failed at once. Its
+//! gate takes no changed arguments. Implements N8.
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
@@ -40,7 +41,7 @@ pub struct Server {
 impl Server {
     /// One that works in a folder and begins with this prompt, in a thread that there is or a new one.
     pub fn new(prompt: &str, cwd: &str, model: Option<&str>, thread: Option<&str>) -> Self {
-        let mut params = json!({"cwd": cwd, "approvalPolicy": "untrusted", "sandbox": "read-only"});
+        let mut params = json!({"cwd": cwd, "approvalPolicy": "untrusted", "sandbox": "workspace-write"});
         if let Some(model) = model {
             params["model"] = model.into();
         }

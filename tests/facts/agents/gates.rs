@@ -112,9 +112,11 @@ fn codex_is_led_through_its_opening_as_it_was_seen_to_take_it() {
     let sent = sent(&mut talk, &transcript.stdout);
     let mut seen: Vec<Value> =
         transcript.sent.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // Recorded with the policy that does not ask about commands.
+    // Recorded with the policy that does not ask about commands, and where only what is asked about writes.
+    let (policy, sandbox) = ("untrusted", "workspace-write");
     assert_eq!(seen[2]["params"]["approvalPolicy"], "on-request");
-    seen[2]["params"]["approvalPolicy"] = "untrusted".into();
+    assert_eq!(seen[2]["params"]["sandbox"], "read-only");
+    (seen[2]["params"]["approvalPolicy"], seen[2]["params"]["sandbox"]) = (policy.into(), sandbox.into());
     assert_eq!(sent[0]["method"], seen[0]["method"]);
     assert_eq!(sent[1..3], seen[1..3]);
     let params = json!({"threadId": "01a203e5-23a5-7f33-9e4a-da3861d99d75", "input": [{"type": "text", "text": "@fake:write One."}]});
@@ -123,7 +125,7 @@ fn codex_is_led_through_its_opening_as_it_was_seen_to_take_it() {
     let mut resumed = Server::new("go on", "/tree", Some("m"), Some("thread"));
     resumed.opening();
     let begun = lines(&resumed.line(br#"{"id":1,"result":{}}"#).send).remove(1);
-    let params = json!({"cwd": "/tree", "approvalPolicy": "untrusted", "sandbox": "read-only", "model": "m", "threadId": "thread"});
+    let params = json!({"cwd": "/tree", "approvalPolicy": "untrusted", "sandbox": "workspace-write", "model": "m", "threadId": "thread"});
     assert_eq!((&begun["method"], &begun["params"]), (&json!("thread/resume"), &params));
 }
 
