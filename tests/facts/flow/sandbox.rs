@@ -2,9 +2,11 @@
 
 use super::stage::Stage;
 use super::turn::{agent, calls, left, says, turn};
-use crate::support::life::Done;
-use aynig::contract::words::Mode;
-use serde_json::json;
+use crate::support::life::{Done, Running};
+use aynig::contract::words::{Mode, Provider};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// The command of a turn as `flow init` writes it.
 const OWN: &str = "# A node of a flow has its turn. See gitaynig-flow(7).\nexec git aynig flow turn";
@@ -69,6 +71,58 @@ fn a_turn_is_had_and_its_agent_is_confined() {
     assert!(["turn", "route", "idle"].contains(&heard.as_str()), "{heard}");
     assert!(stage.letters().iter().any(|name| name.contains("/heard/")), "{:?}", stage.letters());
     stage.life.repo.assert_sound();
+}
+
+/// What speaks to the turn as the server of tools does, from inside the agent's program.
+const KNOCK: &str = r#"
+import json, os, socket, sys
+words = sys.argv[1:]
+server = json.loads(words[words.index("--mcp-config") + 1])["mcpServers"]["aynig"]
+here = os.getcwd()
+os.chdir(os.path.dirname(server["args"][2]))
+turn = socket.socket(socket.AF_UNIX)
+turn.connect(os.path.basename(server["args"][2]))
+call = {"name": "send_handoff", "args": {"to": "other", "message": "yours"}}
+turn.sendall((json.dumps({"id": 1, "call": call}) + "\n").encode())
+os.chdir(here)
+open("answer", "w").write(turn.makefile().readline())
+"#;
+
+/// K59, N7: a program that is confined reaches the tools of the flow all the same, and nothing else outside of its slot.
+#[test]
+fn a_confined_agent_calls_the_tools_of_the_flow() {
+    let Some(mut stage) = confined(OWN, "exit 0") else { return };
+    if std::process::Command::new("python3").arg("-V").output().is_err() {
+        return crate::support::skipped("there is no python3");
+    }
+    let solo = stage.id("solo");
+    stage.flow.nodes[&solo].config.provider = Provider::Claude;
+    stage.write_flow();
+    let t = stage.life.shared();
+    fs::write(t.join("knock.py"), KNOCK).unwrap();
+    let last = json!({"type": "result", "subtype": "success", "is_error": false, "session_id": "11111111-2222-4333-8444-555555555555", "result": "Done.",
+        "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let (t, said) = (t.display(), last.to_string());
+    let script = format!(
+        "cat >/dev/null\npython3 '{t}/knock.py' \"$@\" 2>why\necho x 2>/dev/null >'{t}/escaped'\necho '{said}'"
+    );
+    fs::write(stage.life.shared().join("claude.sh"), script).unwrap();
+    stage.life.config("aynig.provider.claude.command", &format!("sh '{t}/claude.sh'"));
+    let helper = stage.life.shared().join("git-aynig-serve");
+    fs::write(&helper, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+    let branch = stage.branch("solo");
+    stage.life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    let mut tick = stage.life.aynig(&["tick", &branch]);
+    let own = tick.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH")).unwrap().to_owned();
+    tick.env("PATH", format!("{t}:{}", own.display()));
+    went(&stage, Running::of(tick).done());
+    assert_eq!(stage.life.show(&branch, "why"), "");
+    let answer: Value = serde_json::from_str(&stage.life.show(&branch, "answer")).unwrap();
+    assert_eq!(answer["result"]["ok"], true, "{answer}");
+    assert!(!stage.life.shared().join("escaped").exists());
+    stage.go();
+    assert!(stage.letters().iter().any(|name| name.contains("/heard/")), "{:?}", stage.letters());
 }
 
 /// K59: a file that does more than call this program is a command as any, and is confined.
