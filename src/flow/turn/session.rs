@@ -60,12 +60,15 @@ impl Ground<'_> {
         }
     }
 
-    /// Whether turns of this repository work in this folder: it is in this one's slot, or in one beside it.
+    /// Whether turns of this repository work in this folder, or did: it is in this one's slot, in one beside it, or, as
+    /// `aynig.worktreeDir` may have been another, below a folder that is called as those of its slots are.
     fn is_a_slot(&self, cwd: &str) -> bool {
         let (real, cwd) = (self.slot.canonicalize().ok(), Path::new(cwd));
         let mut slots = [real.as_deref(), Some(&self.slot)].into_iter().flatten().filter_map(Path::parent);
         let is_plain = cwd.components().all(|part| part != std::path::Component::ParentDir);
-        is_plain && slots.any(|slots| cwd != slots && cwd.starts_with(slots))
+        let id = self.runner.repo.id();
+        let named = cwd.ancestors().skip(1).any(|above| above.file_name() == Some(OsStr::new(&id)));
+        is_plain && (named || slots.any(|slots| cwd != slots && cwd.starts_with(slots)))
     }
 
     /// A variable of the program's environment.

@@ -220,6 +220,19 @@ fn s38_a_pushed_record_is_no_argument() {
     }
 }
 
+/// N9: a session goes on where slots are elsewhere since.
+#[test]
+fn a_session_goes_on_in_slots_that_are_elsewhere() {
+    let stage = of(Provider::Claude, &claude("Done."));
+    turn(&stage, "solo", "one").expect(0);
+    stage.go();
+    fs::remove_dir_all(stage.life.slot_root()).unwrap();
+    stage.life.config("aynig.worktreeDir", &stage.life.shared().join("slots").to_string_lossy());
+    turn(&stage, "solo", "two").expect(0);
+    let calls = stage.life.said("calls");
+    assert!(calls.lines().next_back().unwrap().contains(&format!("{SESSION}.jsonl")), "{calls}");
+}
+
 /// N9, S38: nor does it choose a conversation that the account had elsewhere.
 #[test]
 fn s38_a_pushed_record_picks_no_conversation_of_another_folder() {
