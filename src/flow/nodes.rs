@@ -93,7 +93,7 @@ impl Flows<'_, '_> {
     pub fn drop_bare_interrupts(&self, branch: &RefName) -> Result<(), FlowError> {
         let (kind, by) = (Kind::new(Kind::INTERRUPT).ok(), self.runner.signature());
         for waiting in self.runner.inbox(branch, kind.as_ref(), &|_, _| false)? {
-            if waiting.letter.is_ok_and(|letter| letter.text.is_empty() && letter.attached.is_none()) {
+            if waiting.letter.is_ok_and(|letter| letter.text.trim().is_empty() && letter.attached.is_none()) {
                 swap::delete_ref(&*self.runner.store, &waiting.name, waiting.commit, &by)?;
             }
         }

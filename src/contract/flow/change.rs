@@ -82,6 +82,10 @@ pub fn apply(flow: &Flow, mutation: &Mutation, at: Time) -> Result<Done, Refused
             next.run.promises.retain(|_, promise| promise.from != *from || promise.to != *to);
             format!("keep promises of {from} to {to}")
         }
+        Mutation::Release(id) => {
+            next.run.promises.shift_remove(id);
+            format!("release promise {id}")
+        }
     };
     Ok(Done { changed: next != *flow, flow: next, line })
 }

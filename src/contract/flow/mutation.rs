@@ -87,6 +87,8 @@ pub enum Mutation {
         /// Who waited.
         to: NodeId,
     },
+    /// One promise is over without an answer: its handoff never went, or its sender was told that none comes.
+    Release(PayloadId),
 }
 
 /// A flow that is asked for.

@@ -115,6 +115,8 @@ impl<'p, 'r> Performing<'p, 'r> {
         if let Some(envelope) = act.envelope()
             && let Some(why) = self.hand(of, envelope)?
         {
+            // What was never asked for is never answered.
+            self.release(envelope.id)?;
             return self.refuse(of, call.id, &call.name, &why);
         }
         self.done.push(Done::call(call.id, &call.name, act.output(&self.kept.flow)));
@@ -218,13 +220,18 @@ impl<'p, 'r> Performing<'p, 'r> {
                 attach: None,
             };
             self.send(&branch, &sending)?;
-            let flows = Flows::new(self.runner);
-            self.kept = flows.change(self.kept.id, &self.by, |kept| {
-                let (from, to) = (promise.from, promise.to);
-                let open = kept.flow.run.promises.contains_key(&id);
-                Ok(if open { vec![Mutation::Keep { from, to }] } else { Vec::new() })
-            })?;
+            self.release(id)?;
         }
+        Ok(())
+    }
+
+    /// Ends one promise: no answer comes to its handoff.
+    fn release(&mut self, id: PayloadId) -> Result<(), RouteError> {
+        let flows = Flows::new(self.runner);
+        self.kept = flows.change(self.kept.id, &self.by, |kept| {
+            let open = kept.flow.run.promises.contains_key(&id);
+            Ok(if open { vec![Mutation::Release(id)] } else { Vec::new() })
+        })?;
         Ok(())
     }
 

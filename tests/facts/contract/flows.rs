@@ -220,6 +220,14 @@ fn the_same_node_twice_is_one() {
     let kept = apply(&once.flow, &Mutation::Keep { from: node(2), to: node(1) }, Time(5)).unwrap();
     assert!(kept.changed && kept.flow.run.promises.is_empty());
     assert!(!apply(&kept.flow, &Mutation::Keep { from: node(2), to: node(1) }, Time(5)).unwrap().changed);
+    // One that gets no answer takes no other with it.
+    let other = OpenPromise { to: node(1), from: node(2), about: "the rest".into(), since: Time(3) };
+    let other = Mutation::Promise { id: PayloadId(Uuid::max()), promise: other };
+    let both = apply(&once.flow, &other, Time(5)).unwrap().flow;
+    let release = Mutation::Release(PayloadId(Uuid::nil()));
+    let released = apply(&both, &release, Time(5)).unwrap();
+    assert!(released.changed && released.flow.run.promises.keys().eq([&PayloadId(Uuid::max())]));
+    assert!(!apply(&released.flow, &release, Time(6)).unwrap().changed);
 }
 
 #[test]

@@ -182,11 +182,23 @@ fn who_waits_for_an_answer_is_told_of_a_turn_without_it() {
     assert!(line("lead").ends_with("; waits for the answer of one: do it"), "{said}");
 }
 
+/// N6: a handoff that could not be sent is waited for by no orchestrator.
+#[test]
+fn a_handoff_that_was_not_sent_is_owed_no_answer() {
+    let stage = Stage::new(Mode::Auto, &[LEAD, ONE]);
+    let gone = format!("git update-ref -d refs/heads/{}", stage.branch("one"));
+    stage.turn("lead", 1, &gone, &[required("one", "do it")], &[]);
+    stage.turn("lead", 2, "", &[finish()], &[]);
+    stage.say("lead", "go").expect(0);
+    assert_eq!((stage.turns("lead"), stage.now().run.promises.len()), (2, 0));
+    assert_eq!(stage.now().run.status, RunStatus::Completed);
+}
+
 /// N4, N12: what asked a turn to end and says nothing is no message to the next one, whoever sent it and was killed.
 #[test]
 fn an_interrupt_that_says_nothing_is_gone_with_its_turn() {
     let stage = Stage::new(Mode::Interactive, &[LEAD]);
-    let asks = "git aynig send \"$AYNIG_BRANCH\" --kind interrupt -m '' --no-tick";
+    let asks = "git aynig send \"$AYNIG_BRANCH\" --kind interrupt -m '' --no-tick; git aynig send \"$AYNIG_BRANCH\" --kind interrupt -m ' ' --no-tick";
     stage.turn("lead", 1, asks, &[], &[]);
     stage.say("lead", "go").expect(0);
     assert_eq!((stage.turns("lead"), stage.life.state(&stage.branch("lead")).as_str()), (1, "idle"));
