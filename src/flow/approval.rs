@@ -21,7 +21,9 @@ pub const DENY: &str = "deny";
 /// The call is made with the arguments that the answer's text holds.
 pub const MODIFY: &str = "modify";
 
-/// Most bytes of a question's text.
+/// Most bytes of what a question says first: who, and which tool.
+const HEAD_MAX: usize = 1 << 10;
+/// Most bytes of the arguments in a question's text.
 const TEXT_MAX: usize = 16 << 10;
 /// Most bytes of one text in it: the first of these with which all of them fit.
 const SHORTENED: [usize; 4] = [4096, 1024, 256, 64];
@@ -36,19 +38,20 @@ pub fn trailers(call: &ToolCall) -> Vec<Trailer> {
 pub fn text(call: &ToolCall, who: &str) -> String {
     let head = escape_block(format!("may {who} call {}?\n\n", call.name).as_bytes());
     let shown = |most: usize| {
-        let args: Map<String, Value> = call.args.iter().map(|(key, value)| pair(key, value, most)).collect();
-        escape_block(serde_json::to_string_pretty(&args).unwrap_or_default().as_bytes())
+        let args = object(&call.args, most)?;
+        Some(escape_block(serde_json::to_string_pretty(&args).unwrap_or_default().as_bytes()))
     };
-    let fits = SHORTENED.iter().map(|most| shown(*most)).find(|text| text.len() <= TEXT_MAX);
-    fits.map_or_else(
-        || {
-            let text = shown(64);
+    let head = start(&head, HEAD_MAX);
+    let mut texts = SHORTENED.iter().filter_map(|most| shown(*most));
+    match texts.find(|text| text.len() <= TEXT_MAX) {
+        Some(text) => format!("{head}{text}"),
+        None => {
+            let all = escape_block(serde_json::to_string_pretty(&call.args).unwrap_or_default().as_bytes());
             let warning =
                 format!("not all of it is shown: its arguments are in '{TOOL}' of this question\n\n");
-            format!("{}{warning}{}", start(&head, TEXT_MAX), start(&text, TEXT_MAX))
-        },
-        |text| format!("{}{text}", start(&head, TEXT_MAX)),
-    )
+            format!("{head}{warning}{}", start(&all, TEXT_MAX))
+        }
+    }
 }
 
 /// The first bytes of a text, and how many there are.
@@ -60,18 +63,26 @@ fn start(text: &str, most: usize) -> String {
     format!("{}[of {} bytes]", &text[..end], text.len())
 }
 
-fn pair(key: &str, value: &Value, most: usize) -> (String, Value) {
-    (start(key, most), shortened(value, most))
+/// A value with no text in it that is longer; `None` where two of its keys would be one.
+fn shortened(value: &Value, most: usize) -> Option<Value> {
+    Some(match value {
+        Value::String(text) => start(text, most).into(),
+        Value::Array(all) => {
+            Value::Array(all.iter().map(|value| shortened(value, most)).collect::<Option<_>>()?)
+        }
+        Value::Object(all) => Value::Object(object(all, most)?),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    })
 }
 
-/// A value with no text in it that is longer.
-fn shortened(value: &Value, most: usize) -> Value {
-    match value {
-        Value::String(text) => start(text, most).into(),
-        Value::Array(all) => all.iter().map(|value| shortened(value, most)).collect(),
-        Value::Object(all) => Value::Object(all.iter().map(|(key, value)| pair(key, value, most)).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+fn object(all: &Map<String, Value>, most: usize) -> Option<Map<String, Value>> {
+    let mut shorter = Map::new();
+    for (key, value) in all {
+        if shorter.insert(start(key, most), shortened(value, most)?).is_some() {
+            return None;
+        }
     }
+    Some(shorter)
 }
 
 /// What an answer means. A wish that can't be read is no yes.

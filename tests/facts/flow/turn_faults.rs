@@ -281,6 +281,17 @@ fn no_argument_of_a_call_is_hidden_by_another() {
     let text = question(&many.into());
     let head: Vec<&str> = text.lines().take(4).collect();
     assert!(head.concat().contains("not all of it is shown"), "{head:?}");
+    // Names that would be one when they are shortened are not.
+    let name = |end: &str| format!("{}{end}", "k".repeat(80));
+    let mut alike = serde_json::Map::from_iter([
+        (name("1"), json!("true")),
+        (name("2"), json!("false")),
+        ("cmd".into(), json!("rm -rf important")),
+    ]);
+    alike.extend((0..100).map(|n| (format!("n{n}"), json!("v".repeat(300)))));
+    let text = question(&alike.into());
+    assert!(text.contains("\"true\"") && text.contains("\"false\""), "{}", &text[..500]);
+    assert!(text.lines().take(4).any(|line| line.contains("not all of it is shown")), "{}", &text[..500]);
 }
 
 /// N4, N11: who interrupts the check keeps the turn that it checks, and the check has no key of the provider's.
