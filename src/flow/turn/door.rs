@@ -22,11 +22,11 @@ use std::thread;
 
 /// Most lines that a turn takes in, of all connections.
 const KNOCKS_MAX: usize = 2000;
-/// Most connections, and most at once.
+/// Most connections of a turn.
 const CONNECTIONS_MAX: usize = 1000;
-/// See [`CONNECTIONS_MAX`].
+/// Most connections at once.
 const AT_ONCE_MAX: usize = 32;
-/// Most lines of a connection that wait to be looked at.
+/// Most lines, of all connections, that wait to be looked at.
 const WAITING_MAX: usize = 64;
 
 /// A socket that is listened to.
@@ -152,13 +152,15 @@ fn accept(listener: &UnixListener, stopped: &UnixStream, hall: &Arc<Hall>) {
             hall.at_once.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
-        let hall = Arc::clone(hall);
+        let inside = Arc::clone(hall);
         let served = move || {
-            serve(&stream, &hall);
-            hall.at_once.fetch_sub(1, Ordering::SeqCst);
+            serve(&stream, &inside);
+            inside.at_once.fetch_sub(1, Ordering::SeqCst);
         };
-        // A client whose thread can't be had finds its connection closed.
-        let _ = thread::Builder::new().spawn(served);
+        // A client whose thread can't be had finds its connection closed, and takes up no place.
+        if thread::Builder::new().spawn(served).is_err() {
+            hall.at_once.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
