@@ -5,6 +5,7 @@ use aynig::contract::flow::{Flow, Mutation, NewRun, apply, create};
 use aynig::contract::id::{EdgeId, NodeId, RunId};
 use aynig::contract::limits::{Beyond, beyond};
 use aynig::contract::node::{Capabilities, NodeSpec, Permissions};
+use aynig::contract::offered::{NAMES, offered};
 use aynig::contract::time::Time;
 use aynig::contract::tools::{Refusal, Request, request, waits_for_a_person};
 use aynig::contract::words::{CliPermissionsMode, EdgeManagement, GlobalMode, Mode, Provider, RunStatus};
@@ -206,6 +207,17 @@ fn what_a_turn_changed_is_judged_by_its_paths() {
         assert_eq!(judged, want, "{path}");
         assert!(judged.is_none_or(|beyond| !beyond.why().is_empty()));
     }
+}
+
+/// N7: what a program may be offered is known as ours when it says that it called it.
+#[test]
+fn every_tool_that_is_offered_has_its_name_on_the_list() {
+    let names =
+        |may: &Capabilities| -> Vec<String> { offered(may).into_iter().map(|tool| tool.name).collect() };
+    let flow = flow();
+    let all = names(&flow.nodes[&node(1)].config.capabilities);
+    assert!(all.iter().all(|name| NAMES.contains(&name.as_str())), "{all:?}");
+    assert!(NAMES.iter().all(|name| all.iter().any(|offered| offered == name)), "{all:?}");
 }
 
 proptest! {
