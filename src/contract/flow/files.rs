@@ -165,8 +165,8 @@ fn read<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, BadFlow> {
     serde_json::from_slice(bytes).map_err(|error| bad(path, error))
 }
 
-/// Refuses a `run.json` of another version of the contract, whatever else it holds.
-fn known(bytes: &[u8]) -> Result<(), BadFlow> {
+/// The version of the contract that a `run.json` is of, where that is another one, whatever else it holds.
+fn other_version(bytes: &[u8]) -> Option<BadFlow> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Says {
@@ -174,14 +174,10 @@ fn known(bytes: &[u8]) -> Result<(), BadFlow> {
         #[serde(default)]
         name: String,
     }
-    let says = (bytes.len() <= FILE_MAX).then(|| serde_json::from_slice::<Says>(bytes).ok()).flatten();
-    match says.filter(|says| says.contract_version != CONTRACT_VERSION) {
-        None => Ok(()),
-        Some(Says { contract_version, name }) => {
-            let line = |text: &str| shown::line(text.as_bytes());
-            Err(BadFlow::Version { given: line(&contract_version), name: line(&name) })
-        }
-    }
+    let says = (bytes.len() <= FILE_MAX).then(|| serde_json::from_slice::<Says>(bytes).ok()).flatten()?;
+    let line = |text: &str| shown::line(text.as_bytes());
+    (says.contract_version != CONTRACT_VERSION)
+        .then(|| BadFlow::Version { given: line(&says.contract_version), name: line(&says.name) })
 }
 
 /// The id that a file's name spells, where the file is one of a folder's.
@@ -199,8 +195,8 @@ impl Flow {
                 return Err(BadFlow::TooMany);
             }
             if path == "run.json" {
-                known(bytes)?;
-                run = Some(read::<RunFile>(path, bytes)?);
+                let of_this = read::<RunFile>(path, bytes);
+                run = Some(of_this.map_err(|error| other_version(bytes).unwrap_or(error))?);
             } else if let Some(name) = id_in(path, "nodes") {
                 let id = NodeId::parse(name).map_err(|error| bad(path, error))?;
                 let mut node: NodeFile = read(path, bytes)?;
