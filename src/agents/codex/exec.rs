@@ -37,10 +37,7 @@ impl Exec {
             _ => {
                 let exit = &item["exit_code"];
                 let ok = text(item, "status") == "completed" && exit.as_i64().is_none_or(|code| code == 0);
-                let gave = match mcp::called(item) {
-                    Some(_) => mcp::gave(item),
-                    None => text(item, "aggregated_output").to_owned(),
-                };
+                let gave = mcp::gave(item).unwrap_or_else(|| text(item, "aggregated_output").to_owned());
                 vec![Said::ToolEnded { id, ok, output: output(&gave) }]
             }
         }

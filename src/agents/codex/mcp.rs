@@ -10,14 +10,17 @@ pub(super) fn name(server: &str, tool: &str) -> String {
 
 /// The name and arguments of such a call; `None` where the item is none.
 pub(super) fn called(item: &Value) -> Option<(String, Map<String, Value>)> {
-    let is_one = ["mcp_tool_call", "mcpToolCall"].contains(&text(item, "type"));
-    is_one.then(|| (name(text(item, "server"), text(item, "tool")), map(item, "arguments")))
+    is_call(item).then(|| (name(text(item, "server"), text(item, "tool")), map(item, "arguments")))
 }
 
-/// What came of it.
-pub(super) fn gave(item: &Value) -> String {
-    match &item["error"] {
+fn is_call(item: &Value) -> bool {
+    ["mcp_tool_call", "mcpToolCall"].contains(&text(item, "type"))
+}
+
+/// What came of an item, where that is a call.
+pub(super) fn gave(item: &Value) -> Option<String> {
+    is_call(item).then(|| match &item["error"] {
         Value::Null => blocks(&item["result"]["content"]),
         error => text(error, "message").to_owned(),
-    }
+    })
 }

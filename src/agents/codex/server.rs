@@ -115,10 +115,7 @@ impl Server {
                 self.items.retain(|(known, ..)| *known != id);
                 let ok = text(item, "status") == "completed"
                     && item["exitCode"].as_i64().is_none_or(|code| code == 0);
-                let gave = match mcp::called(item) {
-                    Some(_) => mcp::gave(item),
-                    None => text(item, "aggregatedOutput").to_owned(),
-                };
+                let gave = mcp::gave(item).unwrap_or_else(|| text(item, "aggregatedOutput").to_owned());
                 vec![Said::ToolEnded { id, ok, output: output(&gave) }]
             }
         }

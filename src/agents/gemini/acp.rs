@@ -97,17 +97,20 @@ impl Acp {
 
     /// What came in pieces is whole.
     fn closed(&mut self) -> impl Iterator<Item = Said> + use<> {
+        self.thought().into_iter().chain(self.told.closed())
+    }
+
+    /// The thought that came in pieces until now, if there is one.
+    fn thought(&mut self) -> Option<Said> {
         let thought = std::mem::take(&mut self.thought);
-        let thought = (!thought.is_empty()).then_some(Said::Thought(thought));
-        thought.into_iter().chain(self.told.closed())
+        (!thought.is_empty()).then_some(Said::Thought(thought))
     }
 
     fn update(&mut self, update: &Value) -> Vec<Said> {
         let id = text(update, "toolCallId").to_owned();
         let said = match text(update, "sessionUpdate") {
             "agent_message_chunk" => {
-                let thought = std::mem::take(&mut self.thought);
-                let thought = (!thought.is_empty()).then_some(Said::Thought(thought));
+                let thought = self.thought();
                 let piece = self.told.piece(text(&update["content"], "text"));
                 return thought.into_iter().chain([piece]).collect();
             }
