@@ -82,10 +82,7 @@ impl Config {
         let identity = said("user.name").zip(said("user.email"));
         // A key without a value is true.
         let sign = all.iter().rev().find(|entry| entry.key == "commit.gpgsign");
-        let signs = sign.is_some_and(|entry| {
-            let value = entry.value.as_deref().unwrap_or("true").to_ascii_lowercase();
-            matches!(&*value, "true" | "yes" | "on" | "1")
-        });
+        let signs = sign.is_some_and(|entry| boolean(entry.value.as_deref().unwrap_or("true")) == Some(true));
         let (ignored, conditional) = (narrowed.ignored, narrowed.conditional);
         Self { entries: narrowed.counts, ignored, conditional, identity, signs }
     }
@@ -110,12 +107,8 @@ impl Config {
     }
 
     fn bool(&self, key: &'static str, default: bool) -> Result<bool, AppError> {
-        match self.get(key).map(str::to_ascii_lowercase).as_deref() {
-            None => Ok(default),
-            Some("true" | "yes" | "on" | "1") => Ok(true),
-            Some("false" | "no" | "off" | "0" | "") => Ok(false),
-            Some(other) => Err(bad_value(key, other, "true or false")),
-        }
+        let Some(said) = self.get(key) else { return Ok(default) };
+        boolean(said).ok_or_else(|| bad_value(key, &said.to_ascii_lowercase(), "true or false"))
     }
 
     fn duration(&self, key: &'static str, flag: Option<&str>) -> Result<Option<Duration>, AppError> {
@@ -399,5 +392,14 @@ pub(super) fn words(key: &str, values: &[String]) -> Result<Vec<String>, AppErro
         [] => Ok(Vec::new()),
         [one] => shlex::split(one).ok_or_else(|| bad_value(key, one, "words with closed quotes")),
         several => Ok(several.to_vec()),
+    }
+}
+
+/// A boolean as Git writes them; `None` for anything else.
+pub(super) fn boolean(text: &str) -> Option<bool> {
+    match &*text.to_ascii_lowercase() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" | "" => Some(false),
+        _ => None,
     }
 }

@@ -6,7 +6,7 @@
 use crate::agents::custom::Protocol;
 use crate::app::AppError;
 use crate::app::change::Change;
-use crate::app::config::{Config, bad_value, duration, words};
+use crate::app::config::{Config, bad_value, boolean, duration, words};
 use crate::app::helper;
 use crate::contract::id::TurnId;
 use crate::contract::words::Provider;
@@ -140,10 +140,9 @@ impl Config {
             env: self.all(&key("env")).iter().map(pair).collect::<Result<_, _>>()?,
             model: get("model").map(str::to_owned),
             protocol: Protocol::named(protocol).ok_or_else(|| bad("protocol", protocol, "jsonl or raw"))?,
-            project_settings: match get("projectSettings").map(str::to_ascii_lowercase).as_deref() {
-                Some("true" | "yes" | "on" | "1") => true,
-                None | Some("false" | "no" | "off" | "0") => false,
-                Some(other) => return Err(bad("projectSettings", other, "true or false")),
+            project_settings: match get("projectSettings") {
+                None => false,
+                Some(said) => boolean(said).ok_or_else(|| bad("projectSettings", said, "true or false"))?,
             },
             silence: limit("silence", SILENCE)?,
             time: limit("time", TIME)?,
