@@ -126,7 +126,7 @@ fn last(words: &mut Vec<OsString>, rest: &[&str]) {
     words.extend(rest.iter().map(OsString::from));
 }
 
-/// The same, with what could not be read beside it, where there is such.
+/// An answer with what could not be read beside it, where there is such.
 pub fn and_failed(mut answer: Value, failed: Vec<Value>) -> Value {
     if !failed.is_empty() {
         answer["failed"] = Value::Array(failed);

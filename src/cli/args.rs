@@ -427,7 +427,6 @@ pub struct Wait {
 }
 
 /// `usage`.
-/// A verb about one branch.
 #[derive(Debug, Args)]
 pub struct Usage {
     /// What ended since then: a duration ago, a day (in UTC) or a moment [default: ever]

@@ -155,7 +155,7 @@ impl Runner<'_> {
 
 /// What a run of ours confines what it starts to.
 pub struct OwnSandbox {
-    /// That.
+    /// The rules for its processes.
     pub confinement: Confinement,
     slot: Slot,
     leads: Leads,

@@ -111,15 +111,15 @@ impl Runner<'_> {
 
     fn make_missing(&self, branch: &RefName, known: &[Attempt]) -> Result<Vec<Written>, ChangeError> {
         let mut made = Vec::new();
-        for (name, commit) in known {
-            let event = self.first_event(branch, &(name.clone(), *commit));
-            let name = RefName::branch(name);
+        for attempt in known {
+            let name = RefName::branch(&attempt.0);
             if self.store.tip(&name)?.is_some() {
                 continue;
             }
+            let event = self.first_event(branch, attempt);
             let Some(state) = event.as_ref().and_then(Event::state_name) else { continue };
-            self.create_at(&name, *commit, "aynig: fan")?;
-            made.push(Written { created: true, ..written(&name, *commit, state) });
+            self.create_at(&name, attempt.1, "aynig: fan")?;
+            made.push(Written { created: true, ..written(&name, attempt.1, state) });
         }
         Ok(made)
     }
