@@ -11,6 +11,7 @@ mod doors;
 mod driver;
 mod events;
 mod flood;
+mod foreign;
 mod gallery;
 mod keyboard;
 mod killed;
