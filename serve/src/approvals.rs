@@ -7,7 +7,7 @@ use crate::fail::Failed;
 use crate::routes::{Answer, Asked, Named, Ours, Sent, body, reading};
 use crate::runs::{Pair, and_failed, flow, id, inside};
 use crate::state::State;
-use crate::verbs::{called, lines, refused};
+use crate::verbs::{lines, looked, refused};
 use axum::Json;
 use axum::extract::{Path, Query, State as Of};
 use axum::http::StatusCode;
@@ -23,26 +23,21 @@ use std::ffi::OsString;
 /// The lines that a verb of flows prints.
 fn printed(state: &State, place: &Place, words: &[&str]) -> Result<Vec<Value>, Failed> {
     let words: Vec<OsString> = std::iter::once(&"flow").chain(words).map(OsString::from).collect();
-    let finished = called(&state.served.program, place, &words, b"")?;
+    let finished = looked(&state.served.program, place, &words)?;
     match finished.status.success() {
         true => lines(&finished),
         false => Err(refused(&finished)),
     }
 }
 
-/// What waits in a repository: calls, each with the question's id.
-fn waiting(state: &State, place: &Place) -> Result<Vec<Value>, Failed> {
-    let all = printed(state, place, &["approvals", "--json"])?;
-    Ok(all.into_iter().filter(|line| line["tool"].is_object()).collect())
-}
-
 /// All that wait, of all runs.
 pub async fn list(Of(state): Ours) -> Answer {
     let approvals = reading(move || {
         let mut all = Vec::new();
-        let (found, failed) = state.each_place(|place| waiting(&state, place))?;
+        let (found, failed) = state.each_place(Place::approvals)?;
         for lines in found {
-            for line in lines {
+            // A question that is about no call is none of these.
+            for line in lines.into_iter().filter(|line| line["tool"].is_object()) {
                 let context = line["text"].as_str().and_then(|text| text.lines().next()).unwrap_or_default();
                 all.push(json!({"runId": line["flow"], "approval": {
                     "approvalId": line["id"], "nodeId": line["node"], "tool": line["tool"], "context": context,

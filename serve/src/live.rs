@@ -3,7 +3,8 @@
 //! Who comes is told nothing that is not asked for; with `since` the events after that place come first, with their own
 //! ids, then the run's state. The logs are looked at once for all clients, and the end of each is kept as frames that
 //! all of them share; a client that is further behind reads the log itself, a piece at a time, so nothing is kept for
-//! it. What is alive is told every 2 s, on the wire alone. A client's side is `client.rs`. Implements W6.
+//! it. A flow that another process holds and does not get on with is left as it was, and looked at again soon. What is alive
+//! is told every 2 s, on the wire alone. A client's side is `client.rs`. Implements W6.
 
 use crate::client::{Asked, Client};
 use crate::fail::Failed;
@@ -21,15 +22,20 @@ use aynig::contract::words::NodeStatus;
 use aynig::served::{Cause, Place, Unanswered};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 
 /// A client that is so many frames, or so many bytes, behind and does not read is closed.
 pub const FRAMES_MAX: usize = 1000;
 pub const BEHIND_MAX: u64 = 8 << 20;
+/// How long the look for all waits for a process that holds a flow; for one that was held the last time too, not at all.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// When a flow that was held is looked at again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Most connections of which it is kept that they were closed so.
 const CLOSED_MAX: usize = 64;
 
@@ -61,6 +67,8 @@ pub struct Live {
     /// One look at a time, and how many began.
     looking: tokio::sync::Mutex<()>,
     looks: AtomicU64,
+    /// Runs that could not be looked at the last time, as another process holds them.
+    held: Mutex<HashSet<RunId>>,
     /// How long logs were when clients were closed that did not read, until they come back.
     closed: Mutex<VecDeque<(RunId, u64)>>,
 }
@@ -72,8 +80,18 @@ impl Live {
             said: broadcast::channel(256).0,
             looking: tokio::sync::Mutex::default(),
             looks: AtomicU64::new(0),
+            held: Mutex::default(),
             closed: Mutex::default(),
         }
+    }
+
+    /// True while there are clients.
+    pub fn has_clients(&self) -> bool {
+        self.heads.receiver_count() > 0
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashSet<RunId>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells clients of a run what is in no log.
@@ -108,11 +126,13 @@ pub async fn look(state: Arc<State>) {
     let mut changes = state.changes.subscribe();
     let mut closing = state.closing.subscribe();
     loop {
+        let is_held = !state.live.held().is_empty();
         tokio::select! {
             change = changes.recv() => if let Err(broadcast::error::RecvError::Closed) = change { return },
+            () = tokio::time::sleep(AGAIN), if is_held => {}
             () = closed(&mut closing) => return,
         }
-        if state.live.heads.receiver_count() > 0 {
+        if state.live.has_clients() {
             refresh(&state).await;
         }
     }
@@ -130,14 +150,17 @@ async fn refresh(state: &Arc<State>) {
     let before = Arc::clone(&live.heads.borrow());
     let of = Arc::clone(state);
     // What could not be read now is read with the next change.
-    if let Ok(heads) = blocking(move || looked(&of, &before)).await {
+    if let Ok((heads, held)) = blocking(move || looked(&of, &before)).await {
         live.heads.send_replace(Arc::new(heads));
+        *live.held() = held;
     }
 }
 
-/// All heads. A run, or a place, that can't be read now stays as it was, and keeps no other back.
-fn looked(state: &State, before: &Heads) -> Heads {
-    let mut heads = HashMap::new();
+/// All heads, and the runs that another process holds. A run, or a place, that can't be read now stays as it was, and keeps
+/// no other back.
+fn looked(state: &State, before: &Heads) -> (Heads, HashSet<RunId>) {
+    let (mut heads, mut held) = (HashMap::new(), HashSet::new());
+    let were_held = state.live.held().clone();
     let data = state.served.data.as_deref();
     for (repo, place) in state.served.places.iter().enumerate() {
         let known = before.iter().filter(|(_, head)| head.repo == repo);
@@ -147,14 +170,18 @@ fn looked(state: &State, before: &Heads) -> Heads {
         };
         for run in runs {
             let known = before.get(&run).filter(|head| head.repo == repo);
-            match head(place, repo, run, data, known) {
+            let patience = if were_held.contains(&run) { Duration::ZERO } else { PATIENCE };
+            match head(&place.within(patience), repo, run, data, known) {
                 Ok(head) => _ = heads.insert(run, head),
                 Err(error) if error.cause == Cause::Unknown => {}
-                Err(_) => heads.extend(known.map(|head| (run, head.clone()))),
+                Err(error) => {
+                    held.extend((error.cause == Cause::Later).then_some(run));
+                    heads.extend(known.map(|head| (run, head.clone())));
+                }
             }
         }
     }
-    heads
+    (heads, held)
 }
 
 fn head(

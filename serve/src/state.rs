@@ -6,8 +6,8 @@ use crate::ui::Ui;
 use crate::watch::Change;
 use aynig::served::{Branches, Place, Unanswered};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, watch};
 use tokio_rustls::TlsAcceptor;
@@ -74,6 +74,11 @@ impl State {
     pub fn changed(&self, change: Change) {
         self.generations[change.repo].fetch_add(1, Ordering::SeqCst);
         let _ = self.changes.send(change);
+    }
+
+    /// True while a page looks on: what looks at runs for all of them listens too.
+    pub fn looks_on(&self) -> bool {
+        self.changes.receiver_count() > 1 || self.live.has_clients()
     }
 
     /// How the branches of a place stand, as JSON. Many who ask at once are answered by one look.

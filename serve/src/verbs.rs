@@ -90,8 +90,20 @@ impl Drop for Turn {
     }
 }
 
-/// Runs a verb in a place; nothing of a run, nor of another repository, is in its environment.
+/// Runs a verb that writes in a place.
 pub fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
+    let finished = started(program, place, words, input);
+    place.wrote();
+    finished
+}
+
+/// Runs a verb that only looks.
+pub fn looked(program: &Path, place: &Place, words: &[OsString]) -> Result<Finished, Failed> {
+    started(program, place, words, b"")
+}
+
+/// Runs a verb; nothing of a run, nor of another repository, is in its environment.
+fn started(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
     let _turn = Turn::take()?;
     let mut command = Command::new(program);
     command.arg("--git-dir").arg(&place.git_dir).args(words).current_dir(&place.folder);
@@ -204,7 +216,7 @@ pub fn usage(program: &Path, place: &Place, by: Option<&str>) -> Result<Value, F
         Some(_) => return Err(Failed::invalid("'by' is none of branch, state, model, day")),
     };
     let words: Vec<OsString> = ["usage".into(), "--json".into()].into_iter().chain(by).collect();
-    let finished = called(program, place, &words, b"")?;
+    let finished = looked(program, place, &words)?;
     if !finished.status.success() {
         return Err(refused(&finished));
     }
@@ -241,7 +253,7 @@ pub fn asked(program: &Path, place: &Place, branch: &str, what: OsString) -> Res
     ];
     let mut words: Vec<OsString> = vec!["diff".into(), what, "--".into()];
     words.extend(options.map(OsString::from));
-    let finished = called(program, place, &words, b"")?;
+    let finished = looked(program, place, &words)?;
     if !finished.status.success() && !finished.stdout.truncated {
         return Err(refused(&finished));
     }

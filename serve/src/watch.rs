@@ -2,7 +2,8 @@
 //! (network file systems).
 //!
 //! What counts is where refs and logs lie: `refs/`, `packed-refs`, `reftable/`, `HEAD`, and the folder of logs. A change
-//! is told at once; what follows within a moment is one more. Implements W2 (noticing).
+//! is told at once; what follows within a moment is one more. A remote is asked every few seconds while a page looks on.
+//! Implements W2 (noticing).
 
 use crate::state::State;
 use notify::event::EventKind;
@@ -17,6 +18,8 @@ use tokio::sync::Notify;
 const MOMENT: Duration = Duration::from_millis(40);
 /// How often there is a look.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a remote is asked, while there is a page that looks on.
+const HEAR_EVERY: Duration = Duration::from_secs(5);
 
 /// A change of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,7 @@ pub fn begin(state: &Arc<State>) -> Watches {
         let (common_dir, logs) = (place.common_dir.clone(), place.logs.clone());
         let watched = Watched { common_dir, logs };
         tokio::spawn(tell(Arc::downgrade(state), repo, Arc::clone(&heard)));
+        tokio::spawn(hear(Arc::downgrade(state), repo));
         let system = Arc::new(Mutex::new(System { watcher: watched.by_the_system(heard), logs: None }));
         tokio::spawn(look(Arc::downgrade(state), repo, watched, Arc::clone(&system)));
         system
@@ -89,6 +93,19 @@ async fn tell(state: Weak<State>, repo: usize, heard: Arc<Heard>) {
         }
         drop(state);
         tokio::time::sleep(MOMENT).await;
+    }
+}
+
+/// Hears what a remote has while a page looks on: what is new is a change of refs here.
+async fn hear(state: Weak<State>, repo: usize) {
+    loop {
+        tokio::time::sleep(HEAR_EVERY).await;
+        let Some(state) = state.upgrade() else { return };
+        if state.looks_on() {
+            let place = state.served.places[repo].clone();
+            // What failed is told to those who ask.
+            let _ = tokio::task::spawn_blocking(move || place.hear()).await;
+        }
     }
 }
 

@@ -215,6 +215,7 @@ impl From<&AppError> for Exit {
             AppError::Project(error) => match error {
                 ProjectError::Runner(error) => error.into(),
                 ProjectError::Talk(error) => error.into(),
+                ProjectError::Held { .. } => Exit::Later,
                 ProjectError::Store(_)
                 | ProjectError::Flow { .. }
                 | ProjectError::Files { .. }

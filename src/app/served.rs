@@ -4,9 +4,10 @@
 //! the lines that `--json` prints, from the same types. Nothing is written here: what writes is asked of the program
 //! itself, which has the words, the hints and the chains. Implements W7 (what is read).
 
-use super::config::Flags;
 mod flows;
+mod hearing;
 
+use super::config::Flags;
 use super::events::{EventLine, Filter};
 use super::logs::{self, Request};
 use super::session::Session;
@@ -23,11 +24,13 @@ use crate::store::RefName;
 use crate::store::git_calls::branch_from_arg;
 use crate::store::hooks::Hooks;
 use crate::supervisor::interrupt::Interrupt;
+use hearing::Hearing;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use super::logs::Which;
 pub use flows::RunState;
@@ -43,7 +46,13 @@ pub struct Place {
     pub common_dir: PathBuf,
     /// Where logs are kept now.
     pub logs: PathBuf,
+    /// How long a look at a flow waits for another process that projects it and does not get on.
+    patience: Duration,
+    hearing: Arc<Hearing>,
 }
+
+/// [`Place`]'s patience, where nothing else is said.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +72,7 @@ pub enum Cause {
 }
 
 /// A question without an answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct Unanswered {
     /// Why.
@@ -153,7 +162,24 @@ impl Place {
             git_dir: std::path::absolute(&repo.git_dir).unwrap_or_else(|_| repo.git_dir.clone()),
             common_dir: repo.common_dir.clone(),
             logs: files::folder(repo).0,
+            patience: PATIENCE,
+            hearing: Arc::default(),
         })
+    }
+
+    /// The same, where a look at a flow waits so long for another process.
+    pub fn within(&self, patience: Duration) -> Self {
+        Self { patience, ..self.clone() }
+    }
+
+    /// Something was written here by another program, which this one started: what a remote has is asked anew.
+    pub fn wrote(&self) {
+        self.hearing.wrote();
+    }
+
+    /// Hears what a remote has, where branches are a remote's; true there.
+    pub fn hear(&self) -> Result<bool, Unanswered> {
+        Ok(self.session()?.has_heard)
     }
 
     /// Where files of ours lie in its Git directory.
@@ -161,13 +187,35 @@ impl Place {
         self.common_dir.join("aynig")
     }
 
-    fn session(&self) -> Result<Session, AppError> {
+    /// The repository as it is now; no remote is asked.
+    fn opened(&self) -> Result<Session, AppError> {
         Session::open_at(&self.folder, Some(&self.git_dir), Arc::new(Unheard))
+    }
+
+    /// The repository as it is now, and what its remote has, heard with all others who look.
+    fn session(&self) -> Result<Session, Unanswered> {
+        let mut session = self.opened()?;
+        let settings = session.settings(&Flags::default())?;
+        if settings.remote.is_none() || session.unasked(&settings).is_some() {
+            return Ok(session);
+        }
+        let place = self.clone();
+        self.hearing.hear(move || Ok(place.fetch()?))?;
+        session.has_heard = true;
+        Ok(session)
+    }
+
+    /// Fetches all that a remote has.
+    fn fetch(&self) -> Result<(), AppError> {
+        let session = self.opened()?;
+        let settings = session.settings(&Flags::default())?;
+        let interrupt = Interrupt::never()?;
+        Ok(session.reader(&settings, &interrupt)?.store.refresh_all()?)
     }
 
     /// What may run here.
     pub fn policy(&self) -> Result<Policy, Unanswered> {
-        let session = self.session()?;
+        let session = self.opened()?;
         let trusted = session.config.commands_from()? != CommandsFrom::Nowhere;
         let place = shell_word(session.place().as_os_str().as_encoded_bytes());
         let hint = (!trusted).then(|| format!("git -C {place} aynig trust"));

@@ -27,6 +27,8 @@ pub struct Session {
     pub short_environment: bool,
     /// It is a chain's: `aynig.hooks` can end it.
     pub is_chain: bool,
+    /// Its remote was asked a moment ago: who looks reads what was heard then.
+    pub has_heard: bool,
     /// The folder and the Git directory that it was opened by.
     opened: (PathBuf, Option<PathBuf>),
 }
@@ -66,7 +68,15 @@ impl Session {
             repo.confine();
         }
         let opened = (folder.to_owned(), named.map(Path::to_owned));
-        Ok(Self { repo, config, listener, short_environment: false, is_chain: false, opened })
+        Ok(Self {
+            repo,
+            config,
+            listener,
+            short_environment: false,
+            is_chain: false,
+            has_heard: false,
+            opened,
+        })
     }
 
     /// Opens the same repository again, by what its configuration says now.
@@ -117,6 +127,9 @@ impl Session {
     ) -> Result<Runner<'a>, RunnerError> {
         // The repository's own configuration says how a remote is reached, and with which programs: before it is
         // trusted, only a remote that the caller names is asked.
+        if let Some(remote) = settings.remote.as_deref().filter(|_| self.has_heard) {
+            return self.recaller(remote, settings, interrupt);
+        }
         if let Some(remote) = self.unasked(settings) {
             let runner = self.recaller(remote, settings, interrupt)?;
             self.warn(Warning::NotAsked(remote.to_owned()));

@@ -9,6 +9,7 @@ use crate::app::change::NotPushed;
 use crate::app::{AppError, Exit, Misuse};
 use crate::contract::flow::Refused;
 use crate::flow::FlowError;
+use crate::flow::project::ProjectError;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
@@ -146,6 +147,12 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
         AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
         AppError::Flow(error) => flowed(error),
+        AppError::Project(ProjectError::Held { path, holder, .. }) => Some(match holder {
+            Some(pid) => {
+                format!("ps -o stat,args -p {pid}; kill -CONT {pid} has it go on where it was stopped")
+            }
+            None => format!("fuser -v {}", shell_word(path.as_os_str().as_encoded_bytes())),
+        }),
         AppError::NoTurns(_) => Some("git aynig flow init, then commit .aynig".to_owned()),
         AppError::Talk { error, remote } => talked(error, remote.as_deref()),
         AppError::Logs(error) => logs::mended(error),
@@ -188,7 +195,15 @@ fn mended(error: &AppError) -> Vec<String> {
         | AppError::Runner(_)
         | AppError::Route(_)
         | AppError::Turn(_)
-        | AppError::Project(_)
+        | AppError::Project(
+            ProjectError::Store(_)
+            | ProjectError::Runner(_)
+            | ProjectError::Talk(_)
+            | ProjectError::Flow { .. }
+            | ProjectError::Files { .. }
+            | ProjectError::Folder(_)
+            | ProjectError::Io { .. },
+        )
         | AppError::Change { .. }
         | AppError::NoFolder(_)
         | AppError::Background(_)

@@ -295,6 +295,12 @@ pub trait Store: Send {
         Ok(())
     }
 
+    /// Hears of all branches anew, and of all else that machines share, by one fetch: who then reads what was last heard of
+    /// misses nothing.
+    fn refresh_all(&self) -> Result<(), StoreError> {
+        self.refresh()
+    }
+
     /// Learns what all branches hold, at no more cost than the answer. Returns those whose heads may not be here yet,
     /// and what they hold: until [`Store::fetch_heads`] brings them, what was known of them before is out of date.
     fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, StoreError> {

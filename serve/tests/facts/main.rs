@@ -18,6 +18,7 @@ mod killed;
 mod life;
 mod mcp;
 mod play;
+mod remote;
 mod restarts;
 mod runs;
 mod screens;

@@ -7,9 +7,9 @@ use super::NodeName;
 use crate::app::change::Change;
 use crate::app::talk::answer::{Choice, answer};
 use crate::app::{AppError, Misuse};
-use crate::contract::id::NodeId;
-use crate::flow::Kept;
+use crate::contract::id::{NodeId, RunId};
 use crate::flow::approval::{APPROVE, DENY, MODIFY, TOOL};
+use crate::flow::{FlowError, Flows, Kept};
 use crate::protocol::inbox::MessageId;
 use crate::protocol::message::Message;
 use crate::runner::talk::ask::Asked;
@@ -34,25 +34,33 @@ pub struct Approval {
 pub fn list(change: &Change<'_>, flow: Option<&str>) -> Result<Vec<Approval>, AppError> {
     change.flows(|flows, _| {
         let only = flow.map(|name| flows.named(name)).transpose()?.map(|kept| kept.id);
-        let kept: Vec<Kept> = flows.all()?.into_iter().filter_map(|listed| listed.read.ok()).collect();
-        let mut found = Vec::new();
-        for (asked, _) in flows.runner.open_questions(None)? {
-            let branch = asked.branch();
-            let of = |kept: &&Kept| only.is_none_or(|id| id == kept.id);
-            let node = kept.iter().filter(of).find_map(|kept| {
-                let own = kept.flow.nodes.iter().find(|(_, file)| {
-                    crate::flow::nodes::owns(&kept.flow, file) && file.branch.as_bytes() == branch.short()
-                });
-                own.map(|(id, _)| (kept.clone(), *id))
-            });
-            let Some((kept, node)) = node else { continue };
-            let commit = flows.runner.store.read_commit(asked.commit)?;
-            let said = Message::parse(&commit.message);
-            let tool = said.last(TOOL).and_then(|raw| serde_json::from_slice(raw).ok());
-            found.push(Approval { kept, node, asked, tool });
-        }
-        Ok(found)
+        waiting(flows, only)
     })
+}
+
+/// The same, for who reads already.
+pub(in crate::app) fn waiting(
+    flows: &Flows<'_, '_>,
+    only: Option<RunId>,
+) -> Result<Vec<Approval>, FlowError> {
+    let kept: Vec<Kept> = flows.all()?.into_iter().filter_map(|listed| listed.read.ok()).collect();
+    let mut found = Vec::new();
+    for (asked, _) in flows.runner.open_questions(None)? {
+        let branch = asked.branch();
+        let of = |kept: &&Kept| only.is_none_or(|id| id == kept.id);
+        let node = kept.iter().filter(of).find_map(|kept| {
+            let own = kept.flow.nodes.iter().find(|(_, file)| {
+                crate::flow::nodes::owns(&kept.flow, file) && file.branch.as_bytes() == branch.short()
+            });
+            own.map(|(id, _)| (kept.clone(), *id))
+        });
+        let Some((kept, node)) = node else { continue };
+        let commit = flows.runner.store.read_commit(asked.commit)?;
+        let said = Message::parse(&commit.message);
+        let tool = said.last(TOOL).and_then(|raw| serde_json::from_slice(raw).ok());
+        found.push(Approval { kept, node, asked, tool });
+    }
+    Ok(found)
 }
 
 /// What a person says to a call.

@@ -3,10 +3,12 @@
 //! Looking projects: what is new is appended to a flow's log first, so that an answer includes all that was done before it
 //! was asked for. Nothing is kept here but the layout, which is of no flow's concern. Implements N13 (layout), W5 (reading).
 
-use super::{Cause, Place, Unanswered};
+use super::{Cause, Line, Place, Unanswered, line};
 use crate::app::AppError;
 use crate::app::config::Flags;
+use crate::app::flow::approvals::waiting;
 use crate::app::flow::data_dir;
+use crate::app::flow::lines::ApprovalLine;
 use crate::app::session::Session;
 use crate::contract::id::{ArtifactId, NodeId, RunId};
 use crate::contract::run::{Artifact, Layout, Run};
@@ -61,7 +63,6 @@ impl Place {
         let settings = session.settings(&Flags::default())?;
         let interrupt = Interrupt::never().map_err(AppError::from)?;
         let runner = session.reader(&settings, &interrupt).map_err(AppError::from)?;
-        runner.store.refresh().map_err(AppError::from)?;
         look(&session, &settings, &runner)
     }
 
@@ -79,7 +80,9 @@ impl Place {
             }
             let kept = Flows::new(runner).of_id(id).map_err(AppError::from)?;
             let data = data_dir(session, data.map(PathBuf::from));
-            look(&Project::new(runner, id, data), &kept)
+            let mut project = Project::new(runner, id, data);
+            project.patience = self.patience;
+            look(&project, &kept)
         })
     }
 
@@ -96,10 +99,17 @@ impl Place {
         self.flows_of(|_, _, runner| Ok(runner.store.tip(&ref_of(id)).map_err(AppError::from)?.is_some()))
     }
 
+    /// The calls and questions of flows that wait for a person, the oldest first: the lines of `flow approvals --json`.
+    pub fn approvals(&self) -> Result<Vec<Line>, Unanswered> {
+        self.flows_of(|_, _, runner| {
+            let waiting = waiting(&Flows::new(runner), None).map_err(AppError::from)?;
+            Ok(waiting.iter().map(|approval| line(&ApprovalLine::of(approval))).collect())
+        })
+    }
+
     /// A flow, as it is now.
     pub fn flow(&self, id: RunId, data: Option<&Path>) -> Result<RunState, Unanswered> {
         self.project(id, data, |project, kept| {
-            project.hear().map_err(AppError::from)?;
             let updated = project.update().map_err(AppError::from)?;
             let mut run = updated.run.ok_or_else(|| unknown("run"))?;
             let start =
@@ -118,7 +128,7 @@ impl Place {
         from: u64,
         most: u64,
     ) -> Result<Vec<u8>, Unanswered> {
-        let session = self.session()?;
+        let session = self.opened()?;
         let path = folder::path(&data_dir(&session, data.map(PathBuf::from)), id).join(folder::EVENTS);
         let (place, name) = apart(&path).map_err(beneath)?;
         let read = place.read_from(name, from, most);
@@ -154,7 +164,7 @@ impl Place {
             let there = |node: &NodeId| kept.flow.nodes.contains_key(node);
             let kept = wanted.kept(there, now());
             // Its folder is made where there is none.
-            folder::Folder::open(&project.data, id).map_err(AppError::from)?;
+            folder::Folder::open(&project.data, id, self.patience).map_err(AppError::from)?;
             let root = Root::open(&folder::path(&project.data, id)).map_err(beneath)?;
             let text = serde_json::to_vec(&kept).unwrap_or_default();
             root.replace(Path::new(LAYOUT), &text, 0o600).map_err(beneath)?;

@@ -130,7 +130,7 @@ impl Project<'_> {
         let Some((turn, commit)) = (!there).then(|| self.origin(artifact)).transpose()?.flatten() else {
             return Ok(());
         };
-        self.write(&Folder::open(&self.data, self.id)?, artifact, turn, commit)
+        self.write(&Folder::open(&self.data, self.id, self.patience)?, artifact, turn, commit)
     }
 
     /// The turn that an artifact came of, and its outcome.

@@ -1,8 +1,9 @@
 //! The data folder of a flow: `events.jsonl`, which only grows, `state.json`, which is replaced whole, and a lock.
 //!
-//! One process at a time projects, under the lock; a reader needs none. What a process that was killed left (a torn
-//! line, events beyond what the state covers) is cut or read back before anything is appended, so no event is lost or there
-//! twice. Both files may be removed: they are made anew. Implements N13 (the files).
+//! One process at a time projects, under the lock, in which it says which one it is; a reader needs none. Who waits for
+//! the lock waits as long as the log grows, and so long after that: one that was stopped keeps no other from ending. What a
+//! process that was killed left (a torn line, events beyond what the state covers) is cut or read back before anything is
+//! appended, so no event is lost or there twice. Both files may be removed: they are made anew. Implements N13 (the files).
 
 use super::ProjectError;
 use super::position::{self, Position};
@@ -10,10 +11,13 @@ use crate::contract::event::Event;
 use crate::contract::id::RunId;
 use crate::contract::projection::{Log, Projection};
 use crate::store::beneath::{BeneathError, Root, found};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The log.
 pub const EVENTS: &str = "events.jsonl";
@@ -21,6 +25,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const STATE: &str = "state.json";
 /// Held by the process that appends.
 const LOCK: &str = "lock";
+/// How often a lock that another process holds is tried.
+const TRY_EVERY: Duration = Duration::from_millis(10);
 /// The folder of what came of turns.
 pub const ARTIFACTS: &str = "artifacts";
 /// Longest state that is read, in bytes.
@@ -48,19 +54,18 @@ pub fn path(data: &Path, run: RunId) -> PathBuf {
 }
 
 impl Folder {
-    /// Opens a flow's folder, which is made where there is none, and waits until no other process projects.
-    pub fn open(data: &Path, run: RunId) -> Result<Self, ProjectError> {
+    /// Opens a flow's folder, which is made where there is none, and waits until no other process projects: so long at
+    /// most after the log has grown.
+    pub fn open(data: &Path, run: RunId, patience: Duration) -> Result<Self, ProjectError> {
         let path = path(data, run);
         make(data)?;
         let above = Root::open(data)?;
         let below = Path::new("runs").join(run.to_string());
         above.create_dirs(&below, FOLDER)?;
         let root = above.below(&below)?;
-        let failed = |what, source| ProjectError::Io { what, path: path.clone(), source };
         let lock = root.lock_file(Path::new(LOCK), FILE)?;
-        let lock =
-            Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| failed("lock", errno.into()))?;
         let log = root.append_and_read(Path::new(EVENTS), FILE)?;
+        let lock = locked(lock, &path, &log, patience)?;
         Ok(Self { root, path, log, held: Vec::new(), _lock: lock })
     }
 
@@ -92,7 +97,7 @@ impl Folder {
             0 => true,
             to if to > length => false,
             to => {
-                let at = std::os::unix::fs::FileExt::read_exact_at(&self.log, &mut last, to - 1);
+                let at = self.log.read_exact_at(&mut last, to - 1);
                 at.is_ok() && last == *b"\n"
             }
         }
@@ -166,6 +171,50 @@ impl Folder {
     }
 }
 
+/// Waits for the lock, and says in it who has it now.
+fn locked(mut file: File, path: &Path, log: &File, patience: Duration) -> Result<Flock<File>, ProjectError> {
+    let length = || log.metadata().map(|meta| meta.len()).unwrap_or(0);
+    // By how often it was tried: a process that was stopped itself meanwhile counts on from there.
+    let (mut seen, mut waited) = (length(), Duration::ZERO);
+    loop {
+        let errno = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => {
+                // For a process that waits in vain: what can't be written is not named.
+                let own = format!("{}\n", std::process::id());
+                let _ = lock.set_len(0).and_then(|()| lock.write_all_at(own.as_bytes(), 0));
+                return Ok(lock);
+            }
+            Err((held, errno)) => {
+                file = held;
+                errno
+            }
+        };
+        match errno {
+            Errno::EWOULDBLOCK | Errno::EINTR => {}
+            errno => {
+                let source = errno.into();
+                return Err(ProjectError::Io { what: "lock", path: path.join(LOCK), source });
+            }
+        }
+        if length() != seen {
+            (seen, waited) = (length(), Duration::ZERO);
+        }
+        if waited >= patience {
+            let holder = holder(&file);
+            return Err(ProjectError::Held { path: path.join(LOCK), holder, patience });
+        }
+        std::thread::sleep(TRY_EVERY);
+        waited += TRY_EVERY;
+    }
+}
+
+/// The process that has the lock, as it says.
+fn holder(lock: &File) -> Option<u32> {
+    let mut said = [0; 16];
+    let length = lock.read_at(&mut said, 0).ok()?;
+    std::str::from_utf8(&said[..length]).ok()?.trim_end().parse().ok()
+}
+
 /// Makes the data folder, which may be anywhere.
 fn make(data: &Path) -> Result<(), ProjectError> {
     let failed = |source| ProjectError::Io { what: "make", path: data.to_owned(), source };
@@ -175,5 +224,34 @@ fn make(data: &Path) -> Result<(), ProjectError> {
 impl From<BeneathError> for ProjectError {
     fn from(error: BeneathError) -> Self {
         Self::Folder(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Folder, ProjectError};
+    use std::io::Write;
+    use std::time::{Duration, Instant};
+
+    /// N13: one that gets on is waited for, however long that takes; one that does not is not.
+    #[test]
+    fn a_process_that_gets_on_is_waited_for() {
+        let data = tempfile::tempdir().unwrap();
+        let run = "6d0f2f6c-0000-4000-8000-000000000001".parse().unwrap();
+        let patience = Duration::from_secs(2);
+        let mut first = Folder::open(data.path(), run, patience).unwrap();
+        let refused = Folder::open(data.path(), run, Duration::ZERO).err().unwrap();
+        assert!(matches!(refused, ProjectError::Held { holder: Some(pid), .. } if pid == std::process::id()));
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while began.elapsed() < patience * 2 {
+                    first.log.write_all(b"{}\n").unwrap();
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            });
+            Folder::open(data.path(), run, patience).unwrap();
+        });
+        assert!(began.elapsed() >= patience * 2);
     }
 }

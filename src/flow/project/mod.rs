@@ -33,9 +33,12 @@ use folder::Folder;
 use position::{Position, Turn};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The file of a turn's lines in what it left.
 const LINES: &[u8] = b"events.jsonl";
+/// How long another process may project without a new event: reading a long history for the first time takes seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why nothing was projected.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +56,14 @@ pub enum ProjectError {
     Files { commit: ObjectId, why: Box<NoFiles> },
     #[error(transparent)]
     Folder(BeneathError),
+    #[error("{} holds '{}', and has told nothing new of the flow for {} s", named(*.holder), path.display(), patience.as_secs())]
+    Held { path: PathBuf, holder: Option<u32>, patience: Duration },
     #[error("cannot {what} '{}'", path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+fn named(holder: Option<u32>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
 
 /// The projection of one flow, by one process.
@@ -67,6 +76,8 @@ pub struct Project<'p> {
     pub name: RefName,
     /// The data folder.
     pub data: PathBuf,
+    /// How long it waits for another process that projects and does not get on.
+    pub patience: Duration,
     blobs: std::cell::RefCell<HashMap<ObjectId, Vec<u8>>>,
     left_out: std::cell::RefCell<Vec<ProjectError>>,
 }
@@ -90,7 +101,7 @@ impl<'p> Project<'p> {
     pub fn new(runner: &'p Runner<'p>, id: RunId, data: PathBuf) -> Self {
         let name = super::store::ref_of(id);
         let (blobs, left_out) = Default::default();
-        Self { runner, id, name, data, blobs, left_out }
+        Self { runner, id, name, data, patience: PATIENCE, blobs, left_out }
     }
 
     /// Hears of what others did, where branches are a remote's.
@@ -105,9 +116,10 @@ impl<'p> Project<'p> {
     /// Takes what is new.
     ///
     /// # Errors
-    /// Where refs, commits or the data folder can't be read or written: then nothing was appended.
+    /// Where refs, commits or the data folder can't be read or written, or another process holds the flow and does not get
+    /// on: then nothing was appended.
     pub fn update(&self) -> Result<Updated, ProjectError> {
-        let mut folder = Folder::open(&self.data, self.id)?;
+        let mut folder = Folder::open(&self.data, self.id, self.patience)?;
         let (projection, position, log) = folder.begun(self.id)?;
         match self.gather(&position)? {
             Some((sources, next)) => self.project(folder, (projection, position, log), sources, next),

@@ -289,6 +289,16 @@ impl Store for RemoteStore {
         Ok(())
     }
 
+    fn refresh_all(&self) -> Result<(), StoreError> {
+        if self.offline {
+            return Ok(());
+        }
+        self.remote.fetch_everything().map_err(|error| self.in_the_way(error))?;
+        self.known.borrow_mut().clear();
+        self.news.forget();
+        Ok(())
+    }
+
     fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
         let all_at_once = || self.refresh().map(|()| Vec::new());
         let theirs = self.local.scan(&format!("refs/remotes/{}/", self.remote.name))?.len();

@@ -47,6 +47,8 @@ pub(crate) struct Remote {
 enum Heads {
     /// Every branch, and the pauses.
     All,
+    /// That, and all else that machines share.
+    Everything,
     /// Some branches, and the pauses.
     Some,
     /// Refs that all machines share.
@@ -143,9 +145,20 @@ impl Remote {
     /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once few do: a fetch that
     /// began after a process asked answers that one too.
     pub(crate) fn fetch_all(&self) -> Result<(), StoreError> {
-        let heads: OsString = format!("+refs/heads/*:{}*", self.tracking()).into();
-        let specs: Vec<OsString> = std::iter::once(heads).chain(self.holding()).collect();
+        let specs: Vec<OsString> = std::iter::once(self.heads()).chain(self.holding()).collect();
         self.fetch_heads(&specs, Heads::All, None)
+    }
+
+    /// Fetches all branches and all shared refs, and forgets those that are gone.
+    pub(crate) fn fetch_everything(&self) -> Result<(), StoreError> {
+        let shared = shared::ALL.iter().map(|prefix| shared::refspec(self, prefix));
+        let specs: Vec<OsString> = std::iter::once(self.heads()).chain(shared).collect();
+        self.fetch_heads(&specs, Heads::Everything, None)
+    }
+
+    /// What brings all branches.
+    fn heads(&self) -> OsString {
+        format!("+refs/heads/*:{}*", self.tracking()).into()
     }
 
     /// Fetches the shared refs whose names begin so, and forgets those that are gone.
@@ -187,7 +200,9 @@ impl Remote {
             let fetched = match heads {
                 // What another process fetches of branches is no answer.
                 Heads::Shared => fetch(),
-                Heads::All => match turn() {
+                Heads::All | Heads::Everything => match turn() {
+                    // What another process fetches of all else is no answer.
+                    Flight::Answered if heads == Heads::Everything => fetch(),
                     Flight::Answered => return Ok(()),
                     Flight::Leads(mut lead) => {
                         lead.begin();

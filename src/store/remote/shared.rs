@@ -17,9 +17,12 @@ use std::os::unix::ffi::OsStringExt;
 /// The folder of refs that all machines share.
 const OWN: &[u8] = b"refs/aynig/";
 
+/// What the names of refs that all machines share begin with.
+pub(super) const ALL: [&[u8]; 7] = [INBOX, HEARD_REFS, ASKED, PAUSED, FLOWS, TURNS, TEMPLATES];
+
 /// True for the names of refs that all machines share.
 pub(crate) fn is_shared(name: &[u8]) -> bool {
-    [INBOX, HEARD_REFS, ASKED, PAUSED, FLOWS, TURNS, TEMPLATES].iter().any(|folder| name.starts_with(folder))
+    ALL.iter().any(|folder| name.starts_with(folder))
 }
 
 /// What holds branches: heard with the branches themselves.

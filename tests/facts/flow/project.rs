@@ -3,9 +3,11 @@
 use super::stage::{Stage, call, handoff};
 use aynig::contract::event::Body;
 use aynig::contract::words::{ArtifactKind, Mode, NodeStatus};
+use nix::fcntl::{Flock, FlockArg};
 use serde_json::json;
 use std::collections::HashSet;
 use std::fs;
+use std::time::{Duration, Instant};
 
 fn played() -> Stage {
     let stage = Stage::new(Mode::Interactive, &[("lead", "orchestrator"), ("one", "implementer")]);
@@ -180,4 +182,26 @@ fn a_past_commit_that_cannot_be_read_is_left_out() {
     assert_eq!(said.stdout.lines().count(), count);
     assert_eq!(said.stderr.matches("of the flow").count(), 2, "{}", said.stderr);
     assert!(!life.run(&["flow", "events", "play", "--json"]).expect(0).stderr.contains("cannot read"));
+}
+
+/// N13: a process that holds a flow and does not get on keeps no other from ending: it is named, with what has it go on.
+#[test]
+fn a_stopped_process_keeps_none_that_looks_waiting() {
+    let stage = played();
+    let count = stage.events().len();
+    let path = stage.folder().join("lock");
+    let said = fs::read_to_string(&path).unwrap();
+    assert!(said.trim_end().parse::<u32>().is_ok(), "who has it says so: {said:?}");
+    let file = fs::File::options().read(true).write(true).open(&path).unwrap();
+    let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).unwrap();
+    fs::write(&path, "4711\n").unwrap();
+    let began = Instant::now();
+    let refused = stage.life.run(&["flow", "events", "play", "--json"]).expect(75);
+    let waited = began.elapsed();
+    assert!(waited >= Duration::from_secs(10) && waited < Duration::from_secs(60), "{waited:?}");
+    let wanted = format!("error: process 4711 holds '{}', and has told nothing new", path.display());
+    assert!(refused.stderr.contains(&wanted), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: ps -o stat,args -p 4711; kill -CONT 4711"), "{}", refused.stderr);
+    drop(lock);
+    assert_eq!(stage.events().len(), count);
 }
