@@ -1,7 +1,8 @@
 //! A run's history in pages, so cut that any page can be laid under those after it.
 //!
 //! A page that shows older events under newer ones would bring back what was undone since: so deltas that have their final,
-//! approvals that were resolved, and edges that are gone or were put again are left out. The cursor is a place in the
+//! approvals that were resolved, and edges that are gone or were put again are left out. What undoes what is learned by reading
+//! the log once, and then what it grew by; a page is read from its end back. The cursor is a place in the
 //! log; of each event `seq` says the place after it. Implements W5 (`events`).
 
 use crate::fail::Failed;
@@ -12,6 +13,12 @@ use std::collections::{HashMap, HashSet};
 /// Most events of a page, and how many where nothing is said.
 const LIMIT_MAX: usize = 2000;
 const LIMIT_USUAL: usize = 200;
+/// How much of a log is read at once, for a page first, and where a single line is longer.
+const PIECE: u64 = 4 << 20;
+const PAGE: u64 = 256 << 10;
+const LINE_MAX: u64 = 128 << 20;
+/// So many bytes tell one log from another.
+const END: usize = 64;
 
 /// What is asked for, as it came.
 #[derive(Debug, Default, Deserialize)]
@@ -33,23 +40,11 @@ struct Shape<'a> {
     #[serde(borrow, default)]
     edge: Option<Named<'a>>,
     #[serde(borrow, default)]
+    edge_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
     tool: Option<Named<'a>>,
     #[serde(borrow, default)]
     tool_id: Option<Cow<'a, str>>,
-}
-
-impl Shape<'_> {
-    /// What this event is a piece of: a text that is not at its end, a thought, a call.
-    fn is_part_of(&self) -> Option<(&'static str, String)> {
-        let of = |what, id: Option<&str>| Some((what, id?.to_owned()));
-        match &*self.kind {
-            "message.assistant.delta" => of("text", self.node_id.as_deref()),
-            "message.assistant.thinking.delta" => of("thought", self.node_id.as_deref()),
-            "tool.proposed" | "tool.started" => of("call", self.tool.as_ref().map(|tool| &*tool.id)),
-            "tool.completed" => of("call", self.tool_id.as_deref()),
-            _ => None,
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -84,117 +79,216 @@ pub fn with_seq(line: &str, end: u64) -> Option<String> {
     Some(format!("{},\"seq\":{end}}}", line.trim_end().strip_suffix('}')?))
 }
 
-/// The page that is wanted of a log, as JSON.
-pub fn page(log: &[u8], wanted: &Wanted) -> Result<String, Failed> {
-    let (limit, before) = wanted.read()?;
-    let lines = kept(log);
-    let before = before.unwrap_or(u64::MAX);
-    let older = lines.partition_point(|(_, end, _)| *end <= before);
-    let first = sound(&lines, older.saturating_sub(limit));
-    let events: Vec<String> =
-        lines[first..older].iter().filter_map(|(_, end, line)| with_seq(line, *end)).collect();
-    let cursor = match lines.get(first) {
-        Some((start, _, _)) if first > 0 => format!("\"{start}\""),
-        Some(_) | None => "null".to_owned(),
-    };
-    let more = first > 0;
-    Ok(format!(
-        "{{\"events\":[{}],\"page\":{{\"nextCursor\":{cursor},\"hasMore\":{more},\"last\":\"{}\"}}}}",
-        events.join(","),
-        log.len()
-    ))
+/// Reads whole lines of a log: from a place on, as many as so many bytes hold.
+pub trait Reads: Fn(u64, u64) -> Result<Vec<u8>, Failed> {}
+
+impl<R: Fn(u64, u64) -> Result<Vec<u8>, Failed>> Reads for R {}
+
+/// What is known of a log, as far as it was read: what is undone, and what stands across which places.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// How far it was read.
+    to: u64,
+    /// The last bytes before that: a log that was made anew has others there.
+    end: Vec<u8>,
+    /// Where each node's last text ended, and its last thought.
+    finals: HashMap<(&'static str, String), u64>,
+    resolved: HashSet<String>,
+    /// Where each edge was last put, or removed.
+    edges: HashMap<String, u64>,
+    /// From the first event to the last: of texts that are not at their end, of calls that are not, and of calls that are.
+    texts: HashMap<(&'static str, String), (u64, u64)>,
+    open: HashMap<String, (u64, u64)>,
+    over: Vec<(u64, u64)>,
 }
 
-/// The last place, here or before, that no text and no call stands across: an older page is laid over a newer one, and
-/// would begin what that one ended.
-fn sound(lines: &[Line<'_>], at: usize) -> usize {
-    let mut spans: HashMap<(&'static str, String), (usize, usize)> = HashMap::new();
-    for (n, line) in lines.iter().enumerate() {
-        let Ok(shape) = serde_json::from_str::<Shape<'_>>(line.2) else { continue };
-        if let Some(whole) = shape.is_part_of() {
-            spans.entry(whole).and_modify(|span| span.1 = n).or_insert((n, n));
+impl Known {
+    /// Reads what is new.
+    fn read_on(&mut self, read: &impl Reads) -> Result<(), Failed> {
+        let known = self.end.len() as u64;
+        if known > 0 && read(self.to - known, known)? != self.end {
+            *self = Self::default();
+        }
+        let mut piece = PIECE;
+        loop {
+            let lines = read(self.to, piece)?;
+            if lines.is_empty() {
+                // The end, or a line that is longer.
+                if piece >= LINE_MAX || self.to == self.length(read)? {
+                    return Ok(());
+                }
+                piece *= 4;
+                continue;
+            }
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                self.take(line);
+                self.to += line.len() as u64;
+            }
+            self.end = lines[lines.len().saturating_sub(END)..].to_vec();
+            piece = PIECE;
         }
     }
-    let mut spans: Vec<(usize, usize)> = spans.into_values().collect();
-    // By their ends: one that is further back can't be cut by what a later one moved.
-    spans.sort_unstable_by_key(|(_, last)| std::cmp::Reverse(*last));
-    let mut cut = at;
-    loop {
-        let across = spans.iter().filter(|(begun, ended)| *begun < cut && cut <= *ended);
-        match across.map(|(begun, _)| *begun).min() {
-            Some(before) => cut = before,
-            None => return cut,
+
+    /// Where the lines end, of which none may be as long as what is read for that.
+    fn length(&self, read: &impl Reads) -> Result<u64, Failed> {
+        Ok(self.to + read(self.to, LINE_MAX)?.len() as u64)
+    }
+
+    /// Learns from a line.
+    fn take(&mut self, line: &[u8]) {
+        let at = self.to;
+        // A later version's line is passed by.
+        let Some((_, shape)) = shape_of(line) else { return };
+        let spans = |spans: &mut HashMap<_, (u64, u64)>, key| {
+            spans.entry(key).and_modify(|span| span.1 = at).or_insert((at, at));
+        };
+        let node = || shape.node_id.as_deref().unwrap_or_default().to_owned();
+        match &*shape.kind {
+            "message.assistant.delta" => spans(&mut self.texts, ("text", node())),
+            "message.assistant.thinking.delta" => spans(&mut self.texts, ("thought", node())),
+            "message.assistant.final" => self.ends(("text", node())),
+            "message.assistant.thinking.final" => self.ends(("thought", node())),
+            "tool.proposed" | "tool.started" => {
+                let id = shape.tool.map(|tool| tool.id.into_owned()).unwrap_or_default();
+                self.open.entry(id).and_modify(|span| span.1 = at).or_insert((at, at));
+            }
+            "tool.completed" => {
+                let begun = self.open.remove(shape.tool_id.as_deref().unwrap_or_default());
+                self.over.extend(begun.map(|(begun, _)| (begun, at)));
+            }
+            "approval.resolved" => {
+                self.resolved.extend(shape.approval_id.map(Cow::into_owned));
+            }
+            "edge.created" | "edge.deleted" => {
+                let id = shape.edge.map(|edge| edge.id).or(shape.edge_id);
+                self.edges.extend(id.map(|id| (id.into_owned(), at)));
+            }
+            _ => {}
         }
+    }
+
+    fn ends(&mut self, text: (&'static str, String)) {
+        self.texts.remove(&text);
+        self.finals.insert(text, self.to);
+    }
+
+    /// True for an event, which begins here, that nothing has undone since.
+    fn stays(&self, at: u64, shape: &Shape<'_>) -> bool {
+        let id = |id: &Option<Cow<'_, str>>| id.as_deref().unwrap_or_default().to_owned();
+        let has_end = |what| self.finals.get(&(what, id(&shape.node_id))).is_some_and(|end| *end > at);
+        match &*shape.kind {
+            "message.assistant.delta" => !has_end("text"),
+            "message.assistant.thinking.delta" => !has_end("thought"),
+            "approval.requested" => !self.resolved.contains(&id(&shape.approval_id)),
+            "edge.created" => {
+                let last = shape.edge.as_ref().and_then(|edge| self.edges.get(&*edge.id));
+                last.is_none_or(|last| *last == at)
+            }
+            // What is gone is not in the run that the page was given.
+            "approval.resolved" | "edge.deleted" => false,
+            _ => true,
+        }
+    }
+
+    /// The last place, here or before, that no text and no call stands across: an older page is laid over a newer one, and
+    /// would begin what that one ended.
+    fn sound(&self, at: u64) -> u64 {
+        let mut cut = at;
+        loop {
+            let spans = self.texts.values().chain(self.open.values()).chain(&self.over);
+            let across = spans.filter(|(begun, ended)| *begun < cut && cut <= *ended);
+            match across.map(|(begun, _)| *begun).min() {
+                Some(before) => cut = before,
+                None => return cut,
+            }
+        }
+    }
+
+    /// The lines that stay, oldest first, of those that lie between two places.
+    fn kept<'a>(&self, lines: &'a [u8], mut at: u64, before: u64) -> Vec<Line<'a>> {
+        let mut kept = Vec::new();
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let (start, end) = (at, at + line.len() as u64);
+            at = end;
+            if let Some((text, shape)) = shape_of(line).filter(|_| end <= before)
+                && self.stays(start, &shape)
+            {
+                kept.push((start, end, text));
+            }
+        }
+        kept
     }
 }
 
 /// Where an event begins and ends in the log, and its line.
 type Line<'a> = (u64, u64, &'a str);
 
-/// The lines that stay, oldest first.
-fn kept(log: &[u8]) -> Vec<Line<'_>> {
-    let mut lines = Vec::new();
-    let mut at = 0;
-    for line in log.split_inclusive(|byte| *byte == b'\n') {
-        let (start, end) = (at, at + line.len() as u64);
-        at = end;
-        let Ok(text) = std::str::from_utf8(line) else { continue };
-        lines.push((start, end, text));
-    }
-    // From the newest on: what is said later undoes what was said before.
-    let (mut finals, mut thoughts) = (HashSet::new(), HashSet::new());
-    let (mut resolved, mut edges) = (HashSet::new(), HashSet::new());
-    let mut kept = Vec::new();
-    for (start, end, text) in lines.into_iter().rev() {
-        // A later version's line is passed by.
-        let Ok(shape) = serde_json::from_str::<Shape<'_>>(text) else { continue };
-        let node = shape.node_id.as_deref().unwrap_or_default().to_owned();
-        let approval = shape.approval_id.as_deref().unwrap_or_default().to_owned();
-        let stays = match &*shape.kind {
-            "message.assistant.delta" => !finals.contains(&node),
-            "message.assistant.final" => {
-                finals.insert(node);
-                true
-            }
-            "message.assistant.thinking.delta" => !thoughts.contains(&node),
-            "message.assistant.thinking.final" => {
-                thoughts.insert(node);
-                true
-            }
-            "approval.resolved" => {
-                resolved.insert(approval);
-                false
-            }
-            "approval.requested" => !resolved.contains(&approval),
-            // What is gone is not in the run that the page was given.
-            "edge.deleted" => {
-                edges.insert(edge_of(text));
-                false
-            }
-            "edge.created" => edges.insert(shape.edge.map(|edge| edge.id.into_owned())),
-            _ => true,
-        };
-        if stays {
-            kept.push((start, end, text));
-        }
-    }
-    kept.reverse();
-    kept
+fn shape_of(line: &[u8]) -> Option<(&str, Shape<'_>)> {
+    let text = std::str::from_utf8(line).ok()?;
+    Some((text, serde_json::from_str(text).ok()?))
 }
 
-fn edge_of(text: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Gone {
-        edge_id: String,
+/// The page that is wanted of a log, as JSON.
+pub fn page(known: &mut Known, read: &impl Reads, wanted: &Wanted) -> Result<String, Failed> {
+    let (limit, before) = wanted.read()?;
+    known.read_on(read)?;
+    let before = before.unwrap_or(u64::MAX).min(known.to);
+    let mut piece = PAGE;
+    loop {
+        let from = before.saturating_sub(piece);
+        // One byte more shows whether a line begins there.
+        let lines = read(from.saturating_sub(1), before - from.saturating_sub(1))?;
+        let first = match from {
+            0 => 0,
+            _ => lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |end| end + 1),
+        };
+        let begin = from.saturating_sub(1) + first as u64;
+        let kept = known.kept(&lines[first..], begin, before);
+        let cut = kept.get(kept.len().saturating_sub(limit)).map(|(start, _, _)| known.sound(*start));
+        let older = cut.map_or(0, |cut| kept.partition_point(|(start, _, _)| *start < cut));
+        // One that is older shows that there are more.
+        if from == 0 || older > 0 && cut.is_some_and(|cut| cut >= begin) {
+            return Ok(shown(&kept[older..], older > 0, known.to));
+        }
+        piece = piece.saturating_mul(4);
     }
-    serde_json::from_str::<Gone>(text).ok().map(|gone| gone.edge_id)
+}
+
+fn shown(lines: &[Line<'_>], more: bool, length: u64) -> String {
+    let events: Vec<String> = lines.iter().filter_map(|(_, end, line)| with_seq(line, *end)).collect();
+    let cursor = match lines.first() {
+        Some((start, _, _)) if more => format!("\"{start}\""),
+        Some(_) | None => "null".to_owned(),
+    };
+    format!(
+        "{{\"events\":[{}],\"page\":{{\"nextCursor\":{cursor},\"hasMore\":{more},\"last\":\"{length}\"}}}}",
+        events.join(",")
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Wanted, page};
+    use super::{Failed, Known, Wanted, page};
     use serde_json::{Value, json};
+    use std::cell::Cell;
+
+    /// Reads a log as the disk does, and counts what was read.
+    fn reader<'a>(log: &'a [u8], bytes: &'a Cell<usize>) -> impl Fn(u64, u64) -> Result<Vec<u8>, Failed> {
+        move |from, most| {
+            let from = usize::try_from(from).unwrap().min(log.len());
+            let many = usize::try_from(most).unwrap().min(log.len() - from);
+            let piece = &log[from..from + many];
+            let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            bytes.set(bytes.get() + many);
+            Ok(piece[..whole].to_vec())
+        }
+    }
+
+    fn page_of(known: &mut Known, log: &[u8], limit: &str, before: Option<&str>) -> Option<Value> {
+        let wanted = Wanted { limit: Some(limit.to_owned()), before: before.map(str::to_owned) };
+        let page = page(known, &reader(log, &Cell::new(0)), &wanted).ok()?;
+        Some(serde_json::from_str(&page).unwrap())
+    }
 
     fn log() -> Vec<u8> {
         let (n, e) = ("6d0f2f6c-0000-4000-8000-000000000001", "e1");
@@ -220,8 +314,7 @@ mod tests {
     }
 
     fn read(limit: &str, before: Option<&str>) -> Value {
-        let wanted = Wanted { limit: Some(limit.to_owned()), before: before.map(str::to_owned) };
-        serde_json::from_str(&page(&log(), &wanted).unwrap_or_else(|_| panic!("refused"))).unwrap()
+        page_of(&mut Known::default(), &log(), limit, before).expect("refused")
     }
 
     /// W5: no page begins within a text or a call that the page after it goes on with; it is longer instead.
@@ -243,9 +336,8 @@ mod tests {
             delta("7"),
             delta("8"),
         ]);
-        let read = |limit: &str, before: Option<&str>| -> Value {
-            let wanted = Wanted { limit: Some(limit.to_owned()), before: before.map(str::to_owned) };
-            serde_json::from_str(&page(&log, &wanted).unwrap_or_else(|_| panic!("refused"))).unwrap()
+        let read = |limit: &str, before: Option<&str>| {
+            page_of(&mut Known::default(), &log, limit, before).expect("refused")
         };
         for limit in ["1", "2", "3", "5", "7"] {
             let newer = read(limit, None);
@@ -277,8 +369,65 @@ mod tests {
         for (limit, before) in
             [("0", None), ("2001", None), ("2x", None), ("5", Some("-1")), ("5", Some("x"))]
         {
-            let wanted = Wanted { limit: Some(limit.to_owned()), before: before.map(str::to_owned) };
-            assert!(page(&log(), &wanted).is_err(), "{limit} {before:?}");
+            assert!(page_of(&mut Known::default(), &log(), limit, before).is_none(), "{limit} {before:?}");
         }
+    }
+
+    /// A conversation of so many turns, each with a text that streamed, a call, and words of a person's.
+    fn long(turns: usize) -> Vec<Value> {
+        let turn = |n: usize| {
+            let node = format!("n{}", n % 3);
+            let mut events =
+                vec![json!({"id": format!("{n}u"), "type": "message.user", "message": {"nodeId": node}})];
+            for d in 0..10 {
+                events.push(json!({"id": format!("{n}d{d}"), "type": "message.assistant.delta", "nodeId": node, "delta": "some words of it"}));
+            }
+            events.push(json!({"id": format!("{n}p"), "type": "tool.proposed", "nodeId": node, "tool": {"id": format!("t{n}")}}));
+            events.push(json!({"id": format!("{n}a"), "type": "approval.requested", "nodeId": node, "approvalId": format!("a{n}")}));
+            events.push(
+                json!({"id": format!("{n}r"), "type": "approval.resolved", "approvalId": format!("a{n}")}),
+            );
+            events.push(json!({"id": format!("{n}c"), "type": "tool.completed", "nodeId": node, "toolId": format!("t{n}")}));
+            events.push(json!({"id": format!("{n}f"), "type": "message.assistant.final", "nodeId": node, "content": "all of it"}));
+            events.push(json!({"id": format!("{n}e"), "type": "edge.created", "edge": {"id": "e"}}));
+            events
+        };
+        (0..turns).flat_map(turn).collect()
+    }
+
+    /// W5: what is known of a log is what reading all of it again would say, however it grew; a page costs what it shows, and
+    /// not what there is; a log that was made anew is read anew.
+    #[test]
+    fn w5_a_page_of_a_long_history_is_read_from_its_end() {
+        let events = long(10_000);
+        let (mut known, all) = (Known::default(), lines(&events));
+        for many in [1, 7, 40, 41, 500, 501, 5000] {
+            let log = lines(&events[..many]);
+            for (limit, before) in [("1", None), ("30", None), ("30", Some((log.len() / 2).to_string()))] {
+                let grown = page_of(&mut known, &log, limit, before.as_deref()).unwrap();
+                let anew = page_of(&mut Known::default(), &log, limit, before.as_deref()).unwrap();
+                assert_eq!(grown, anew, "{many} {limit} {before:?}");
+            }
+        }
+        let bytes = Cell::new(0);
+        let wanted = |before: Option<String>| Wanted { limit: Some("200".to_owned()), before };
+        page(&mut known, &reader(&all, &bytes), &wanted(None)).unwrap_or_else(|_| panic!("refused"));
+        bytes.set(0);
+        for part in [1, 2, 3, 10] {
+            let before = Some((all.len() / part).to_string());
+            page(&mut known, &reader(&all, &bytes), &wanted(before)).unwrap_or_else(|_| panic!("refused"));
+        }
+        let most = 4 * (512 << 10);
+        assert!(bytes.get() < most && all.len() > 4 * most, "{} of {}", bytes.get(), all.len());
+        assert_eq!(page_of(&mut known, &log(), "200", None).unwrap(), read("200", None));
+    }
+
+    /// W5: a line that is longer than what is read at once is read all the same.
+    #[test]
+    fn w5_a_very_long_line_is_read() {
+        let long = json!({"id": "1", "type": "message.user", "text": "x".repeat(5 << 20)});
+        let log = lines(&[long, json!({"id": "2", "type": "node.patch"})]);
+        let page = page_of(&mut Known::default(), &log, "10", None).unwrap();
+        assert_eq!(ids(&page), ["1", "2"]);
     }
 }

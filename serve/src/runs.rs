@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::{Path as File, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// Two parts of a path.
 pub type Pair = Result<Path<(String, String)>, PathRejection>;
@@ -305,7 +305,10 @@ pub async fn events(Of(state): Ours, named: Named, asked: Asked<Wanted>) -> Answ
         let place = state.place_of(run)?;
         let data = state.served.data.as_deref();
         place.flow(run, data)?;
-        paging::page(&place.flow_log(run, data, 0, u64::MAX)?, &asked)
+        let known = state.known(run);
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = |from, most| Ok(place.flow_log(run, data, from, most)?);
+        paging::page(&mut known, &read, &asked)
     });
     Ok(([(header::CONTENT_TYPE, "application/json")], page.await?).into_response())
 }

@@ -2,12 +2,15 @@
 
 use crate::keys::Keys;
 use crate::live::Live;
+use crate::paging::Known;
 use crate::ui::Ui;
 use crate::watch::Change;
+use aynig::contract::id::RunId;
 use aynig::served::{Branches, Place, Unanswered};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, watch};
 use tokio_rustls::TlsAcceptor;
@@ -16,6 +19,8 @@ use tokio_rustls::TlsAcceptor;
 const FRESH: Duration = Duration::from_secs(10);
 /// A reader who is so many changes behind is told to look at everything.
 const BEHIND_MAX: usize = 64;
+/// Most runs whose logs are known.
+const KNOWN_MAX: usize = 32;
 
 /// What was asked for at the start.
 pub struct Served {
@@ -60,6 +65,8 @@ pub struct State {
     /// How often each place changed.
     generations: Vec<AtomicU64>,
     read: Vec<Mutex<Read>>,
+    /// What is known of the logs of runs that were paged through.
+    known: std::sync::Mutex<HashMap<RunId, Arc<std::sync::Mutex<Known>>>>,
 }
 
 impl State {
@@ -67,7 +74,8 @@ impl State {
         let generations = served.places.iter().map(|_| AtomicU64::new(1)).collect();
         let read = served.places.iter().map(|_| Mutex::default()).collect();
         let changes = broadcast::channel(BEHIND_MAX).0;
-        Self { served, keys, live: Live::new(), changes, closing: watch::channel(false).0, generations, read }
+        let (live, closing, known) = (Live::new(), watch::channel(false).0, Default::default());
+        Self { served, keys, live, changes, closing, generations, read, known }
     }
 
     /// Something changed in a place: what was read of it is old, and every page that looks is told.
@@ -79,6 +87,15 @@ impl State {
     /// True while a page looks on: what looks at runs for all of them listens too.
     pub fn looks_on(&self) -> bool {
         self.changes.receiver_count() > 1 || self.live.has_clients()
+    }
+
+    /// What is known of a run's log. Of many runs none is kept for long.
+    pub fn known(&self, run: RunId) -> Arc<std::sync::Mutex<Known>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX && !known.contains_key(&run) {
+            known.clear();
+        }
+        Arc::clone(known.entry(run).or_default())
     }
 
     /// How the branches of a place stand, as JSON. Many who ask at once are answered by one look.
