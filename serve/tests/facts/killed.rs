@@ -1,16 +1,27 @@
-//! The server is killed while a browser looks on (W10, W12a): what was typed is kept, and the page comes back by itself.
+//! The server is killed while a browser looks on (W3, W10, W12a): what was typed is kept, and the page comes back by itself, over 6
+//! kills, or as many as `AYNIG_KILLS` says.
 
 use crate::driver::Browser;
-use crate::runs::{flowing, good, node};
+use crate::play::{Play, finally};
+use crate::runs::{flowing, good, node, says};
 use crate::support::{SERVE, Server, World, until};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-/// A server with a token that outlives it, on this port.
-fn start(world: &World, port: &str) -> Server {
+/// How often, where nothing is said.
+const USUAL: u64 = 6;
+
+/// The start of a server with a token that outlives it, on this port.
+fn starting(world: &World, port: &str) -> Command {
     let token = world.home.path().join("token");
     std::fs::write(&token, format!("{}\n", "0123456789abcdef".repeat(4))).unwrap();
     let line = format!("exec {SERVE} --json --port {port} --token-fd 5 5< {}", token.display());
-    Server::start(&mut world.call("/bin/sh", &["-c", &line]))
+    world.call("/bin/sh", &["-c", &line])
+}
+
+fn start(world: &World, port: &str) -> Server {
+    Server::start(&mut starting(world, port))
 }
 
 /// W10: words that are refused are taken back in sight, and stay to be sent again.
@@ -44,4 +55,101 @@ fn w10_words_that_are_refused_are_taken_back_in_sight() {
     browser.find("//div[@class='said own']//p[.='while it was gone']");
     until("it is empty", || (browser.says(kept) == json!([1, ""])).then_some(()));
     assert!(!browser.text().contains("Not sent"));
+}
+
+/// What is said at the node that is shown: by whom, and the words.
+fn said(browser: &Browser) -> Vec<(String, String)> {
+    let all = browser.says(
+        "return [...document.querySelectorAll('section.node .said')].map((e) => [e.classList[1], e.querySelector('.asked, .markdown').innerText.trim()])",
+    );
+    let one = |one: &Value| (one[0].as_str().unwrap().to_owned(), one[1].as_str().unwrap().to_owned());
+    all.as_array().unwrap().iter().map(one).collect()
+}
+
+fn wait_for_the_page(browser: &Browser) {
+    until("the page is back", || {
+        let is_back = "return document.querySelector('nav') !== null && !document.querySelector('.bar.off') && !document.querySelector('.door')";
+        (browser.says(is_back) == json!(true)).then_some(())
+    });
+}
+
+/// W3, W12a: killed at any point while a flow of three nodes works, it comes back to a page that comes back by itself, and shows
+/// what `git log` shows: each word once, in its order.
+#[test]
+fn w3_the_page_comes_back_from_any_kill() {
+    let Some(browser) = Browser::start(&["--window-size=1200,1000"]) else { return };
+    let kills = std::env::var("AYNIG_KILLS").ok().and_then(|many| many.parse().ok()).unwrap_or(USUAL);
+    let mut play = Play::new();
+    let nodes = ["One", "Two", "Three"].map(|label| play.node(label, "implementer", &json!({})));
+    play.edge(&nodes[0], &nodes[1]);
+    let hand = json!({"id": "h", "name": "send_handoff", "args": {"to": "two", "message": "do:work handed"}});
+    let delta = says(&json!({"type": "message.assistant.delta", "delta": "I am"}));
+    play.script("work", &format!("{delta}\nsleep 0.05\n{}", finally("I am done.", &[])));
+    play.script("hand", &format!("{delta}\n{}", finally("I hand it over.", &[hand])));
+    let _ = play.server.child.kill();
+    let _ = play.server.child.wait();
+    play.server = start(&play.world, "0");
+    let port = play.server.address.rsplit_once(':').unwrap().1.to_owned();
+    browser.enter(&play.server);
+    browser.open(&format!("http://{}/#/flow/{}/{}", play.server.address, play.run, nodes[1]));
+    browser.find("//section[@aria-label='node Two']");
+    play.go();
+    // Two kills each time: of the server that the page is at, and of one that just starts.
+    for n in 0..kills.div_ceil(2) {
+        let (alias, script) =
+            [("one", "hand"), ("three", "work"), ("two", "work")][usize::try_from(n % 3).unwrap()];
+        play.world.aynig(&["flow", "send", &play.run, alias, "-m", &format!("do:{script} {n}"), "--json"]);
+        let _ = play.server.child.kill();
+        let _ = play.server.child.wait();
+        // From before it listens to long after.
+        let mut child =
+            starting(&play.world, &port).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(10 + n * 37 % 500));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        play.server = start(&play.world, &port);
+        if n % 2 == 1 {
+            wait_for_the_page(&browser);
+        }
+    }
+    play.until_all_rest();
+    play.rest();
+    wait_for_the_page(&browser);
+    let log = play.log();
+    let slug = play.world.git(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/flow"]);
+    for (label, node) in ["One", "Two", "Three"].iter().zip(&nodes) {
+        browser.click(&format!("//table//a[.='{label}']"));
+        browser.find(&format!("//section[@aria-label='node {label}']"));
+        let mut wanted = Vec::new();
+        for event in &log {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            match event["type"].as_str().unwrap() {
+                "message.user" if event["message"]["nodeId"] == json!(node) => {
+                    wanted.push(("own".to_owned(), text(&event["message"]["content"])));
+                }
+                "message.assistant.final" if event["nodeId"] == json!(node) => {
+                    wanted.push(("agent".to_owned(), text(&event["content"])));
+                }
+                "handoff.sent" if event["envelope"]["toNodeId"] == json!(node) => {
+                    wanted.push(("over".to_owned(), text(&event["envelope"]["payload"]["message"])));
+                }
+                _ => {}
+            }
+        }
+        until(&format!("{label} has it all: {:?} for {wanted:?}", said(&browser)), || {
+            (said(&browser) == wanted).then_some(())
+        });
+        // And that is what Git has: a turn's outcome, which its route follows, for each of its words.
+        let branch = slug.lines().find(|line| line.ends_with(&format!("/{}", label.to_lowercase()))).unwrap();
+        // What was handed over brings the work of others.
+        let format = "--format=%(trailers:key=dwp-state,valueonly,separator=) %s";
+        let subjects = play.world.git(&["log", "--first-parent", format, branch]);
+        let words = wanted.iter().filter(|(by, _)| by == "agent").map(|(_, words)| words);
+        let outcomes = subjects.lines().filter(|line| line.starts_with("route I "));
+        assert_eq!(outcomes.count(), words.count(), "{label}: {subjects}");
+        let standing = browser.says("return document.querySelector('section.node .standing').textContent");
+        let state = play.world.git(&["log", "-1", "--format=%(trailers:key=dwp-state,valueonly)", branch]);
+        assert_eq!((standing, state.trim()), (json!("idle"), "idle"), "{label}");
+    }
+    eprintln!("{kills} kills, {} events", log.len());
 }

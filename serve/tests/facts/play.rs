@@ -128,6 +128,21 @@ impl Play {
         });
     }
 
+    /// Waits until nothing is to be done any more: every node rests, and nothing waits for any.
+    #[track_caller]
+    pub fn until_all_rest(&self) {
+        let format = "--format=%(objectname) %(trailers:key=dwp-state,valueonly,separator=)";
+        let heads = || self.world.git(&["for-each-ref", format, "refs/heads/flow"]);
+        until("all rest", || {
+            let before = heads();
+            let state = self.state();
+            let mut nodes = state["nodes"].as_object().unwrap().values();
+            let rest = before.lines().all(|line| line.ends_with(" idle"))
+                && nodes.all(|node| node["status"] == "idle" && node["inboxCount"] == 0);
+            (rest && heads() == before).then_some(())
+        });
+    }
+
     /// Waits for an event, and gives it.
     #[track_caller]
     pub fn until_said(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
