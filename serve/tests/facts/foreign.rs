@@ -20,7 +20,7 @@ fn of(label: &str) -> String {
 }
 
 impl Page {
-    /// The page, with sessions of nobody's yet but the play's.
+    /// The page, with no session yet but the play's.
     fn open(play: &Play) -> Option<Self> {
         let browser = Browser::start(&["--window-size=1200,1000"])?;
         browser.open(play.server.said["ui"].as_str().unwrap());
