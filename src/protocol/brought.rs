@@ -34,6 +34,22 @@ impl Brought {
         self.commits.extend(parents.iter().skip(1));
     }
 
+    /// Adds what a line brought.
+    pub fn join(&mut self, line: &Self) {
+        self.ids.extend(&line.ids);
+        self.commits.extend(&line.commits);
+    }
+
+    /// How much it is: messages, and commits of them.
+    pub fn len(&self) -> usize {
+        self.ids.len() + self.commits.len()
+    }
+
+    /// True where nothing was brought.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// True for a message that the branch has.
     pub fn has(&self, id: MessageId, commit: ObjectId) -> bool {
         self.ids.contains(&id) || self.commits.contains(&commit)

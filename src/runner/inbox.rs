@@ -19,10 +19,29 @@ use crate::protocol::inbox::{
 };
 use crate::protocol::message::Message;
 use crate::store::{Expected, RefChange, RefName, StoreError};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Most commits of a branch that are looked at for what they brought.
 const LINE_MAX: usize = 10_000;
+/// Most messages of lines that were walked which a process remembers.
+const WALKED_MAX: usize = 100_000;
+
+/// What the lines of heads brought that this process walked: who chooses branches walks them, and who evaluates one does again.
+static WALKED: LazyLock<Mutex<HashMap<ObjectId, Arc<Brought>>>> = LazyLock::new(Mutex::default);
+
+/// What the line below this commit, and the commit, brought, where it was walked.
+fn walked(tip: ObjectId) -> Option<Arc<Brought>> {
+    WALKED.lock().unwrap_or_else(PoisonError::into_inner).get(&tip).cloned()
+}
+
+fn note_walked(tip: ObjectId, brought: &Arc<Brought>) {
+    let mut walked = WALKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if walked.values().map(|known| known.len()).sum::<usize>() + brought.len() > WALKED_MAX {
+        walked.clear();
+    }
+    walked.insert(tip, brought.clone());
+}
 
 /// A ref of an inbox.
 #[derive(Debug, Clone)]
@@ -285,16 +304,28 @@ impl Runner<'_> {
         Ok(seen.is_some() && stands.is_none_or(|stands| Some(stands) == seen))
     }
 
-    /// What the commits of a branch brought. No date ends the walk: clocks differ, and a message would come twice.
-    fn brought(&self, tip: &Tip) -> Result<Brought, RunnerError> {
+    /// What the commits of a branch brought. No date ends the walk: clocks differ, and a message would come twice. A line that
+    /// this process walked before is not walked again: below a commit there is always the same.
+    fn brought(&self, tip: &Tip) -> Result<Arc<Brought>, RunnerError> {
         let (mut brought, mut at) = (Brought::default(), tip.commit.clone());
+        let mut is_whole = true;
         for _ in 0..LINE_MAX {
+            if let Some(below) = walked(at.id) {
+                brought.join(&below);
+                break;
+            }
             brought.add(&at.message, &at.parents);
             let Some(below) = at.parents.first().copied() else { break };
             if self.store.history_ends_at(at.id)? {
+                // More of it may come yet.
+                is_whole = false;
                 break;
             }
             at = self.store.read_commit(below)?;
+        }
+        let brought = Arc::new(brought);
+        if is_whole {
+            note_walked(tip.id(), &brought);
         }
         Ok(brought)
     }

@@ -326,6 +326,34 @@ fn a_route_that_is_cut_off_is_asked_for_again_three_times() {
     assert_eq!(stage.messages("one", 2)[0]["text"], "late");
 }
 
+/// K47a: what a node's line brought is read once for a delivery, by whoever chooses the branch and whoever evaluates it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_delivery_reads_a_branch_once() {
+    let stage = Stage::new(Mode::Interactive, &[("solo", "implementer")]);
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        return crate::support::skipped("there is no strace");
+    }
+    // No `route` here: it reads the line for what the turns before were.
+    let takes = ["dwp-accepts: message=turn".to_owned()];
+    (1..=4).for_each(|n| stage.declares("solo", n, "", "idle", "done", &[], &takes));
+    (0..3).for_each(|n| drop(stage.say("solo", &format!("{n}")).expect(0)));
+    let branch = stage.branch("solo");
+    let old = stage.life.rev(&format!("{branch}~5"));
+    stage.life.run(&["send", &branch, "-m", "again", "--no-tick"]).expect(0);
+    let log = stage.life.shared().join("strace");
+    let mut traced = stage.life.repo.command("strace");
+    let run = stage.life.aynig(&["run"]);
+    traced.args(["-f", "-e", "trace=openat", "-o"]).arg(&log).arg(run.get_program()).args(run.get_args());
+    traced.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    assert!(traced.output().unwrap().status.success());
+    assert_eq!(stage.turns("solo"), 4);
+    let file = format!("objects/{}/{}", &old[..2], &old[2..]);
+    let log = std::fs::read_to_string(log).unwrap();
+    let read = log.lines().filter(|line| line.contains(&file) && !line.contains("ENOENT")).count();
+    assert_eq!(read, 1, "{file}");
+}
+
 /// N14: two clones drive one flow through one remote: each turn once, each handoff once.
 #[test]
 fn two_clones_drive_one_flow_through_one_remote() {
