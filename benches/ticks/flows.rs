@@ -33,6 +33,8 @@ fn flow(place: &Place, name: &str, nodes: usize) -> PathBuf {
     std::fs::write(&agent, format!("read -r prompt\necho '{line}'\n")).expect("agent");
     let configured = format!("sh {}", agent.display());
     place.git(&dir, &["config", "--global", "aynig.provider.custom.command", &configured]);
+    // It says the same each time, which would pause the flow.
+    place.git(&dir, &["config", "--global", "aynig.stallTurns", "0"]);
     command(&dir, "turn", "exec git aynig flow turn");
     command(&dir, "route", "exec git aynig flow route");
     // The yardstick's two: the agent itself, and its next state.
