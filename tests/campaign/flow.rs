@@ -165,10 +165,15 @@ fn each(sweep: &Sweep, dice: &mut Dice) {
     eprintln!("{} points: {roles:?}", points.len());
     match std::env::var("AYNIG_POINT").ok().and_then(|only| only.strip_prefix("route/").map(str::to_owned)) {
         Some(only) => points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == only),
-        None if full() => {}
+        // In any order: one that is cut short has seen of all.
+        None if full() => (1..points.len()).rev().for_each(|n| points.swap(n, dice.below(n + 1))),
         None => points = dice.sample(points, 4),
     }
-    for (point, fault) in points {
+    let all = points.len();
+    for (n, (point, fault)) in points.into_iter().enumerate() {
+        if n > 0 && n % 20 == 0 {
+            eprintln!("{n} of {all} points");
+        }
         world.reset();
         let trace = run(&world.route(), Some((&point, fault)));
         let Some(object) = trace.hit else {
