@@ -21,6 +21,8 @@ pub struct Turn<'a> {
     pub resume: Resume<'a>,
     /// Whether every tool waits for a person.
     pub gated: bool,
+    /// Whether the program is confined from outside, with all that it starts.
+    pub confined: bool,
     /// Whether the branch's own settings for agents count.
     pub project_settings: bool,
     /// The server of our own tools, if there is one.

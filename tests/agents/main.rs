@@ -491,6 +491,41 @@ fn a_tool_of_the_flow_is_called_in_the_turn() {
     }
 }
 
+/// K59, N7: the same where what is started is confined; its own files are the account's to name.
+#[test]
+fn a_confined_program_works_and_calls_the_tools_of_the_flow() {
+    for provider in ALL {
+        let plays = json!({
+            "plan": [{"tool": "send_handoff", "input": {"to": "worker", "message": "play:work"}},
+                {"write": "made.txt", "text": "by an agent"}, {"say": "Planned."}],
+            "work": [{"say": "Worked."}],
+        });
+        let nodes = [("lead", "implementer"), ("worker", "implementer")];
+        let Some(play) = Play::new(provider, &nodes, plays) else { return };
+        let life = &play.stage.life;
+        life.config("aynig.sandbox", "write");
+        for own in [".claude", ".claude.json", ".codex", ".gemini", ".cache/claude-cli-nodejs"] {
+            let path = life.repo.home().join(own);
+            if own.ends_with(".json") {
+                fs::write(&path, "{}").unwrap();
+            } else {
+                fs::create_dir_all(&path).unwrap();
+            }
+            life.git(&["config", "--global", "--add", "aynig.sandboxWrite", &path.to_string_lossy()]);
+        }
+        play.say("lead", "play:plan");
+        let branch = play.stage.branch("lead");
+        assert!(play.log("lead").contains("Planned."), "{provider}: {}", play.log("lead"));
+        assert!(play.log("worker").contains("Worked."), "{provider}: {}", play.log("worker"));
+        let files = life.files(&branch);
+        assert!(
+            files.contains(&"made.txt".to_owned()),
+            "{provider}: {files:?} {:#?}",
+            play.told("lead", "tool.completed")
+        );
+    }
+}
+
 /// N8: a call of ours waits for a person in the turn, gated or as a question, and is asked about once.
 #[test]
 fn a_tool_of_the_flow_waits_for_a_person() {

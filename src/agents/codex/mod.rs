@@ -1,6 +1,6 @@
 //! `codex`: `exec --json` where no tool waits for a person, `app-server` where the node is gated, as `exec` never asks.
 //!
-//! The sandbox is not remembered, and `resume` takes no `-s`: it stands before that word. The branch's `.codex/` is not
+//! The sandbox is not remembered, and `resume` takes no `-s`: it stands before that word. Within ours it makes none. The branch's `.codex/` is not
 //! read until the project is trusted; as trust is kept by the main repository's path for good, a tree that has one is
 //! refused instead (`shut_out`). Keys and tokens are kept from the commands that the model runs. A thread id that differs
 //! from the one that was asked for is a new thread. Implements N9, N9a.
@@ -57,6 +57,11 @@ fn tools(turn: &Turn) -> Vec<OsString> {
     ])
 }
 
+/// The sandbox of its own. Within another it can't make one, and would start nothing; that one holds all the same.
+fn sandbox(turn: &Turn) -> &'static str {
+    if turn.confined { "danger-full-access" } else { "workspace-write" }
+}
+
 /// The call for a turn.
 pub fn turn(turn: &Turn) -> Call {
     let env = vec![temporary(turn)];
@@ -71,10 +76,11 @@ pub fn turn(turn: &Turn) -> Call {
         words.extend(quiet());
         words.extend(tools(turn));
         words.extend(turn.extra.iter().map(Into::into));
-        let talk = Server::new(turn.prompt, &turn.cwd.to_string_lossy(), turn.model, thread.as_deref());
+        let cwd = turn.cwd.to_string_lossy();
+        let talk = Server::new(turn.prompt, &cwd, turn.model, thread.as_deref()).within(sandbox(turn));
         return Call { args: words, env, talk: Box::new(talk) };
     }
-    let mut words = args(["exec", "--json", "-s", "workspace-write"]);
+    let mut words = args(["exec", "--json", "-s", sandbox(turn)]);
     if let Some(model) = turn.model {
         words.extend(args(["-m", model]));
     }

@@ -61,6 +61,12 @@ impl Server {
         }
     }
 
+    /// The same in another sandbox of codex's.
+    pub fn within(mut self, sandbox: &str) -> Self {
+        self.thread["sandbox"] = sandbox.into();
+        self
+    }
+
     fn answered(&mut self, id: u64, value: &Value) -> Heard {
         if value["error"].is_object() {
             let words = text(&value["error"], "message");

@@ -112,6 +112,7 @@ impl Ground<'_> {
                 Some(Going::File(file)) => Resume::File(file),
             },
             gated: self.is_gated(),
+            confined: self.confinement().is_some(),
             project_settings: self.program.project_settings,
             tools: tools.map(Offer::as_tools),
             extra: &self.program.args,

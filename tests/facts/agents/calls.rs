@@ -19,6 +19,7 @@ static PLAIN: LazyLock<Turn> = LazyLock::new(|| Turn {
     model: None,
     resume: Resume::New,
     gated: false,
+    confined: false,
     project_settings: false,
     tools: None,
     extra: &[],
@@ -173,6 +174,19 @@ fn geminis_settings_stay_the_users_but_for_our_server() {
     assert!(settings("{}", &tools).is_some());
     for bad in ["", "[]", "{", "{\"mcpServers\": 1}", "/* {}"] {
         assert_eq!(settings(bad, &tools), None, "{bad}");
+    }
+}
+
+/// N9, K59: codex makes no sandbox of its own within another: there it can't, and would start nothing.
+#[test]
+fn codex_is_confined_once() {
+    let (args, _) = call(Provider::Codex, Turn { confined: true, ..*PLAIN });
+    assert!(holds(&args, &["-s".into(), "danger-full-access".into()]), "{args:?}");
+    for (confined, sandbox) in [(false, "workspace-write"), (true, "danger-full-access")] {
+        let (_, mut made) = call(Provider::Codex, Turn { confined, gated: true, ..*PLAIN });
+        made.talk.opening();
+        let begun = made.talk.line(br#"{"id":1,"result":{}}"#).send;
+        assert!(String::from_utf8_lossy(&begun).contains(sandbox), "{confined}");
     }
 }
 
