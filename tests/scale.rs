@@ -362,3 +362,48 @@ fn a_status_reads_no_history_below_a_run() {
     assert!(read < 30, "{read} objects were opened for two leases");
     assert!(life.run(&["status", "work"]).stdout.contains("running "), "and what it asks is found");
 }
+
+/// Messages to `work`, all in one step.
+fn messages(life: &Life, count: usize) {
+    let mut input = String::new();
+    for n in 0..count {
+        let id = format!("0192f0c1-{n:04x}-7abc-8def-0123456789ab");
+        let text = format!(
+            "message\n\nhello\n\ndwp-message: {id}\ndwp-kind: message\ndwp-from: person ada@example.com\ndwp-branch: work\n"
+        );
+        let _ = write!(
+            input,
+            "commit refs/aynig/inbox/work/message/{id}\ncommitter c <c@example.com> 1700000000 +0000\ndata {}\n{text}\n",
+            text.len()
+        );
+    }
+    let path = life.shared().join("import");
+    std::fs::write(&path, input).unwrap();
+    let mut import = life.repo.command("git");
+    import.args(["fast-import", "--quiet"]).stdin(std::fs::File::open(&path).unwrap());
+    assert!(import.status().unwrap().success());
+}
+
+/// K47, K42: what waits behind a delivery costs the reading of its refs, and no more the more waits; the refs of one delivery
+/// wait for the disk together, not one behind the other.
+#[test]
+fn a_delivery_out_of_many_messages_costs_little_for_those_that_wait_on() {
+    let idle = "echo 'SET_STATE {\"state\":\"idle\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";
+    let mut read = Vec::new();
+    for count in [100, 1100] {
+        let life = Life::new(&[("rework", idle)]);
+        life.event("work", "idle", "dwp-accepts: message=rework\n");
+        messages(&life, count);
+        let Some(calls) = calls(&life, "open,openat,fsync", &["tick", "work"]) else { return };
+        let left = life.git(&["for-each-ref", "refs/aynig/inbox"]).lines().count();
+        assert_eq!(left, count - 64);
+        let syncs: Vec<&String> = calls.iter().filter(|call| call.contains("fsync(")).collect();
+        assert!(syncs.len() < 64 + 40, "{} syncs", syncs.len());
+        let threads: std::collections::HashSet<&str> =
+            syncs.iter().filter_map(|call| call.split_whitespace().next()).collect();
+        assert!(threads.len() > 4, "{} syncs by {} threads", syncs.len(), threads.len());
+        read.push(calls.iter().filter(|call| call.contains("refs/aynig/inbox/work/message/")).count());
+    }
+    let each = (read[1] - read[0]) as f64 / 1000.0;
+    assert!(each <= 3.0, "{read:?}: each message that waits on is read {each} times");
+}

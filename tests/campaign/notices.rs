@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A notice takes at most 10 seconds.
-const TOLD_BY: Duration = Duration::from_secs(20);
+/// A notice takes at most 10 seconds, and on a busy machine its process longer to start.
+const TOLD_BY: Duration = Duration::from_secs(60);
 
 struct World {
     life: Life,
@@ -131,10 +131,12 @@ impl World {
             .filter(|(_, state)| matches!(*state, "review" | "stalled"))
             .map(|(id, _)| id)
             .collect();
-        // Whoever gives one may not have begun yet, and then no process has its name.
+        // Whoever gives one may not have begun yet, and then no process has its name; what could not be handed over is given
+        // by the next verb.
         let until = Instant::now() + TOLD_BY;
         while !due.iter().all(|id| self.told().iter().any(|told| told == id)) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(100));
+            self.later(self.life.aynig(&["status"]));
         }
         self.rest();
         let (told, mut bad) = (self.told(), Vec::new());
@@ -143,7 +145,9 @@ impl World {
             (due.iter().filter(|id| times(id) == 0).count(), told.len().saturating_sub(due.len()));
         if lost > 0 {
             let log = std::fs::read_to_string(self.life.path(".aynig/logs/hook.log")).unwrap_or_default();
-            bad.push(format!("K53: {lost} notices are lost: {told:?} of {due:?}: {log:?}"));
+            let notes = std::fs::read_dir(self.life.repo.git_dir().join("aynig/notices"));
+            let notes: Vec<_> = notes.into_iter().flatten().flatten().map(|note| note.file_name()).collect();
+            bad.push(format!("K53: {lost} notices are lost: {told:?} of {due:?}, owed {notes:?}: {log:?}"));
         }
         if due.iter().map(|id| times(id).saturating_sub(1)).sum::<usize>() > 1 {
             bad.push(format!("K53: more than one comes twice: {told:?} of {due:?}"));

@@ -1,14 +1,22 @@
 //! What is written and not synced yet: one wait for the disk serves all of it.
 //!
 //! Calling sequence: [`Unsynced::add`] after each write; [`Unsynced::sync_with`] when a ref that names it is about
-//! to be moved, or [`Unsynced::sync`] where that ref is another machine's. Implements K42.
+//! to be moved, or [`Unsynced::sync`] where that ref is another machine's. Of many files several wait at a time: a file
+//! system serves them by one write of its journal, and one after the other each would wait for a write of its own, behind
+//! those of all others who sync. Implements K42.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// Files and folders, in the order in which they are synced.
+/// From so many on they are synced several at a time, and so many at a time.
+const MANY: usize = 9;
+const AT_A_TIME: usize = 8;
+
+/// Files and folders: the order in which they are synced says nothing, as nothing names them before all are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unsynced(RefCell<Vec<PathBuf>>);
 
@@ -54,12 +62,35 @@ impl Unsynced {
 }
 
 fn sync(paths: &[PathBuf]) -> io::Result<()> {
-    paths.iter().try_for_each(|path| match File::open(path) {
+    if paths.len() < MANY {
+        return paths.iter().try_for_each(sync_one);
+    }
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = sync_one(path) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..AT_A_TIME {
+            // Where the system gives no thread the others do its part.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+fn sync_one(path: &PathBuf) -> io::Result<()> {
+    match File::open(path) {
         Ok(file) => file.sync_all(),
         // A `git gc` has put it into a pack, which Git syncs.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -78,5 +109,24 @@ mod tests {
         unsynced.sync().unwrap_err();
         unsynced.sync_with(&File::open(&kept).unwrap()).unwrap_err();
         assert_eq!(unsynced.0.borrow().len(), 1);
+    }
+
+    /// K42: of many each is synced before it is said that all are, and one that fails is told.
+    #[test]
+    fn of_many_none_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..100).map(|n| folder.path().join(format!("f{n}"))).collect();
+        paths.iter().for_each(|path| std::fs::write(path, "").unwrap());
+        let unsynced = Unsynced::default();
+        unsynced.add(paths.clone());
+        unsynced.sync().unwrap();
+        assert_eq!(unsynced.0.borrow().len(), 0);
+        for bad in [0, 57, 99] {
+            let mut all = paths.clone();
+            all[bad] = paths[bad].join("below a file");
+            unsynced.add(all);
+            unsynced.sync().unwrap_err();
+            assert_eq!(unsynced.0.take().len(), 100);
+        }
     }
 }
