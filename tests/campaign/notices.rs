@@ -6,10 +6,11 @@
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
-use super::support::life::{Done, Life, done};
+use super::support::life::{Done, Life, done, eventually};
 use super::trace::{self, Fault, Point, run};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -19,10 +20,59 @@ use std::time::{Duration, Instant};
 /// A notice takes at most 10 seconds, and on a busy machine its process longer to start.
 const TOLD_BY: Duration = Duration::from_secs(60);
 
+/// A clock that later verbs go by. What its library shares between processes goes with the one that made it: a process in the
+/// background, and the program that it starts, outlive the verb, and would not start without. So one that stays makes it.
+struct Clock {
+    library: PathBuf,
+    keeper: u32,
+    /// It stays while this is open.
+    _stays: (File, tempfile::TempDir),
+}
+
+impl Clock {
+    fn find() -> Option<Self> {
+        let libraries =
+            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
+        let library = libraries.iter().map(PathBuf::from).find(|path| path.exists())?;
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("stays");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let stays = File::options().read(true).write(true).open(&fifo).unwrap();
+        // No child of ours: the tracer waits for all of these.
+        let script = "LD_PRELOAD=$0 FAKETIME=+0s cat <\"$1\" >/dev/null 2>&1 & echo $!";
+        let mut sh = Command::new("sh");
+        sh.args(["-c", script]).arg(&library).arg(&fifo).env_remove("FAKETIME_SHARED");
+        let keeper = String::from_utf8(sh.output().unwrap().stdout).unwrap().trim().parse().unwrap();
+        let clock = Self { library, keeper, _stays: (stays, folder) };
+        eventually("the clock", || clock.files().iter().all(|file| file.exists()).then_some(()));
+        Some(clock)
+    }
+
+    fn files(&self) -> [PathBuf; 2] {
+        let file = |name: &str| PathBuf::from(format!("/dev/shm/{name}_{}", self.keeper));
+        [file("sem.faketime_sem"), file("faketime_shm")]
+    }
+
+    fn set(&self, command: &mut Command, seconds: u32) {
+        let id = self.keeper;
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("FAKETIME", format!("+{seconds}s"))
+            .env("FAKETIME_SHARED", format!("/faketime_sem_{id} /faketime_shm_{id}"))
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.files().iter().for_each(|file| drop(std::fs::remove_file(file)));
+    }
+}
+
 struct World {
     life: Life,
     saved: tempfile::TempDir,
-    faketime: Option<PathBuf>,
+    faketime: Option<Clock>,
     /// How many verbs have come by: each ten minutes after the one before.
     came_by: Cell<u32>,
 }
@@ -37,9 +87,7 @@ impl World {
         life.config("aynig.notify", &format!("'{}'", program.display()));
         life.event("work", "build", "");
         let saved = tempfile::Builder::new().prefix("aynig notices ").tempdir().unwrap();
-        let libraries =
-            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
-        let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
+        let faketime = Clock::find();
         let world = Self { life, saved, faketime, came_by: Cell::new(0) };
         copy(&world.base(), world.saved.path());
         world
@@ -66,11 +114,8 @@ impl World {
 
     fn later(&self, mut command: Command) -> Done {
         self.came_by.set(self.came_by.get() + 1);
-        if let Some(library) = &self.faketime {
-            command
-                .env("LD_PRELOAD", library)
-                .env("FAKETIME", format!("+{}s", 600 * self.came_by.get()))
-                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        if let Some(clock) = &self.faketime {
+            clock.set(&mut command, 600 * self.came_by.get());
         }
         done(command.output().unwrap())
     }
