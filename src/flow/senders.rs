@@ -26,6 +26,7 @@ pub struct Senders<'s> {
 struct Line {
     met: HashSet<ObjectId>,
     next: Option<ObjectId>,
+    asked: bool,
 }
 
 impl<'s> Senders<'s> {
@@ -50,22 +51,33 @@ impl<'s> Senders<'s> {
         Ok(if called && self.is_on_branch(envelope.from_node_id, work)? { Some(outcome) } else { None })
     }
 
-    /// Whether a commit is one of a node's branch.
+    /// Whether a commit is one of a node's branch. Of a remote's it may have been heard of before the branch was: then the
+    /// branch is asked for, once.
     fn is_on_branch(&self, node: NodeId, commit: ObjectId) -> Result<bool, StoreError> {
         let Some(file) = self.flow.nodes.get(&node) else { return Ok(false) };
+        let branch = RefName::branch(&file.branch);
         let mut lines = self.lines.borrow_mut();
         let line = match lines.entry(node) {
             Entry::Occupied(line) => line.into_mut(),
             Entry::Vacant(none) => {
-                let next = self.store.known_tip(&RefName::branch(&file.branch))?;
+                let next = self.store.known_tip(&branch)?;
                 none.insert(Line { next, ..Line::default() })
             }
         };
         while !line.met.contains(&commit) {
-            let Some(next) = line.next else { return Ok(false) };
-            let ends = next.to_string() == self.flow.run.base || self.store.history_ends_at(next)?;
-            line.next = if ends { None } else { self.store.read_commit(next)?.parents.first().copied() };
-            line.met.insert(next);
+            match line.next.filter(|next| !line.met.contains(next)) {
+                Some(next) => {
+                    let ends = next.to_string() == self.flow.run.base || self.store.history_ends_at(next)?;
+                    let below = self.store.read_commit(next)?.parents.first().copied();
+                    line.next = below.filter(|_| !ends);
+                    line.met.insert(next);
+                }
+                None if line.asked => return Ok(false),
+                None => {
+                    line.asked = true;
+                    line.next = self.store.tip(&branch)?;
+                }
+            }
         }
         Ok(true)
     }

@@ -48,6 +48,30 @@ fn working() -> String {
     )
 }
 
+/// N6: a handoff is its node's to a machine that heard of it before it heard of that node's branch.
+#[test]
+fn a_handoff_is_known_where_its_senders_branch_is_not_yet() {
+    let net = play(&[("lead", "orchestrator", "custom"), ("one", "r", "custom")]);
+    let script = format!(
+        "read -r prompt; node=${{AYNIG_BRANCH##*/}}; printf '%s\\n' \"$prompt\" >>\"$T/$node.prompts\"\n\
+         case $node in lead) {} ;; *) {} ;; esac",
+        handing("Handing on.", &[("one", "do")]),
+        says("Done.")
+    );
+    agent_of(&net.life, &script);
+    let (a, b) = (net.machine("a"), net.machine("b"));
+    let tick = |machine: &Machine<'_>, node: &str| {
+        machine.run(&["tick", "--remote", "origin", &format!("flow/play/{node}")]).expect(0);
+    };
+    tick(&b, "lead");
+    flow(&a, &["send", "play", "lead", "-m", "go"]);
+    tick(&a, "lead");
+    tick(&a, "lead");
+    tick(&b, "one");
+    let prompt = net.life.said("one.prompts");
+    assert!(prompt.contains("> do") && prompt.contains(" from lead:"), "{prompt}");
+}
+
 /// N14: two machines drive one flow at once, with turns as they are: each message is heard once, and what a turn left
 /// is heard of where a branch moved, not at each look.
 #[test]
