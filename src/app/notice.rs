@@ -26,6 +26,7 @@ use crate::runner::{Runner, RunnerError};
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict as Ended};
 use crate::supervisor::interrupt::Interrupt;
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -283,8 +284,12 @@ pub enum NotGiven {
 }
 
 /// Runs the program with a notice on its standard input: 10 seconds at most, in a process group of its own, its
-/// output let go. In the background; what went wrong is one line. What was owed under this name is settled then.
+/// output let go. In the background; what went wrong is one line. What was owed under this name is settled then. A notice
+/// that was cut off is not given, nor settled: who wrote it was killed, and the next verb gives it.
 pub fn deliver(session: &Session, notice: Vec<u8>, owed: Option<&str>) -> Result<(), String> {
+    if serde_json::from_slice::<IgnoredAny>(&notice).is_err() {
+        return Ok(());
+    }
     let given = give_now(session, notice);
     if let Some(name) = owed.filter(|_| !matches!(given, Err(NotGiven::Killed(_)))) {
         settle(&session.repo, name);

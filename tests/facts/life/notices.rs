@@ -195,6 +195,24 @@ fn a_notice_outlives_the_process_that_gives_it_and_its_program() {
     }
 }
 
+/// K53: a notice that was cut off, as its runner was killed while it handed it over, is told by nobody, and is owed still.
+#[test]
+fn a_notice_that_was_cut_off_is_not_given_and_stays_owed() {
+    let life = told_of(&[]);
+    let name = "0192f0a0-1234-4abc-8def-0123456789ab";
+    let note = life.repo.git_dir().join("aynig/notices").join(name);
+    fs::create_dir_all(note.parent().unwrap()).unwrap();
+    fs::write(&note, "{}").unwrap();
+    let whole = "{\"schema\":\"aynig.notice/1\"}";
+    for (said, is_given) in [("", false), (&whole[..20], false), (whole, true)] {
+        let input = life.repo.home().join("input");
+        fs::write(&input, said).unwrap();
+        let mut giver = life.aynig(&["notify", "--owed", name]);
+        assert!(giver.stdin(fs::File::open(&input).unwrap()).status().unwrap().success());
+        assert_eq!((told(&life).len(), note.exists()), (usize::from(is_given), !is_given), "{said:?}");
+    }
+}
+
 /// K53, K8: a recovery is told of by who makes it, and what is left of a note that nobody understands goes.
 #[test]
 fn a_recovery_is_told_and_a_foreign_note_is_nothing() {
