@@ -221,3 +221,11 @@ pub fn call(name: &str, args: Value) -> Value {
 pub fn handoff(to: &str, message: &str) -> Value {
     call("send_handoff", json!({"to": to, "message": message}))
 }
+
+/// The session of a script that plays a provider's program.
+pub const SESSION: &str = "11111111-2222-4333-8444-555555555555";
+
+/// The line of such a script that prints this line.
+pub fn print(line: &Value) -> String {
+    format!("printf '%s\\n' '{}'\n", line.to_string().replace('\'', "'\\''"))
+}

@@ -1,7 +1,7 @@
 //! One flow through one remote, with turns as they are: by hooks alone, by a machine that goes on for another, by merges that
 //! conflict. (N6, N9, N14)
 
-use super::stage;
+use super::stage::{self, SESSION, print};
 use super::turn::{REAL, agent_of, handing, says};
 use crate::support::life::{Life, eventually};
 use crate::support::net::{Machine, Net};
@@ -138,12 +138,6 @@ fn a_flow_is_driven_by_the_hooks_of_a_bare_server_alone() {
     let prompts = net.life.said("lead.prompts").replace("\",\"promptKind", "\\n");
     assert_eq!(prompts.matches("> mine\\n").count(), 2, "{prompts}");
     assert!(flow(&mine, &["events", "play"]).contains("handoff"));
-}
-
-const SESSION: &str = "11111111-2222-4333-8444-555555555555";
-
-fn print(line: &Value) -> String {
-    format!("printf '%s\\n' '{}'\n", line.to_string().replace('\'', "'\\''"))
 }
 
 /// N14, N9: a machine that can't reach the remote any more loses its turn with its lease; another has it, with what came,

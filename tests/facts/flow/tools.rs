@@ -1,6 +1,6 @@
 //! Our tools through the turn's door: the other end is played by the test, as the server of tools would be it. (N7, N8)
 
-use super::stage::Stage;
+use super::stage::{Stage, print};
 use super::turn::REAL;
 use crate::support::life::{Gate, Running, eventually};
 use aynig::contract::door::{Answer, Call, Knock};
@@ -19,10 +19,6 @@ struct Turn {
     run: Option<Running>,
     gate: Gate,
     socket: PathBuf,
-}
-
-fn print(line: &Value) -> String {
-    format!("printf '%s\\n' '{}'\n", line.to_string().replace('\'', "'\\''"))
 }
 
 fn assistant(block: &Value) -> String {

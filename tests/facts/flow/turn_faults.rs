@@ -1,6 +1,6 @@
 //! What an agent gets wrong, or is cut off in: refused or told, and nothing of the turn is lost for it.
 
-use super::stage::{Stage, call, handoff};
+use super::stage::{SESSION, Stage, call, handoff, print};
 use super::turn::{REAL, agent, calls, left, played, says, turn};
 use crate::support::life::eventually;
 use aynig::contract::words::{CliPermissionsMode, GlobalMode, Mode, Provider};
@@ -10,7 +10,6 @@ use std::fs;
 const PAIR: &[(&str, &str)] = &[("lead", "orchestrator"), ("worker", "implementer")];
 const SOLO: &[(&str, &str)] = &[("solo", "implementer")];
 const SCISSORS: &str = "# ------------------------ >8 ------------------------";
-const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
 /// A jsonl agent that makes these calls, hears what comes of each, and ends.
 fn hears(made: &[Value]) -> String {
@@ -123,10 +122,6 @@ fn codex(stage: &Stage, script: &str) {
     let path = stage.life.shared().join("codex.sh");
     fs::write(&path, format!("T='{}'\n{script}\n", stage.life.shared().display())).unwrap();
     stage.life.config("aynig.provider.codex.command", &format!("sh '{}'", path.display()));
-}
-
-fn print(line: &Value) -> String {
-    format!("printf '%s\\n' '{}'\n", line.to_string().replace('\'', "'\\''"))
 }
 
 /// What codex prints of a turn that ended well, its thread's sum being that.

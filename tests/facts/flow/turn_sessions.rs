@@ -1,6 +1,6 @@
 //! Sessions, waits and sums, with scripts that speak as the real programs do.
 
-use super::stage::Stage;
+use super::stage::{SESSION, Stage, print};
 use super::turn::{REAL, left, turn};
 use crate::support::life::eventually;
 use aynig::contract::words::{Mode, Provider};
@@ -23,12 +23,6 @@ fn program(stage: &Stage, provider: Provider, script: &str) {
     fs::write(&path, script).unwrap();
     stage.life.config(&format!("aynig.provider.{provider}.command"), &format!("sh '{}'", path.display()));
 }
-
-fn print(line: &Value) -> String {
-    format!("printf '%s\\n' '{}'\n", line.to_string().replace('\'', "'\\''"))
-}
-
-const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
 /// A turn of claude's, in a session that it keeps as claude does.
 fn claude(text: &str) -> String {
