@@ -74,7 +74,7 @@ fn owed(runner: &Runner<'_>) -> Result<Vec<Owed>, AppError> {
     for kept in Flows::new(runner).all()?.into_iter().filter_map(|listed| listed.read.ok()) {
         let end = |id| {
             let config = &kept.flow.nodes.get(&id)?.config;
-            Some((kept.branch(id)?, config.alias.clone().unwrap_or_else(|| config.label.clone())))
+            Some((kept.branch(id)?, config.called().to_owned()))
         };
         for promise in kept.flow.run.promises.values() {
             if let (Some(to), Some(from)) = (end(promise.to), end(promise.from)) {

@@ -461,6 +461,13 @@ pub struct NodeConfig {
     pub session: SessionConfig,
 }
 
+impl NodeConfig {
+    /// What people call it: its alias, else its label.
+    pub fn called(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.label)
+    }
+}
+
 /// A node as a request asks for it: what is not said is filled in by its role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -245,7 +245,7 @@ fn task(of: &Situation) -> String {
         one(of.name),
         of.run,
         of.mode,
-        one(config.alias.as_deref().unwrap_or(&config.label)),
+        one(config.called()),
         of.node.id,
         one(&config.role_template),
     );
@@ -323,7 +323,7 @@ fn incoming(message: &Incoming) -> String {
 }
 
 fn called(node: &Named) -> String {
-    one(node.config.alias.as_deref().unwrap_or(&node.config.label))
+    one(node.config.called())
 }
 
 fn yes(is: bool) -> &'static str {

@@ -102,6 +102,6 @@ pub fn resolve(
 /// The node that asks, as a person names it.
 pub fn name_of(approval: &Approval) -> NodeName<'_> {
     let config = approval.kept.flow.nodes.get(&approval.node).map(|file| &file.config);
-    let node = config.map_or("", |config| config.alias.as_deref().unwrap_or(&config.label));
+    let node = config.map_or("", |config| config.called());
     NodeName { flow: &approval.kept.flow.run.name, node }
 }

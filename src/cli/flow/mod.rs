@@ -98,6 +98,6 @@ fn name(kept: &Kept) -> String {
 /// A node as a person names it.
 fn node_name(kept: &Kept, node: NodeId) -> String {
     let config = kept.flow.nodes.get(&node).map(|file| &file.config);
-    let name = config.map(|config| config.alias.as_deref().unwrap_or(&config.label).to_owned());
+    let name = config.map(|config| config.called().to_owned());
     escape(name.unwrap_or_else(|| node.to_string()).as_bytes())
 }

@@ -100,7 +100,7 @@ fn node(flow: &mut Flow, id: NodeId) -> Result<&mut NodeFile, Refused> {
 
 /// A node in a line of ours.
 fn called(config: &NodeConfig) -> String {
-    format!("'{}'", shown::line(config.alias.as_deref().unwrap_or(&config.label).as_bytes()))
+    format!("'{}'", shown::line(config.called().as_bytes()))
 }
 
 /// The alias that a request means; one that is another node's, in any case, is refused, and so is another node's id.

@@ -198,7 +198,7 @@ impl<'p, 'r> Performing<'p, 'r> {
         };
         let name = flow.nodes.get(&self.node).map(|node| {
             let config = &node.config;
-            shown::line(config.alias.as_deref().unwrap_or(&config.label).as_bytes())
+            shown::line(config.called().as_bytes())
         });
         let millis = u64::try_from(turn.at.0).unwrap_or(0);
         for (id, promise) in owed {

@@ -184,7 +184,7 @@ impl<'t> Ground<'t> {
     /// What people call the node.
     fn name(&self) -> &str {
         let config = self.config();
-        config.alias.as_deref().unwrap_or(&config.label)
+        config.called()
     }
 
     /// Says whether what the turn started is to stop: an interrupt stops a command as it stops the agent's program.

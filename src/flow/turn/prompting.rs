@@ -106,10 +106,7 @@ impl Ground<'_> {
     /// What people call a node.
     fn called(&self, node: NodeId) -> String {
         let found = self.kept.flow.nodes.get(&node).map(|node| &node.config);
-        found.map_or_else(
-            || node.to_string(),
-            |config| config.alias.clone().unwrap_or_else(|| config.label.clone()),
-        )
+        found.map_or_else(|| node.to_string(), |config| config.called().to_owned())
     }
 
     fn said(&self, brought: &Brought, to: Option<ObjectId>, senders: &Senders<'_>) -> Option<Said> {
