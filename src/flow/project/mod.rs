@@ -124,7 +124,8 @@ impl<'p> Project<'p> {
         match self.gather(&position)? {
             Some((sources, next)) => self.project(folder, (projection, position, log), sources, next),
             None => {
-                // A branch was rewound: from the beginning, into the same log.
+                // A branch was rewound: from the beginning, into the same log. What was left out is met again.
+                self.left_out.take();
                 let begun = (Projection::new(self.id), Position::default(), folder.all()?);
                 let (sources, next) = self.gather(&begun.1)?.unwrap_or_default();
                 self.project(folder, begun, sources, next)
