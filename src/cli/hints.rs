@@ -321,9 +321,9 @@ fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {
         }
         RemoteFailure::Denied | RemoteFailure::TooLate => look,
         RemoteFailure::InTheWay => "another name for this one".to_owned(),
-        RemoteFailure::Declined => "ask whoever runs the remote what its hooks allow".to_owned(),
+        RemoteFailure::Declined => "ask the remote's administrator what its hooks allow".to_owned(),
         RemoteFailure::NotAtomic => {
-            "ask whoever runs the remote for a Git that takes atomic pushes ('receive.advertiseAtomic')"
+            "ask the remote's administrator for a Git that takes atomic pushes ('receive.advertiseAtomic')"
                 .to_owned()
         }
         RemoteFailure::Busy | RemoteFailure::Other => {

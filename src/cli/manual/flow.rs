@@ -18,7 +18,7 @@ Exit status:
   0    done
   2    refused: there is no such flow or node, a name is taken, the trusted commands have no 'turn' and no 'route', there \
 is no turn to interrupt, the branch is checked out; not trusted; declined by the remote, or it cannot be signed
-  3    others changed it again and again; the approval was answered by somebody else
+  3    others changed it again and again; the approval was answered meanwhile
   75   try again later
   128  fatal, among it a flow that cannot be read
   129  a word, an id or a text is not usable

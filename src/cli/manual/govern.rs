@@ -5,7 +5,7 @@ pub const GOVERN: &str = "\
 A governed run is work that several roles do in turns. The project's agentxchain.json names the roles, the phases, \
 who may follow whom, and the gates that a person opens; .agentxchain/state.json says where the run is. Both are files \
 of a branch, and everything that happens to the run is a commit on it, made by one compare-and-swap: a turn can't be \
-accepted twice, whoever drives the run and from wherever.
+accepted twice, from however many machines the run is driven.
 
 'start' begins a run and gives the branch its first state, 'turn/<role>'. A tick answers that with the command \
 .aynig/command/turn/<role>, which calls 'git aynig govern turn': the turn is assigned, its bundle written, its worker \
@@ -25,7 +25,7 @@ Exit status:
   1    written down, but stopped: a hook said no, a turn conflicts, 'loop' did not complete the run
   2    refused by the rules of the run, and nothing was changed; or not trusted
   3    the branch is leased, or was moved meanwhile
-  75   somebody else changes the same folder
+  75   another process changes the same folder
   128  fatal
   129  wrong usage
 

@@ -5,7 +5,7 @@ pub const HOOKS: &str = "\
 Has Git's hooks start what lands here: a commit, a merge, a rebase or a push that brings a state event to a branch \
 starts that branch's chain in the background, and returns at once. A chain goes on until the branch's head is not \
 actionable; its words are in .aynig/logs/hook.log (bare: aynig/logs/hook.log in the Git directory), \
-each line with its time; those of a chain that somebody watched ('aynig.hooks=wait', push option aynig.wait) too.
+each line with its time; those of a chain that a user watched ('aynig.hooks=wait', push option aynig.wait) too.
 
 From Git 2.54 on the hooks are a section of configuration in a file of their own. Older versions get a marked block \
 at the top of the hook files, which leaves what follows it, and its standard input, as it was. A hook that is no \
@@ -15,7 +15,7 @@ printed.";
 /// `hooks`, sections.
 pub const HOOKS_MORE: &str = "\
 Trust and pushes:
-Nothing is started where nobody has said which commands may run: the hook says so in one line. AYNIG=0 in the \
+Nothing is started where the account does not say which commands may run: the hook says so in one line. AYNIG=0 in the \
 environment, or 'git -c aynig.hooks=off commit', skips the hook once. Inside a run hooks start nothing; the runner \
 looks at those branches when the run is over.
 

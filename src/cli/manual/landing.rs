@@ -93,7 +93,7 @@ Exit status:
   2    the attempt has not run, stalled, or was canceled; the fanned branch itself was named
   3    a run holds the attempt, or a race was lost
   75   try again later
-  128  fatal: the branch does not exist, or is nobody's attempt
+  128  fatal: the branch does not exist, or is no branch's attempt
 
 JSON:
 Objects with schema (aynig.change/1), as of git-aynig-set-state(1): each attempt that was canceled, then the branch.

@@ -31,7 +31,7 @@ Standings:
   waits          no command: it waits for a person, or is an end
   leased         a run holds it
   expired        a run held it; the next tick recovers it
-  not-trusted    it has a command, but nobody has said what may run
+  not-trusted    it has a command, and the account does not say what may run
   left-out       aynig.branches leaves it out
   unusable       its command cannot be started
   hop-limit      more than aynig.maxHops dispatches led here
@@ -49,7 +49,7 @@ dialect, pending_seconds, began, progress, last_line, group (running, waiting, s
 id, branch, run_id, choices, text, commit, snapshot, asked, unsigned), paused (the pauses that hold it: id, patterns, holder, reason, since).
 
 Exit status:
-  0    shown, or nobody watches any more
+  0    shown, or the terminal is gone
   75   the remote cannot be reached
   128  a branch asked for does not exist, or something cannot be read
   129  wrong usage, or --watch without a terminal
@@ -77,7 +77,7 @@ body, run_id, runner_id, trigger, origin_state, hop, dialect, parents, trailers 
 run took that it ended).
 
 Exit status:
-  0    shown, or nobody reads it any more
+  0    shown, or its reader is gone
   75   the remote cannot be reached
   128  no such branch, or something cannot be read
   130  ended by an interrupt while following; 143 by SIGTERM
@@ -101,7 +101,7 @@ With --events it is what the command appended to the file that AYNIG_EVENTS name
 /// `logs`, sections.
 pub const LOGS_MORE: &str = "\
 Exit status:
-  0    shown, or nobody reads it any more
+  0    shown, or its reader is gone
   128  no such branch or commit, or no log of it is here
   130  ended by an interrupt while following; 143 by SIGTERM
 

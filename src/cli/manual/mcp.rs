@@ -4,7 +4,7 @@
 pub const MCP: &str = "\
 Offers the tools of a flow to an agent's program by the Model Context Protocol, on standard input and output: 'send_handoff', \
 'ask', 'todo_write', and where the node may, 'create_edge', 'spawn_node', 'finish_run'. 'git aynig flow turn' gives it to 'claude', \
-'codex' and 'gemini' by itself, with the socket of that turn; nobody has to call or configure it.
+'codex' and 'gemini' by itself, with the socket of that turn; there is nothing to call or configure.
 
 It does nothing to the repository itself. Each call goes to the turn, which checks it as it checks one by a line of text: \
 what the node may, whether a person is asked first. The answer has the ids that what is made will have, and \
@@ -17,7 +17,7 @@ tools by lines of their text: see gitaynig-flow(7).";
 /// `mcp`, sections.
 pub const MCP_MORE: &str = "\
 Who may call:
-Whatever runs as the same user and finds the socket, which is in the turn's own folder: so a request is an agent's, whoever makes it, and gets \
+Whatever runs as the same user and finds the socket, which is in the turn's own folder: so every request counts as an agent's, and gets \
 no more than the node may. A turn takes at most 2000 requests, each of 4 MiB at most.
 
 A program of your own:
@@ -25,7 +25,7 @@ A turn of 'custom' offers no socket: its program calls tools by its lines.
 
 Exit status:
   0    its standard input ended
-  128  nobody listens on the socket, or the program is missing
+  128  no turn listens on the socket, or the program is missing
   129  wrong usage
 
 Examples:

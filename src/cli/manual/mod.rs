@@ -233,7 +233,7 @@ Exit status:
   0    written
   1    local changes in a working tree that has the branch checked out are in the way, or it could not follow
   2    declined by the remote, or it cannot be signed
-  3    the branch is leased, or was moved by somebody else
+  3    the branch is leased, or was moved meanwhile
   75   try again later
   128  fatal
   129  the state, a trailer or the message is not usable
@@ -256,14 +256,14 @@ Takes the branch with a lease, as a tick does, but starts nothing: for work that
 does. Prints the lease's commit; its trailer dwp-run-id is the run. Inside a command, or in a process that it left running, \
 it renews the run's own lease instead: on a branch of the aynig dialect by a commit in the run's worktree.
 
-Nobody renews a lease that was taken so. When it ends without an outcome, the next tick sets the branch 'stalled'.";
+No runner renews a lease that was taken so. When it ends without an outcome, the next tick sets the branch 'stalled'.";
 
 /// `set-working`, sections.
 pub const SET_WORKING_MORE: &str = "\
 Exit status:
   0    taken or renewed
   2    declined by the remote, or it cannot be signed
-  3    the branch is leased, or was moved by somebody else
+  3    the branch is leased, or was moved meanwhile
   75   try again later
   128  the branch does not exist, or its head names no state
 
@@ -324,7 +324,7 @@ Exit status:
   0    written
   1    local changes, or a file where a folder comes, are still in the way
   2    declined by the remote, or it cannot be signed
-  3    the branch was moved by somebody else
+  3    the branch was moved meanwhile
   75   try again later
   128  the branch does not exist, is not stalled, or what it answered cannot be found, or a pattern matches none that is
 
@@ -339,10 +339,10 @@ See also:
 
 /// `trust`.
 pub const TRUST: &str = "\
-Whoever can push to a branch that is ticked here could otherwise run code here, as you. So nothing runs until you \
+A user who can push to a branch that is ticked here could otherwise run code here, as you. So nothing runs until you \
 have said which commit commands are read from. Without a flag that is the branch that is checked out: \
 what another branch brings along in its own .aynig/ is not run. Where 'aynig.remote' is set it is the remote's branch of \
-that name: whoever can push it decides what runs.
+that name: the users who can push it decide what runs.
 
 Written to your global configuration, as 'aynig.<Git directory>.commandsFrom', where nothing that is pushed can reach \
 it.";

@@ -20,10 +20,10 @@ as 'Authorization: Bearer <token>'. A token of --share may only look.
 Beyond this machine:
 Another address is served with --tls-cert and --tls-key alone: a certificate and its key, in PEM. Both are read once, at \
 the start; what is wrong with them is said there. The address that is printed has the first name of --allow-host, which is \
-the certificate's; for all addresses together one is needed. Whoever has the token may do what this user can: a shell by \
+the certificate's; for all addresses together one is needed. A person who has the token may do what this user can: a shell by \
 ssh and its -L are the other way.
 
-A repository of which nobody said what may run (see git-aynig-trust(1)) is shown and not changed. Nothing over HTTP \
+A repository of which the account does not say what may run (see git-aynig-trust(1)) is shown and not changed. Nothing over HTTP \
 changes what may run.
 
 Commands that the repository runs do so as the same user, and could read another process's memory. That a command \

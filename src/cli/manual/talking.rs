@@ -66,7 +66,7 @@ See also:
 /// `ask`.
 pub const ASK: &str = "\
 Inside a run, asks a person. The question is a commit under refs/aynig/asked/ whose parent is the work as it is now, \
-so that whoever answers can look at exactly what is asked about.
+so that the person who answers can look at exactly what is asked about.
 
 Without --wait it prints the question's id; the command then declares the state in which its branch waits, with the \
 trailers 'dwp-question: <id>' and 'dwp-accepts: answer=<state>': the answer brings that state. With --wait the \
@@ -111,9 +111,9 @@ pub const ANSWER_MORE: &str = "\
 Exit status:
   0    answered
   2    not one of the choices; about another commit by now; several questions; it cannot be signed
-  3    answered by somebody else
+  3    answered meanwhile
   75   try again later
-  128  nobody asks there, or waits for an answer any more
+  128  no run asks there, or waits for an answer any more
   129  the text is not usable
 
 JSON:
@@ -191,7 +191,7 @@ pub const RESUME_MORE: &str = "\
 Exit status:
   0    resumed, or nothing was paused
   2    declined by the remote, or it cannot be signed
-  3    a branch was moved by somebody else
+  3    a branch was moved meanwhile
   75   try again later
   128  fatal
 

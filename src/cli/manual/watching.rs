@@ -95,7 +95,7 @@ before one that was merged into; of several for the first by name.";
 pub const USAGE_MORE: &str = "\
 JSON:
 Objects with schema (aynig.usage/1), by (branch, state, model, day, total), name, runs, unpriced (runs that said no cost), \
-input_tokens, output_tokens, cost_usd (null where nobody said one); the total last.
+input_tokens, output_tokens, cost_usd (null where none was said); the total last.
 
 Exit status:
   0    added up
