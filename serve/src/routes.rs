@@ -214,7 +214,7 @@ async fn branches(Of(state): Ours, asked: Asked<Repo>) -> Answer {
 
 async fn branch(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
     let (place, Path(branch)) = (state.place(asked?.repo)?, named?);
-    let found = reading(move || place.branches(Some(&branch))).await?;
+    let found = reading(move || place.branch(&branch)).await?;
     let failed = |unread| Failed::broken(serde_json::to_string(unread).unwrap_or_default());
     match (found.branches.into_iter().next(), found.failed.first()) {
         (Some(line), _) => Ok(Json(line).into_response()),

@@ -6,13 +6,15 @@ use crate::paging::Known;
 use crate::ui::Ui;
 use crate::watch::Change;
 use aynig::contract::id::RunId;
-use aynig::served::{Branches, Place, Unanswered};
+use aynig::served::{Place, Unanswered};
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, broadcast, watch};
+use tokio::sync::{Mutex, broadcast, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
 /// So long what was read of the branches is good where nothing changed: leases run on by the clock.
@@ -52,6 +54,9 @@ struct Read {
     branches: Arc<str>,
 }
 
+/// A look at all branches of a place.
+type Look = Box<dyn FnOnce() + Send>;
+
 /// All of it.
 pub struct State {
     pub served: Served,
@@ -65,6 +70,8 @@ pub struct State {
     /// How often each place changed.
     generations: Vec<AtomicU64>,
     read: Vec<Mutex<Read>>,
+    /// To the thread that looks at branches.
+    looks: Sender<Look>,
     /// What is known of the logs of runs that were paged through.
     known: std::sync::Mutex<HashMap<RunId, Arc<std::sync::Mutex<Known>>>>,
 }
@@ -75,7 +82,7 @@ impl State {
         let read = served.places.iter().map(|_| Mutex::default()).collect();
         let changes = broadcast::channel(BEHIND_MAX).0;
         let (live, closing, known) = (Live::new(), watch::channel(false).0, Default::default());
-        Self { served, keys, live, changes, closing, generations, read, known }
+        Self { served, keys, live, changes, closing, generations, read, looks: looker(), known }
     }
 
     /// Something changed in a place: what was read of it is old, and every page that looks is told.
@@ -107,24 +114,32 @@ impl State {
             return Ok(Arc::clone(&read.branches));
         }
         let place = self.served.places[repo].clone();
-        let look = move || place.branches(None).map(|branches: Branches| text(&branches));
-        let branches: Arc<str> = blocking(look).await??.into();
+        let (told, looked) = oneshot::channel();
+        let _ = self.looks.send(Box::new(move || _ = told.send(place.all_branches())));
+        let branches: Arc<str> = looked.await.map_err(|_| broken())??.into();
         *read = Read { at: Some((now, Instant::now())), branches: Arc::clone(&branches) };
         Ok(branches)
     }
 }
 
-fn text(branches: &Branches) -> String {
-    serde_json::to_string(branches).unwrap_or_default()
-}
-
 /// Does what takes time, on a thread that may wait.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unanswered> {
-    let broken = |_| Unanswered {
-        cause: aynig::served::Cause::Failed,
-        message: "the question was not answered to its end".to_owned(),
-    };
-    tokio::task::spawn_blocking(work).await.map_err(broken)
+    tokio::task::spawn_blocking(work).await.map_err(|_| broken())
+}
+
+fn broken() -> Unanswered {
+    let message = "the question was not answered to its end".to_owned();
+    Unanswered { cause: aynig::served::Cause::Failed, message }
+}
+
+/// The thread that looks at all branches of a place: one for all looks, as what a look takes of memory stays its thread's.
+fn looker() -> Sender<Look> {
+    let (looks, asked) = std::sync::mpsc::channel::<Look>();
+    std::thread::spawn(move || {
+        // One that breaks off is told as such to who asked, and ends no other.
+        asked.into_iter().for_each(|look| _ = std::panic::catch_unwind(AssertUnwindSafe(look)));
+    });
+    looks
 }
 
 /// Returns once the server ends.

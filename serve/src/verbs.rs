@@ -176,7 +176,7 @@ pub fn texts(words: &[OsString]) -> Result<(), Failed> {
 
 /// Only a new event makes a branch, and only where that is meant.
 pub fn must_exist(place: &Place, branch: &str) -> Result<(), Failed> {
-    place.branches(Some(branch))?;
+    place.branch(branch)?;
     Ok(())
 }
 

@@ -12,20 +12,21 @@ use super::events::{EventLine, Filter};
 use super::logs::{self, Request};
 use super::session::Session;
 use super::shown::{full, short};
-use super::status::StatusLine;
+use super::status::{StatusLine, Statuses};
 use super::talk::{PauseLine, QuestionLine};
 use super::{AppError, Exit, Misuse, Unheard, diff, events, status};
 use crate::protocol::text::{escape, shell_word};
-use crate::runner::Runner;
 use crate::runner::logs as files;
 use crate::runner::settings::CommandsFrom;
+use crate::runner::survey::BranchStatus;
 use crate::runner::talk::TalkError;
+use crate::runner::{Runner, RunnerError};
 use crate::store::RefName;
 use crate::store::git_calls::branch_from_arg;
 use crate::store::hooks::Hooks;
 use crate::supervisor::interrupt::Interrupt;
 use hearing::Hearing;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,35 @@ pub struct Branches {
 pub struct Unread {
     branch: String,
     error: String,
+}
+
+/// [`Branches`], each as it is written.
+#[derive(Serialize)]
+struct All<'a> {
+    now: i64,
+    branches: Lines<'a>,
+    failed: Vec<Unread>,
+}
+
+struct Lines<'a>(&'a Statuses);
+
+impl Serialize for Lines<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(looked) = self;
+        serializer.collect_seq(looked.surveyed.branches.iter().map(|status| line_of(looked, status)))
+    }
+}
+
+fn line_of<'a>(looked: &'a Statuses, status: &'a BranchStatus) -> StatusLine<'a> {
+    StatusLine::of(status, (&looked.asking, &looked.pauses), &looked.settings, looked.now)
+}
+
+fn unread(looked: &Statuses) -> Vec<Unread> {
+    let one = |(branch, error): &(RefName, RunnerError)| Unread {
+        branch: escape(branch.short()),
+        error: escape(error.to_string().as_bytes()),
+    };
+    looked.surveyed.failed.iter().map(one).collect()
 }
 
 /// An object as `--json` prints it.
@@ -222,25 +252,25 @@ impl Place {
         Ok(Policy { trusted, hint, hooks: Hooks::any_installed(&session.repo) })
     }
 
-    /// How every branch stands whose head is a state event; or this one, whatever its head is.
-    pub fn branches(&self, one: Option<&str>) -> Result<Branches, Unanswered> {
+    /// How every branch stands whose head is a state event, as JSON: the object of [`Branches`], written line by line, as
+    /// many branches are much memory otherwise.
+    pub fn all_branches(&self) -> Result<String, Unanswered> {
         let session = self.session()?;
-        let named: Vec<OsString> = one.map(whole).transpose()?.into_iter().collect();
-        let looked = status::look(&session, &named, None)?;
+        let looked = status::look(&session, &[], None)?;
+        let whole = All { now: looked.now, branches: Lines(&looked), failed: unread(&looked) };
+        // None of ours fails to become JSON.
+        Ok(serde_json::to_string(&whole).unwrap_or_default())
+    }
+
+    /// How this branch stands, whatever its head is.
+    pub fn branch(&self, one: &str) -> Result<Branches, Unanswered> {
+        let session = self.session()?;
+        let looked = status::look(&session, &[whole(one)?], None)?;
         if let Some(branch) = looked.missing.first() {
             return Err(session.no_branch(&looked.settings, branch).into());
         }
-        let around = (&looked.asking, &looked.pauses);
-        let line = |status| line(&StatusLine::of(status, around, &looked.settings, looked.now));
-        let failed = looked.surveyed.failed.iter().map(|(branch, error)| Unread {
-            branch: escape(branch.short()),
-            error: escape(error.to_string().as_bytes()),
-        });
-        Ok(Branches {
-            now: looked.now,
-            branches: looked.surveyed.branches.iter().map(line).collect(),
-            failed: failed.collect(),
-        })
+        let branches = looked.surveyed.branches.iter().map(|status| line(&line_of(&looked, status)));
+        Ok(Branches { now: looked.now, branches: branches.collect(), failed: unread(&looked) })
     }
 
     /// The latest run of a branch that is over, and where its work is.
