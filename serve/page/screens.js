@@ -163,7 +163,7 @@ export function Branches({ branches, repo }) {
   const row = (b, n) => b.title !== undefined
     ? html`<div role="listitem" class="line group" key=${`group ${b.title}`} style=${{ top: `${(first + n) * ROW}px` }}><b>${b.title}</b><span class="count">${b.count.toLocaleString()}</span></div>`
     : html`<div role="listitem" class="line" key=${b.branch} style=${{ top: `${(first + n) * ROW}px` }}>
-      <${BranchName} repo=${repo} name=${b.branch} /><b class="state">${b.state}</b><${Standing} branch=${b} />
+      <${BranchName} repo=${repo} name=${b.branch} /><b class="state">${((isStalled(b) || isRunning(b)) && b.origin_state) || b.state}</b><${Standing} branch=${b} />
       <span class="subject dim">${subjectOf(b)}</span><span class="dim when"><${Ago} at=${b.committed} /></span></div>`;
   return html`<div class="tools">
       <label>Search <input type="search" name="search" value=${search} onInput=${(e) => setSearch(e.target.value)} /></label>
