@@ -1057,12 +1057,20 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__modify)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-F -C -q -v -h --file --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --remote)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

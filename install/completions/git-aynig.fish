@@ -685,6 +685,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s h -l help -d 'Print help'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s F -l file -d 'Read them from a file, \'-\' for standard input' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l git-dir -d 'The repository\'s Git directory' -r -F

@@ -1312,6 +1312,8 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (modify)
 _arguments "${_arguments_options[@]}" : \
+'()-F+[Read them from a file, '\''-'\'' for standard input]:FILE:_files' \
+'()--file=[Read them from a file, '\''-'\'' for standard input]:FILE:_files' \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
@@ -1323,7 +1325,7 @@ _arguments "${_arguments_options[@]}" : \
 '-h[Print help]' \
 '--help[Print help]' \
 ':approval -- The approval'\''s id:_default' \
-':args -- The arguments that are wanted, a JSON object:_default' \
+'::args -- The arguments that are wanted, a JSON object:_default' \
 && ret=0
 ;;
 (template)

@@ -80,11 +80,13 @@ pub async fn resolve(Of(state): Ours, named: Named, sent: Sent) -> Answer {
         if args.is_none() {
             words.extend(reason.map(|reason| format!("--message={reason}").into()));
         }
+        // Longer ones than an argument can be are read as well.
+        words.extend(args.is_some().then(|| "--file=-".into()));
         words.extend(["--".into(), OsString::from(&name)]);
-        words.extend(args.map(OsString::from));
+        let input = args.unwrap_or_default();
         let mut missing = Failed::unknown("there is no such approval");
         for place in &state.served.places {
-            match flow(&state, place, &[verb], &words, "") {
+            match flow(&state, place, &[verb], &words, &input) {
                 Ok(_) => return Ok(()),
                 // Answered already is another matter than unknown.
                 Err(error) if error.says("was answered") => return Err(error.into_conflict()),

@@ -435,7 +435,11 @@ pub struct Modify {
     /// The approval's id
     pub approval: String,
     /// The arguments that are wanted, a JSON object
-    pub args: String,
+    #[arg(required_unless_present = "file")]
+    pub args: Option<String>,
+    /// Read them from a file, '-' for standard input
+    #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "args")]
+    pub file: Option<PathBuf>,
     /// Start no chain, whatever hooks are installed
     #[arg(long)]
     pub no_tick: bool,

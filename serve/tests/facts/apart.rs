@@ -1,7 +1,8 @@
 //! What is broken hides nothing else: one flow, one repository, one commit, one name that can't be shown.
 
 use crate::driver::Browser;
-use crate::runs::{flowing, good, node, send};
+use crate::play::{Play, finally};
+use crate::runs::{flowing, good, node, says, send};
 use crate::support::World;
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
@@ -57,7 +58,7 @@ fn w7_names_and_lengths_are_no_failures_of_the_server() {
     let edge = json!({"edge": {"from": a, "to": b, "label": "x".repeat(200_000)}});
     server.post(&format!("/api/runs/{run}/edges"), &edge.to_string()).failed(413, "too-large");
     let change = json!({"resolution": {"status": "modified", "modifiedArgs": {"text": "x".repeat(140_000)}}});
-    server.post(&format!("/api/approvals/{a}/resolve"), &change.to_string()).failed(413, "too-large");
+    server.post(&format!("/api/approvals/{a}/resolve"), &change.to_string()).failed(404, "unknown");
 }
 
 /// W5: of a layout what can be used is kept, and the rest of the change holds.
@@ -106,4 +107,42 @@ fn w11_no_commit_freezes_the_page() {
     }
     let shown = "const t = performance.now(); document.querySelector('nav a').click(); return performance.now() - t < 1000";
     assert_eq!(browser.says(shown), json!(true));
+}
+
+/// W5: arguments that are longer than a word of a command line can be are a call's as well.
+#[test]
+fn w5_a_call_is_made_with_long_arguments() {
+    let mut play = Play::new();
+    let writer = play.node("Writer", "implementer", &json!({"permissions": {"cliPermissionsMode": "gated"}}));
+    let asks = json!({"type": "approval.requested", "approvalId": "a", "tool": {"id": "a", "name": "write", "args": {"text": "short"}}});
+    play.script(
+        "write",
+        &format!(
+            "{}\nread -r answer\nprintf '%s' \"$answer\" >\"$T/answer\"\n{}",
+            says(&asks),
+            finally("Written.", &[])
+        ),
+    );
+    play.go();
+    play.say(&writer, "do:write");
+    let approval = play.until_asked();
+    let long = "x".repeat(200_000);
+    good(play.resolve(&approval, &json!({"status": "modified", "modifiedArgs": {"text": long}})));
+    play.until_is(&writer, "idle");
+    let answer = std::fs::read_to_string(play.file("answer")).unwrap();
+    assert!(answer.contains(&long), "{} bytes", answer.len());
+}
+
+/// W4: logs are kept where that was said, and nowhere else.
+#[test]
+fn w4_logs_are_kept_where_that_is_said() {
+    let world = flowing();
+    let data = world.home.path().join("elsewhere");
+    let server = world.serve(&["--data-dir", data.to_str().unwrap()]);
+    let run = made(&server, &world.repo());
+    good(server.post(&format!("/api/runs/{run}/nodes"), &node("Lead", "orchestrator").to_string()));
+    let page = good(server.get(&format!("/api/runs/{run}/events")));
+    let log = std::fs::read_to_string(data.join(format!("runs/{run}/events.jsonl"))).unwrap();
+    assert_eq!(page["page"]["last"], json!(log.len().to_string()));
+    assert!(!world.repo().join(".git/aynig/data").exists());
 }

@@ -1,6 +1,7 @@
 //! `flow approvals`, `approve`, `deny`, `modify`.
 
 use super::super::args_flow::{Approvals, Decide, Modify, Where};
+use super::super::change::text;
 use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
@@ -42,7 +43,8 @@ pub fn deny(global: &Global, args: &Decide) -> Result<i32, Failure> {
 
 /// `git aynig flow modify`.
 pub fn modify(global: &Global, args: &Modify) -> Result<i32, Failure> {
-    let args_wanted = wanted(&args.args)?;
+    let typed: Vec<String> = args.args.iter().cloned().collect();
+    let args_wanted = wanted(&text(&typed, args.file.as_deref())?)?;
     decide(global, &args.place, &args.approval, !args.no_tick, &Decision::Modify(args_wanted))
 }
 
