@@ -151,6 +151,24 @@ impl Browser {
         self.post("actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": keys}]}));
     }
 
+    /// What the process of its tab holds in memory, in KiB.
+    pub fn memory(&self) -> u64 {
+        let own = self._profile.path().display().to_string();
+        let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let is_tab = |process: &std::path::PathBuf| {
+            let called = std::fs::read(process.join("cmdline")).unwrap_or_default();
+            let called = String::from_utf8_lossy(&called).into_owned();
+            called.contains("--type=renderer") && called.contains(&own)
+        };
+        let held = |process: std::path::PathBuf| -> Option<u64> {
+            let rollup = std::fs::read_to_string(process.join("smaps_rollup")).ok()?;
+            rollup
+                .lines()
+                .find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB")?.parse().ok())
+        };
+        all.filter(is_tab).filter_map(held).max().expect("no process of a tab was found")
+    }
+
     /// What the browser complained about: a policy that was broken, a script that failed.
     pub fn complaints(&self) -> Value {
         self.post("se/log", &json!({"type": "browser"}))

@@ -10,6 +10,7 @@ mod defects;
 mod doors;
 mod driver;
 mod events;
+mod figures;
 mod flood;
 mod foreign;
 mod gallery;
