@@ -239,12 +239,14 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let run = "6d0f2f6c-0000-4000-8000-000000000001".parse().unwrap();
         let patience = Duration::from_secs(2);
-        let mut first = Folder::open(data.path(), run, patience).unwrap();
+        let first = Folder::open(data.path(), run, patience).unwrap();
         let refused = Folder::open(data.path(), run, Duration::ZERO).err().unwrap();
         assert!(matches!(refused, ProjectError::Held { holder: Some(pid), .. } if pid == std::process::id()));
         let began = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(move || {
+                // All of it, so that its lock ends with this thread.
+                let mut first = first;
                 while began.elapsed() < patience * 2 {
                     first.log.write_all(b"{}\n").unwrap();
                     std::thread::sleep(Duration::from_millis(100));
