@@ -17,7 +17,7 @@ use crate::store::hooks::Hooks;
 use crate::store::protected::is_trusted_at;
 use crate::store::repository::Repository;
 use crate::store::{RefName, config};
-use crate::supervisor::background;
+use crate::supervisor::{background, own_program};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -70,7 +70,7 @@ pub fn detach_holding(
     held: Option<File>,
 ) -> Result<(), AppError> {
     let log = logs::open_hook_log(&session.repo)?;
-    let mut command = Command::new(std::env::current_exe().map_err(AppError::Background)?);
+    let mut command = Command::new(own_program(&std::env::current_exe().map_err(AppError::Background)?));
     command.arg("--git-dir").arg(&session.repo.git_dir).args(args);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.current_dir(session.repo.work_dir.as_ref().unwrap_or(&session.repo.git_dir));

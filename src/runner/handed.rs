@@ -12,6 +12,7 @@ use crate::protocol::handed::{ANSWER_MAX, Answer, FOLDER, Handed, REQUEST_MAX, R
 use crate::protocol::text::with_causes;
 use crate::store::beneath::Root;
 use crate::supervisor::bounded::{Bounded, Input, Output};
+use crate::supervisor::own_program;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ impl ActiveRun<'_> {
             // What an agent could say so would count as a turn's outcome, with calls that no policy allowed.
             return Err("a node's turn hands nothing over".to_owned());
         }
-        let mut bounds = Bounded::program(&runner.program);
+        let mut bounds = Bounded::program(&own_program(&runner.program));
         let command = &mut bounds.command;
         command
             .arg("--git-dir")

@@ -17,7 +17,7 @@ use crate::protocol::holding::{
 use crate::protocol::text::with_causes;
 use crate::store::command_copy;
 use crate::store::command_tree::FOLDER;
-use crate::supervisor::{Ending, Event, Spec, Supervised, Wake};
+use crate::supervisor::{Ending, Event, Spec, Supervised, Wake, own_program};
 use nix::errno::Errno;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -138,7 +138,7 @@ impl ActiveRun<'_> {
         let start = self.start_of(program)?;
         let settings = self.runner.settings;
         Ok(Spec {
-            guardian: self.runner.program.clone(),
+            guardian: own_program(&self.runner.program),
             argv: start.argv,
             env: start.env,
             stdin: start.stdin,

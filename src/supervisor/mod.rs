@@ -29,11 +29,24 @@ pub use ending::{Ending, Exit};
 pub use wire::Event;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// A variable of this process's environment, as a child that is given no other would see it.
 pub fn inherited(name: &str) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+/// The file to start this program from once more, where it lies at that path: what runs here, also once another version
+/// has taken its place, as a guardian and its caller have to speak one protocol.
+pub fn own_program(path: &Path) -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    let file = |path: &Path| path.metadata().map(|meta| (meta.dev(), meta.ino()));
+    match (file(path), file(running)) {
+        (found, Ok(ours)) if found.as_ref().ok() != Some(&ours) => running.to_owned(),
+        // Where there is no `/proc`, the path is all that is known.
+        _ => path.to_owned(),
+    }
 }
 
 /// Why supervision itself failed; how a command ended is an [`Ending`], not an error.

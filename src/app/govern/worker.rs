@@ -11,7 +11,7 @@ use crate::governed::{
     Config, GovernedError, LockGuard, Own, Root, State, TimeLeft, Turn, acquire_lock, dispatch_folder,
     get_active_turns, get_turn_staging_result_path, time_left,
 };
-use crate::supervisor::{Ending, Event, Spec, Supervised, SupervisorError, Wake};
+use crate::supervisor::{Ending, Event, Spec, Supervised, SupervisorError, Wake, own_program};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl Worker {
         turn: &Turn,
         time: Option<&TimeLeft>,
     ) -> Result<Spec, GovernError> {
-        let guardian = std::env::current_exe().map_err(GovernError::NoProgram)?;
+        let guardian = own_program(&std::env::current_exe().map_err(GovernError::NoProgram)?);
         let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let mut tell = |name: &str, value: OsString| {
             env.retain(|(known, _)| known != name);

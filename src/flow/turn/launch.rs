@@ -15,6 +15,7 @@ use crate::contract::prompt::Prompt;
 use crate::contract::words::Provider;
 use crate::runner::talk::TalkError;
 use crate::store::TreeEntry;
+use crate::supervisor::own_program;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -135,7 +136,7 @@ impl Ground<'_> {
         let opening = talk.opening();
         let closes = talk.closes();
         let launch = Launch {
-            guardian: &self.runner.program,
+            guardian: own_program(&self.runner.program),
             argv,
             env,
             cwd: &self.start,

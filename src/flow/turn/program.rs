@@ -36,7 +36,7 @@ const PENDING_MAX: usize = 64 << 20;
 /// How a program is started.
 pub struct Launch<'a> {
     /// The `git-aynig` binary, which becomes the guardian.
-    pub guardian: &'a Path,
+    pub guardian: PathBuf,
     /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// Its whole environment.
@@ -125,7 +125,7 @@ impl<'a> Program<'a> {
             (Pipe::Held { _both, path: stdin.clone() }, launch.opening.iter().copied().collect())
         };
         let spec = Spec {
-            guardian: launch.guardian.to_owned(),
+            guardian: launch.guardian.clone(),
             argv: launch.argv.clone(),
             env: launch.env.clone(),
             stdin: Some(stdin),

@@ -2,7 +2,7 @@
 //! by the fault campaign (`tests/campaign`), which looks at every system call.
 
 use crate::support::Repo;
-use crate::support::life::{Life, eventually};
+use crate::support::life::{BIN, Life, Running, eventually};
 use crate::support::net::Net;
 use nix::sys::signal::Signal;
 use std::fs;
@@ -285,5 +285,32 @@ fn life_goes_on(life: &Life, moved: Option<&std::path::Path>, cache: &std::path:
         let mut command = life.aynig(args);
         command.current_dir(&repo).env("XDG_CACHE_HOME", cache);
         crate::support::life::done(command.output().unwrap()).expect(code);
+    }
+}
+
+/// K17: a runner goes on, with guardians of its own version, where another file took its program's place, or none did.
+#[test]
+fn a_runner_whose_program_was_replaced_goes_on() {
+    for is_there in [true, false] {
+        let begins = "echo >\"$T/begun\"; read x <\"$T/gate\"; echo 'SET_STATE {\"state\":\"next\"}'";
+        let life = Life::new(&[("first", begins), ("next", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+        let (own, mut gate) = (life.shared().join("own-aynig"), life.gate("gate"));
+        fs::copy(BIN, &own).unwrap();
+        life.event("work", "first", "");
+        let mut command = life.repo.command(&own);
+        command.env("T", life.shared()).args(["run"]);
+        let running = Running::of(command);
+        life.hear("begun");
+        if is_there {
+            let other = life.shared().join("other");
+            fs::write(&other, "#!/bin/sh\nexit 70\n").unwrap();
+            fs::set_permissions(&other, PermissionsExt::from_mode(0o755)).unwrap();
+            fs::rename(&other, &own).unwrap();
+        } else {
+            fs::remove_file(&own).unwrap();
+        }
+        gate.open();
+        running.done().expect(0);
+        assert_eq!(life.state("work"), "done", "{is_there}");
     }
 }
