@@ -94,7 +94,7 @@ fn nothing_survives_a_dropped_run() {
 
 #[test]
 fn a_storm_of_forks_is_caught() {
-    let rig = Rig::new();
+    let rig = Rig::alone();
     // Each generation leaves its session and starts the next; up to 20 at a time, so that the machine lives.
     rig.write_program("storm", "755", "#!/bin/sh\ntrap '' TERM\necho up >>up\nsetsid ./storm &\n");
     let mut run = rig.start("i=0; while [ $i -lt 20 ]; do setsid ./storm & i=$((i+1)); done; sleep 300");
