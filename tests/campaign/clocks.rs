@@ -5,18 +5,11 @@
 //! recovered or reported, and none of them panics, is taken early, or holds up its branch or another.
 
 use super::row::Sweep;
+use super::support::faketime::faketime;
 use super::support::life::{Done, LONG, Life, done, now};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// The library that gives a process another time, where it is installed.
-pub fn faketime() -> Option<&'static str> {
-    let places =
-        ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
-    places.into_iter().find(|path| Path::new(path).exists())
-}
 
 const SKEWS: [(&str, i64); 12] = [
     ("+1s", 1),

@@ -8,6 +8,7 @@ use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
 use super::stage::{Stage, call, handoff};
+use super::support::faketime::faketime;
 use super::trace::{self, Fault, Point, run};
 use aynig::contract::words::Mode;
 use serde_json::json;
@@ -20,7 +21,7 @@ const NODES: [&str; 3] = ["lead", "one", "new"];
 struct World {
     stage: Stage,
     saved: tempfile::TempDir,
-    faketime: Option<PathBuf>,
+    faketime: Option<&'static str>,
 }
 
 impl World {
@@ -44,10 +45,7 @@ impl World {
         stage.life.tick(&[&lead]).expect(0);
         assert_eq!(stage.life.state(&lead), "route");
         let saved = tempfile::Builder::new().prefix("aynig flow ").tempdir().unwrap();
-        let libraries =
-            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
-        let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
-        let world = Self { stage, saved, faketime };
+        let world = Self { stage, saved, faketime: faketime() };
         copy(&world.base(), world.saved.path());
         world
     }

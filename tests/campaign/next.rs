@@ -12,6 +12,7 @@
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
+use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done};
 use super::trace::{self, Fault, Point, run};
 use nix::errno::Errno;
@@ -406,8 +407,7 @@ fn ends(world: &World, case: &Case, before: &[(PathBuf, Vec<u8>)]) -> Vec<String
 
 /// Eleven seconds later.
 fn age(command: &mut Command) {
-    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
-    if std::path::Path::new(library).exists() {
+    if let Some(library) = faketime() {
         command.env("LD_PRELOAD", library).env("FAKETIME", "+20s").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     } else {
         std::thread::sleep(std::time::Duration::from_secs(11));

@@ -6,6 +6,7 @@
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
+use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done, eventually};
 use super::trace::{self, Fault, Point, run};
 use std::cell::Cell;
@@ -23,7 +24,7 @@ const TOLD_BY: Duration = Duration::from_secs(60);
 /// A clock that later verbs go by. What its library shares between processes goes with the one that made it: a process in the
 /// background, and the program that it starts, outlive the verb, and would not start without. So one that stays makes it.
 struct Clock {
-    library: PathBuf,
+    library: &'static str,
     keeper: u32,
     /// It stays while this is open.
     _stays: (File, tempfile::TempDir),
@@ -31,9 +32,7 @@ struct Clock {
 
 impl Clock {
     fn find() -> Option<Self> {
-        let libraries =
-            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
-        let library = libraries.iter().map(PathBuf::from).find(|path| path.exists())?;
+        let library = faketime()?;
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("stays");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -41,7 +40,7 @@ impl Clock {
         // No child of ours: the tracer waits for all of these.
         let script = "LD_PRELOAD=$0 FAKETIME=+0s cat <\"$1\" >/dev/null 2>&1 & echo $!";
         let mut sh = Command::new("sh");
-        sh.args(["-c", script]).arg(&library).arg(&fifo).env_remove("FAKETIME_SHARED");
+        sh.args(["-c", script]).arg(library).arg(&fifo).env_remove("FAKETIME_SHARED");
         let keeper = String::from_utf8(sh.output().unwrap().stdout).unwrap().trim().parse().unwrap();
         let clock = Self { library, keeper, _stays: (stays, folder) };
         eventually("the clock", || clock.files().iter().all(|file| file.exists()).then_some(()));
@@ -56,7 +55,7 @@ impl Clock {
     fn set(&self, command: &mut Command, seconds: u32) {
         let id = self.keeper;
         command
-            .env("LD_PRELOAD", &self.library)
+            .env("LD_PRELOAD", self.library)
             .env("FAKETIME", format!("+{seconds}s"))
             .env("FAKETIME_SHARED", format!("/faketime_sem_{id} /faketime_shm_{id}"))
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");

@@ -8,6 +8,7 @@
 
 use super::row::Sweep;
 use super::support::Repo;
+use super::support::faketime::faketime;
 use super::support::judge::{commits, events, judge, moves};
 use super::support::life::{Done, Gate, Life, done};
 use super::support::net::{Machine, Net};
@@ -287,7 +288,7 @@ fn pairs() {
         "two clones with the same runner id tick one trigger in the same second",
         "1,000 pairs: one winner each",
     );
-    let Some(library) = super::clocks::faketime() else {
+    let Some(library) = faketime() else {
         return sweep.skip("libfaketime is not installed");
     };
     sweep.at_least("pairs", 10, 1000);

@@ -6,6 +6,7 @@
 
 #![allow(dead_code, reason = "some sweeps run only on some systems")]
 
+use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done};
 use super::support::net::{Machine, Net};
 use super::support::{Kind, Repo};
@@ -85,7 +86,7 @@ pub struct World {
     place: Place,
     saved: tempfile::TempDir,
     /// What makes ten minutes go by: the library, or nothing.
-    faketime: Option<PathBuf>,
+    faketime: Option<&'static str>,
 }
 
 impl Scene {
@@ -119,11 +120,8 @@ impl World {
         } else {
             Place::Here(Life::of((scene.kind)(), &commands))
         };
-        let libraries =
-            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
-        let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
         let saved = tempfile::Builder::new().prefix("aynig scene ").tempdir().unwrap();
-        let world = Self { scene, place, saved, faketime };
+        let world = Self { scene, place, saved, faketime: faketime() };
         world.prepare();
         copy(&world.base(), world.saved.path());
         Some(world)

@@ -5,8 +5,8 @@
 //! again with clocks that are off. The remote's own ledger of moves is judged, every finished command's work is an
 //! outcome or an attempt, and once the faults stop every trigger is settled.
 
-use super::clocks::faketime;
 use super::row::{Dice, Sweep, full};
+use super::support::faketime::faketime;
 use super::support::judge::{Ledger, commits, events, judge};
 use super::support::life::Running;
 use super::support::net::{Machine, Net};

@@ -9,6 +9,7 @@ use super::judge;
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
+use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done};
 use super::support::net::Net;
 use super::trace::{self, Fault, Point, run};
@@ -226,7 +227,7 @@ struct World {
     place: Place,
     saved: tempfile::TempDir,
     /// What makes ten minutes go by: the library, or nothing.
-    faketime: Option<PathBuf>,
+    faketime: Option<&'static str>,
     /// How many verbs have come by, each ten minutes after the one before: so what one of them holds ends for the next.
     came_by: Cell<u32>,
 }
@@ -246,11 +247,8 @@ impl World {
             commands.iter().map(|(state, script)| (*state, script.as_str())).collect();
         let place =
             if case.remote { Place::There(Net::new(&commands)) } else { Place::Here(Life::new(&commands)) };
-        let libraries =
-            ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1"];
-        let faketime = libraries.iter().map(PathBuf::from).find(|path| path.exists());
         let saved = tempfile::Builder::new().prefix("aynig talk ").tempdir().unwrap();
-        let world = Self { place, saved, faketime, came_by: Cell::new(0) };
+        let world = Self { place, saved, faketime: faketime(), came_by: Cell::new(0) };
         let life = world.life();
         life.git(&["config", "gc.auto", "0"]);
         // Somebody's work, beside the branch.

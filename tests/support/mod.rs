@@ -5,6 +5,7 @@
 //! and panics with what it said. HOME is in the temporary folder, no system configuration is read.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod faketime;
 pub mod flow;
 pub mod judge;
 pub mod life;

@@ -3,10 +3,10 @@
 
 use super::stage::{Stage, handoff};
 use super::turn::{REAL, agent, played, says};
+use crate::support::faketime::faketime;
 use crate::support::life::{Running, eventually, now};
 use aynig::contract::words::{Mode, Provider, RunStatus};
 use serde_json::json;
-use std::path::Path;
 
 const SOLO: &[super::stage::Role<'_>] = &[("solo", "implementer")];
 
@@ -36,10 +36,9 @@ fn open(stage: &Stage) -> String {
 /// N8: nobody looks for an hour: the program lives on, its limits do not run, the lease is renewed, and nobody takes over.
 #[test]
 fn a_question_waits_an_hour_and_is_answered_then() {
-    let library = Path::new("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1");
-    if !library.exists() {
+    let Some(library) = faketime() else {
         return crate::support::skipped("libfaketime is not installed");
-    }
+    };
     let stage = gated();
     let (life, branch) = (&stage.life, stage.branch("solo"));
     for limit in ["silence", "time"] {
