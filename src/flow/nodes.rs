@@ -116,18 +116,21 @@ impl Flows<'_, '_> {
             }
         }
         if !changes.is_empty() {
-            changes.extend(self.left(after)?);
+            let left = self.left(after, &changes)?;
+            changes.extend(left);
         }
         Ok(changes)
     }
 
-    /// Branches that were made for nodes which this flow does not have.
-    fn left(&self, kept: &Kept) -> Result<Vec<RefChange>, FlowError> {
+    /// Branches that were made for nodes which this flow does not have. One that is `wanted` was made by another
+    /// process since it was looked for: it is not taken away, and our creation of it is the one that loses.
+    fn left(&self, kept: &Kept, wanted: &[RefChange]) -> Result<Vec<RefChange>, FlowError> {
         let mut left = Vec::new();
         for (name, head) in self.runner.store.scan(&format!("refs/heads/flow/{}/", kept.flow.run.slug))? {
             let of = self.born(kept, &self.runner.store.read_commit(head)?);
             let has = |id| kept.branch(id).is_some_and(|branch| branch == name);
-            if of.is_some_and(|id| !has(id)) && name.is_node() {
+            let wanted = wanted.iter().any(|change| change.name == name);
+            if of.is_some_and(|id| !has(id)) && name.is_node() && !wanted {
                 left.push(RefChange::delete(name, head));
             }
         }
