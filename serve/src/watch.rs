@@ -2,14 +2,16 @@
 //! (network file systems).
 //!
 //! What counts is where refs and logs lie: `refs/`, `packed-refs`, `reftable/`, `HEAD`, and the folder of logs. A change
-//! is told at once; what follows within a moment is one more. A remote is asked every few seconds while a page looks on.
+//! is told at once; what follows within a moment is one more. A folder of logs that is not there yet is waited for in the
+//! folders above it. A remote is asked every few seconds while a page looks on.
 //! Implements W2 (noticing).
 
 use crate::state::State;
-use notify::event::EventKind;
+use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
@@ -20,6 +22,8 @@ const MOMENT: Duration = Duration::from_millis(40);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a remote is asked, while there is a page that looks on.
 const HEAR_EVERY: Duration = Duration::from_secs(5);
+/// The folder of logs and those that lead to it: it lies two below the working tree, or below the Git directory.
+const LEADING: usize = 3;
 
 /// A change of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +39,12 @@ pub struct Change {
 /// What was heard of a place, until it is told.
 #[derive(Default)]
 struct Heard {
-    heads: std::sync::atomic::AtomicBool,
-    logs: std::sync::atomic::AtomicBool,
+    heads: AtomicBool,
+    logs: AtomicBool,
     any: Notify,
+    /// A folder by which the one of logs is reached was made, or is gone.
+    way: Notify,
+    gone: AtomicBool,
 }
 
 /// The watches; they end with the value.
@@ -48,20 +55,33 @@ pub struct Watches {
 /// What the system tells of a place.
 struct System {
     watcher: Option<RecommendedWatcher>,
-    /// The folder of logs that is watched, by its number: it may be made after the start, and made anew.
-    logs: Option<u64>,
+    /// The folder of logs that is watched, by its number, or the one above it in which it is waited for: it may be made after
+    /// the start, and made anew.
+    logs: Option<(PathBuf, u64)>,
 }
 
 impl System {
-    /// Watches the folder of logs that is there now; true where the system tells of what grows in it.
-    fn follow(&mut self, logs: &Path) -> bool {
-        let there = std::fs::metadata(logs).ok().filter(std::fs::Metadata::is_dir).map(|meta| meta.ino());
+    /// Watches the folder of logs that is there now, or the nearest one above it; true where the system tells of what grows
+    /// in it. What went, and came back, is watched anew: it may bear the number that it had.
+    fn follow(&mut self, watched: &Watched, is_gone: bool) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
-        if self.logs != there {
-            let _ = watcher.unwatch(logs);
-            self.logs = there.filter(|_| watcher.watch(logs, RecursiveMode::NonRecursive).is_ok());
+        let mut is_gone = is_gone;
+        // One that is made while the one above it begins to be watched is not told of: it is looked for again.
+        for _ in 0..=LEADING {
+            let there = watched.nearest();
+            if there == self.logs && !std::mem::take(&mut is_gone) {
+                break;
+            }
+            // What is watched for its refs stays so.
+            let of_logs = |(path, _): &(PathBuf, u64)| *path != watched.common_dir;
+            if let Some((path, _)) = self.logs.take().filter(of_logs) {
+                let _ = watcher.unwatch(&path);
+            }
+            self.logs = there.filter(|there| {
+                !of_logs(there) || watcher.watch(&there.0, RecursiveMode::NonRecursive).is_ok()
+            });
         }
-        self.logs.is_some()
+        self.logs.as_ref().is_some_and(|(path, _)| *path == watched.logs)
     }
 }
 
@@ -73,8 +93,9 @@ pub fn begin(state: &Arc<State>) -> Watches {
         let watched = Watched { common_dir, logs };
         tokio::spawn(tell(Arc::downgrade(state), repo, Arc::clone(&heard)));
         tokio::spawn(hear(Arc::downgrade(state), repo));
-        let system = Arc::new(Mutex::new(System { watcher: watched.by_the_system(heard), logs: None }));
-        tokio::spawn(look(Arc::downgrade(state), repo, watched, Arc::clone(&system)));
+        let by_the_system = watched.by_the_system(Arc::clone(&heard));
+        let system = Arc::new(Mutex::new(System { watcher: by_the_system, logs: None }));
+        tokio::spawn(look(Arc::downgrade(state), repo, watched, (Arc::clone(&system), heard)));
         system
     };
     Watches { _watchers: state.served.places.iter().enumerate().map(one).collect() }
@@ -82,11 +103,13 @@ pub fn begin(state: &Arc<State>) -> Watches {
 
 /// Tells what is heard at once, and what comes within a moment after that together.
 async fn tell(state: Weak<State>, repo: usize, heard: Arc<Heard>) {
-    use std::sync::atomic::Ordering::SeqCst;
     loop {
         heard.any.notified().await;
-        let change =
-            Change { repo, heads: heard.heads.swap(false, SeqCst), logs: heard.logs.swap(false, SeqCst) };
+        let change = Change {
+            repo,
+            heads: heard.heads.swap(false, Ordering::SeqCst),
+            logs: heard.logs.swap(false, Ordering::SeqCst),
+        };
         let Some(state) = state.upgrade() else { return };
         if change.heads || change.logs {
             state.changed(change);
@@ -109,14 +132,20 @@ async fn hear(state: Weak<State>, repo: usize) {
     }
 }
 
-/// Looks again and again, on a thread that may wait.
-async fn look(state: Weak<State>, repo: usize, watched: Watched, system: Arc<Mutex<System>>) {
+/// Looks again and again, on a thread that may wait, and at once where the folder of logs may be another.
+async fn look(
+    state: Weak<State>,
+    repo: usize,
+    watched: Watched,
+    (system, heard): (Arc<Mutex<System>>, Arc<Heard>),
+) {
     let mut seen = Seen::default();
     let mut is_first = true;
     loop {
         let (watched, system) = (watched.clone(), Arc::clone(&system));
+        let is_gone = heard.gone.swap(false, Ordering::SeqCst);
         let looked = tokio::task::spawn_blocking(move || {
-            let is_told = system.lock().unwrap_or_else(PoisonError::into_inner).follow(&watched.logs);
+            let is_told = system.lock().unwrap_or_else(PoisonError::into_inner).follow(&watched, is_gone);
             let changed = seen.look(&watched, !is_told);
             (seen, changed)
         });
@@ -128,7 +157,10 @@ async fn look(state: Weak<State>, repo: usize, watched: Watched, system: Arc<Mut
         }
         drop(state);
         is_first = false;
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = heard.way.notified() => {}
+        }
     }
 }
 
@@ -140,11 +172,23 @@ struct Watched {
 }
 
 impl Watched {
+    /// The folder of logs, or the nearest above it that is there, with its number; none above the repository's.
+    fn nearest(&self) -> Option<(PathBuf, u64)> {
+        self.logs.ancestors().take(LEADING).find_map(|folder| {
+            let meta = folder.metadata().ok().filter(std::fs::Metadata::is_dir)?;
+            Some((folder.to_owned(), meta.ino()))
+        })
+    }
+
     /// Asks the system to tell; `None` where it can't.
     fn by_the_system(&self, heard: Arc<Heard>) -> Option<RecommendedWatcher> {
-        use std::sync::atomic::Ordering::SeqCst;
         let own = self.clone();
         let told = move |event: notify::Result<notify::Event>| {
+            let leads = |event: &notify::Event| event.paths.iter().any(|path| own.logs.starts_with(path));
+            if event.as_ref().map_or(true, |event| is_of_names(event.kind) && leads(event)) {
+                heard.gone.fetch_or(!matches!(&event, Ok(event) if event.kind.is_create()), Ordering::SeqCst);
+                heard.way.notify_one();
+            }
             // What failed was lost: it counts as a change.
             let (heads, logs) = match &event {
                 Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
@@ -154,10 +198,10 @@ impl Watched {
                 Err(_) => (true, true),
             };
             if heads {
-                heard.heads.store(true, SeqCst);
+                heard.heads.store(true, Ordering::SeqCst);
             }
             if logs {
-                heard.logs.store(true, SeqCst);
+                heard.logs.store(true, Ordering::SeqCst);
             }
             if heads || logs {
                 heard.any.notify_one();
@@ -187,6 +231,11 @@ impl Watched {
             first == "refs" || first == "packed-refs" || first == "reftable" || first == "HEAD"
         })
     }
+}
+
+/// True where a name was made, removed, or is another's.
+fn is_of_names(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
 }
 
 /// What a look saw: when each folder of refs, and each file beside them, was changed. A ref that moves is renamed
@@ -237,4 +286,54 @@ fn log_sizes(folder: &Path, sizes: bool) -> Option<(SystemTime, u64)> {
     }
     let sizes = std::fs::read_dir(folder).ok()?.flatten().take(4096);
     Some((at, sizes.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Heard, MOMENT, System, Watched};
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::sync::Notify;
+
+    /// The system tells of it, soon; what it tells within a moment after that is the same.
+    async fn is_told(of: &Notify) -> bool {
+        let told = tokio::time::timeout(Duration::from_secs(20), of.notified()).await.is_ok();
+        while tokio::time::timeout(MOMENT, of.notified()).await.is_ok() {}
+        told
+    }
+
+    async fn tells_of_logs(logs: &Path, git: &Path) {
+        let watched = Watched { common_dir: git.to_owned(), logs: logs.to_owned() };
+        let heard = Arc::new(Heard::default());
+        let mut system = System { watcher: watched.by_the_system(Arc::clone(&heard)), logs: None };
+        assert!(!system.follow(&watched, false), "there is none");
+        for round in ["the first run", "another, after it was removed"] {
+            std::fs::create_dir_all(logs.parent().unwrap()).unwrap();
+            assert!(is_told(&heard.way).await, "{round}: the folder above");
+            assert!(!system.follow(&watched, true));
+            std::fs::create_dir(logs).unwrap();
+            assert!(is_told(&heard.way).await, "{round}: the folder");
+            assert!(system.follow(&watched, false));
+            // What was told of the folder is not what it is about.
+            let _ = tokio::time::timeout(MOMENT, heard.any.notified()).await;
+            std::fs::write(logs.join("job.stdout.log"), "a line\n").unwrap();
+            assert!(is_told(&heard.any).await, "{round}: a line");
+            std::fs::remove_dir_all(logs.parent().unwrap()).unwrap();
+            assert!(is_told(&heard.way).await, "{round}: it is gone");
+            assert!(!system.follow(&watched, true));
+        }
+    }
+
+    /// W2: the folder of logs is watched from the moment on at which the first run makes it, not from the next look on; where the
+    /// working tree has one and where the Git directory does.
+    #[test]
+    fn w2_a_folder_of_logs_is_noticed_as_it_is_made() {
+        let top = tempfile::tempdir().unwrap();
+        let git = top.path().join(".git");
+        std::fs::create_dir_all(git.join("refs")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(tells_of_logs(&top.path().join(".aynig/logs"), &git));
+        runtime.block_on(tells_of_logs(&git.join("aynig/logs"), &git));
+    }
 }
