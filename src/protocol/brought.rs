@@ -14,7 +14,9 @@ use super::id::ObjectId;
 use super::inbox::{InboxRef, MessageId};
 use super::message::Message;
 use super::name::StateName;
+use sha2::{Digest, Sha256};
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 /// What the commits that lead to a head brought.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +61,51 @@ impl Brought {
     pub fn has_commit(&self, commit: ObjectId) -> bool {
         self.commits.contains(&commit)
     }
+}
+
+/// What the line below a commit brought, the commit included, as it is kept for the next process that asks.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The commit.
+    pub tip: ObjectId,
+    /// What it and those below it brought.
+    pub brought: Brought,
+}
+
+impl Line {
+    /// As it is written: the digest of all that follows, the commit, and a line for each message and commit.
+    pub fn render(&self) -> Vec<u8> {
+        let mut body = format!("{}\n", self.tip);
+        for id in &self.brought.ids {
+            let _ = writeln!(body, "id {id}");
+        }
+        for commit in &self.brought.commits {
+            let _ = writeln!(body, "commit {commit}");
+        }
+        format!("{}\n{body}", digest(&body)).into_bytes()
+    }
+
+    /// What was written so; none where a byte of it is another: a message that is wrongly said to be here would be lost.
+    pub fn parse(raw: &[u8]) -> Option<Self> {
+        let (said, body) = std::str::from_utf8(raw).ok()?.split_once('\n')?;
+        if said != digest(body) {
+            return None;
+        }
+        let mut lines = body.lines();
+        let mut line = Self { tip: lines.next()?.parse().ok()?, brought: Brought::default() };
+        for entry in lines {
+            match entry.split_once(' ')? {
+                ("id", id) => drop(line.brought.ids.insert(MessageId::parse(id).ok()?)),
+                ("commit", commit) => drop(line.brought.commits.insert(commit.parse().ok()?)),
+                _ => return None,
+            }
+        }
+        Some(line)
+    }
+}
+
+fn digest(body: &str) -> String {
+    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What becomes of a message that waits.
@@ -127,6 +174,25 @@ mod tests {
         );
         assert!(!brought.has(id(7), commit(9)) && !brought.has(id(7), commit(3)));
         assert!(brought.has_commit(commit(2)) && !brought.has_commit(commit(9)));
+    }
+
+    /// K47a.
+    #[test]
+    fn a_line_is_kept_whole_or_not_at_all() {
+        let mut brought = Brought::default();
+        let named = format!("go\n\ndwp-state: rework\ndwp-heard: {} {}\n", id(1), commit(1));
+        brought.add(named.as_bytes(), &[commit(9), commit(2)]);
+        let written = Line { tip: commit(8), brought }.render();
+        let read = Line::parse(&written).unwrap();
+        assert_eq!((read.tip, read.brought.len()), (commit(8), 3));
+        assert!(read.brought.has(id(1), commit(7)) && read.brought.has(id(7), commit(2)));
+        assert!(!read.brought.has(id(2), commit(8)));
+        for at in 0..written.len() {
+            assert!(Line::parse(&written[..at]).is_none(), "cut at {at}");
+            let mut other = written.clone();
+            other[at] ^= 1;
+            assert!(Line::parse(&other).is_none(), "changed at {at}");
+        }
     }
 
     /// K47a, K49a.

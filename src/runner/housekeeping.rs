@@ -1,8 +1,9 @@
 //! Small facts in the Git directory that outlive a process: the id of this runner, what it saw and when.
 //!
-//! Implements K7 (first seen), the runner id (Words), and what `gc` removes.
+//! Implements K7 (first seen), K47a (what a branch's line brought), the runner id (Words), and what `gc` removes.
 
 use super::{Runner, RunnerError, io};
+use crate::protocol::brought::Line;
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
 use crate::store::{RefName, write_aside};
@@ -21,6 +22,9 @@ struct Seen {
 
 /// How the name ends of the note of how far an inbox was read.
 const READ: &str = ".read";
+/// The same of the note of what a branch's line brought, and most bytes of that.
+const BROUGHT: &str = ".brought";
+const BROUGHT_MAX: u64 = 1 << 20;
 
 fn runner_path(repo: &Repository) -> (String, PathBuf) {
     let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default();
@@ -109,6 +113,23 @@ impl Runner<'_> {
             (Some(_), None) => Ok(()),
             (None, _) => std::fs::remove_file(&path).map_err(drop),
         };
+    }
+
+    /// What the line of this branch brought, as far as an earlier process noted it. Whatever became of the branch since: what is
+    /// below a commit stays the same.
+    pub(super) fn known_line(&self, branch: &RefName) -> Option<Line> {
+        Line::parse(&crate::store::read_plain(&self.note_path(branch, BROUGHT), BROUGHT_MAX).ok()?)
+    }
+
+    /// Notes that. What can't be noted is walked again.
+    pub(super) fn note_line(&self, branch: &RefName, line: &Line) {
+        let (path, content) = (self.note_path(branch, BROUGHT), line.render());
+        let fits = content.len() as u64 <= BROUGHT_MAX;
+        if let Some(folder) = path.parent().filter(|_| fits)
+            && std::fs::create_dir_all(folder).is_ok()
+        {
+            let _ = write_aside(&path, &content);
+        }
     }
 
     /// Notes that this head was seen now.

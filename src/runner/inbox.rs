@@ -7,7 +7,7 @@
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
-use crate::protocol::brought::{Brought, Standing, is_heard_already, standing};
+use crate::protocol::brought::{Brought, Line, Standing, is_heard_already, standing};
 use crate::protocol::decide::Waiting;
 use crate::protocol::dialect::{BRANCH, Dialect};
 use crate::protocol::event::Event;
@@ -27,20 +27,30 @@ const LINE_MAX: usize = 10_000;
 /// Most messages of lines that were walked which a process remembers.
 const WALKED_MAX: usize = 100_000;
 
+/// How many commits a process walks again rather than note the line anew.
+const UNNOTED_MAX: usize = 64;
+
+/// A line that was walked: what it brought, and how many of its commits are above what is noted of it on disk.
+#[derive(Debug, Clone, Default)]
+struct Walked {
+    brought: Arc<Brought>,
+    unnoted: usize,
+}
+
 /// What the lines of heads brought that this process walked: who chooses branches walks them, and who evaluates one does again.
-static WALKED: LazyLock<Mutex<HashMap<ObjectId, Arc<Brought>>>> = LazyLock::new(Mutex::default);
+static WALKED: LazyLock<Mutex<HashMap<ObjectId, Walked>>> = LazyLock::new(Mutex::default);
 
 /// What the line below this commit, and the commit, brought, where it was walked.
-fn walked(tip: ObjectId) -> Option<Arc<Brought>> {
+fn walked(tip: ObjectId) -> Option<Walked> {
     WALKED.lock().unwrap_or_else(PoisonError::into_inner).get(&tip).cloned()
 }
 
-fn note_walked(tip: ObjectId, brought: &Arc<Brought>) {
+fn note_walked(tip: ObjectId, line: Walked) {
     let mut walked = WALKED.lock().unwrap_or_else(PoisonError::into_inner);
-    if walked.values().map(|known| known.len()).sum::<usize>() + brought.len() > WALKED_MAX {
+    if walked.values().map(|known| known.brought.len()).sum::<usize>() + line.brought.len() > WALKED_MAX {
         walked.clear();
     }
-    walked.insert(tip, brought.clone());
+    walked.insert(tip, line);
 }
 
 /// A ref of an inbox.
@@ -77,6 +87,8 @@ pub(crate) struct Inbox {
     /// Behind which ref this look began, and where the next one reads on.
     from: Option<RefName>,
     until: Option<RefName>,
+    /// The head whose line was walked so far that it is to be noted.
+    line: Option<ObjectId>,
 }
 
 impl Inbox {
@@ -151,7 +163,8 @@ impl Runner<'_> {
         if found.len() > MESSAGES_MAX {
             inbox.from = self.read_until(branch);
         }
-        let brought = self.brought(tip)?;
+        let Walked { brought, unnoted } = self.brought(branch, tip)?;
+        inbox.line = (unnoted > UNNOTED_MAX).then(|| tip.id());
         let twins: HashSet<_> =
             found.windows(2).filter(|two| two[0].at.id == two[1].at.id).map(|two| two[0].at.id).collect();
         let (mut read, mut text) = (0, 0);
@@ -242,8 +255,12 @@ impl Runner<'_> {
         Ok(in_the_way)
     }
 
-    /// Notes how far an inbox was read.
+    /// Notes how far an inbox was read, and what the branch's line brought.
     pub(super) fn note_look(&self, branch: &RefName, inbox: &Inbox) {
+        if let Some((tip, line)) = inbox.line.and_then(|tip| Some((tip, walked(tip)?))) {
+            self.note_line(branch, &Line { tip, brought: (*line.brought).clone() });
+            note_walked(tip, Walked { unnoted: 0, ..line });
+        }
         if inbox.from != inbox.until {
             self.note_read(branch, inbox.until.as_ref());
         }
@@ -305,16 +322,23 @@ impl Runner<'_> {
     }
 
     /// What the commits of a branch brought. No date ends the walk: clocks differ, and a message would come twice. A line that
-    /// this process walked before is not walked again: below a commit there is always the same.
-    fn brought(&self, tip: &Tip) -> Result<Arc<Brought>, RunnerError> {
+    /// was walked before, by this process or an earlier one, is not walked again: below a commit there is always the same.
+    fn brought(&self, branch: &RefName, tip: &Tip) -> Result<Walked, RunnerError> {
+        if walked(tip.id()).is_none()
+            && let Some(Line { tip, brought }) = self.known_line(branch)
+        {
+            note_walked(tip, Walked { brought: Arc::new(brought), unnoted: 0 });
+        }
         let (mut brought, mut at) = (Brought::default(), tip.commit.clone());
-        let mut is_whole = true;
+        let (mut unnoted, mut is_whole) = (0, true);
         for _ in 0..LINE_MAX {
             if let Some(below) = walked(at.id) {
-                brought.join(&below);
+                brought.join(&below.brought);
+                unnoted += below.unnoted;
                 break;
             }
             brought.add(&at.message, &at.parents);
+            unnoted += 1;
             let Some(below) = at.parents.first().copied() else { break };
             if self.store.history_ends_at(at.id)? {
                 // More of it may come yet.
@@ -323,11 +347,11 @@ impl Runner<'_> {
             }
             at = self.store.read_commit(below)?;
         }
-        let brought = Arc::new(brought);
+        let line = Walked { brought: Arc::new(brought), unnoted };
         if is_whole {
-            note_walked(tip.id(), &brought);
+            note_walked(tip.id(), line.clone());
         }
-        Ok(brought)
+        Ok(line)
     }
 
     /// Takes messages off that are not to be delivered (again): they are under `heard` from now on. False where another

@@ -110,6 +110,80 @@ fn a_ref_in_the_way_of_what_a_head_brought_keeps_no_branch_from_going_on() {
     assert_eq!(life.states("work")[..3], ["review", "working", "rework"]);
 }
 
+/// Puts so many commits that say nothing on a branch, each an object of its own.
+fn lengthen(life: &Life, branch: &str, many: usize) {
+    let mut import = String::new();
+    for n in 0..many {
+        let from = if n == 0 { format!("from refs/heads/{branch}^0\n") } else { String::new() };
+        let head =
+            format!("commit refs/heads/{branch}\ncommitter b <b@example.com> {} +0000", 1_600_000_000 + n);
+        import += &format!("{head}\ndata 5\nmore\n\n{from}\n");
+    }
+    let file = life.shared().join("import");
+    std::fs::write(&file, import).unwrap();
+    let mut git = life.repo.command("git");
+    git.args(["-c", "fastimport.unpackLimit=1000", "fast-import", "--quiet"]);
+    assert!(git.stdin(std::fs::File::open(&file).unwrap()).status().unwrap().success());
+}
+
+/// K47a: what one process walked of a branch no later one walks; what was brought there stays brought, and a note that was
+/// changed says nothing.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_branch_is_walked_once_by_all_processes_together() {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        return crate::support::skipped("there is no strace");
+    }
+    let next = "echo 'SET_STATE {\"state\":\"review\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";
+    let life = Life::new(&[("rework", next)]);
+    lengthen(&life, "main", 100);
+    let old = life.rev("main~50");
+    life.event("work", "review", REVIEW);
+    let file = format!("objects/{}/{}", &old[..2], &old[2..]);
+    let log = life.shared().join("strace");
+    let reads = || {
+        let mut traced = life.repo.command("strace");
+        let tick = life.aynig(&["tick", "work"]);
+        traced
+            .args(["-f", "-e", "trace=openat", "-o"])
+            .arg(&log)
+            .arg(tick.get_program())
+            .args(tick.get_args());
+        traced.envs(tick.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        assert!(traced.output().unwrap().status.success());
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.lines().filter(|line| line.contains(&file) && !line.contains("ENOENT")).count()
+    };
+    let all = [1, 2, 3, 4].map(id);
+    let first = send(&life, "work", "message", all[0], "Once.", None);
+    let message = life.rev(&first);
+    assert!(reads() > 0);
+    send(&life, "work", "message", all[1], "Twice.", None);
+    assert_eq!(reads(), 0, "{file}");
+    // Those of the branch itself are noted as well, with what they brought.
+    lengthen(&life, "work", 70);
+    life.event("work", "review", REVIEW);
+    send(&life, "work", "message", all[2], "Again.", None);
+    life.tick(&["work"]).expect(0);
+    let states = life.states("work");
+    assert_eq!(states[..3], ["review", "working", "rework"]);
+    life.git(&["update-ref", "-d", &format!("refs/aynig/heard/{}", all[0])]);
+    life.git(&["update-ref", &first, &message]);
+    life.tick(&["work"]);
+    assert_eq!((life.states("work"), life.try_rev(&first)), (states, None), "it was brought before");
+    let notes = std::fs::read_dir(life.repo.git_dir().join("aynig/seen")).unwrap().flatten();
+    let note =
+        notes.map(|note| note.path()).find(|path| path.extension().is_some_and(|end| end == "brought"));
+    let note = note.unwrap();
+    let said = std::fs::read_to_string(&note).unwrap();
+    assert!(said.contains(&all[0].to_string()), "{said}");
+    std::fs::write(&note, said.replace(&all[0].to_string(), &all[3].to_string())).unwrap();
+    send(&life, "work", "message", all[3], "Not lost.", None);
+    life.tick(&["work"]).expect(0);
+    assert!(heard(&life, all[3]).is_some());
+    assert!(life.body("work~2").contains("Not lost."));
+}
+
 /// K35, K47b: where signatures are asked for a message that is signed for its branch is delivered, from behind those that are not.
 #[test]
 fn a_signed_message_is_delivered_where_a_signature_is_asked_for() {
