@@ -48,28 +48,62 @@ fn working() -> String {
     )
 }
 
-/// N6: a handoff is its node's to a machine that heard of it before it heard of that node's branch.
+/// N6: a handoff is its node's to a machine that heard of it before it heard of that node's branch: the sender's turn and
+/// route come between any two calls of that machine's tick to the remote.
 #[test]
 fn a_handoff_is_known_where_its_senders_branch_is_not_yet() {
     let net = play(&[("lead", "orchestrator", "custom"), ("one", "r", "custom")]);
     let script = format!(
-        "read -r prompt; node=${{AYNIG_BRANCH##*/}}; printf '%s\\n' \"$prompt\" >>\"$T/$node.prompts\"\n\
+        "read -r prompt; node=${{AYNIG_BRANCH##*/}}; printf '%s\\n' \"$prompt\" >\"$T/$node.prompt\"\n\
          case $node in lead) {} ;; *) {} ;; esac",
         handing("Handing on.", &[("one", "do")]),
         says("Done.")
     );
     agent_of(&net.life, &script);
+    net.life.config("aynig.stallTurns", "0");
+    let shared = net.life.shared();
+    let path = |name: &str| shared.join(name);
     let (a, b) = (net.machine("a"), net.machine("b"));
-    let tick = |machine: &Machine<'_>, node: &str| {
-        machine.run(&["tick", "--remote", "origin", &format!("flow/play/{node}")]).expect(0);
-    };
-    tick(&b, "lead");
-    flow(&a, &["send", "play", "lead", "-m", "go"]);
-    tick(&a, "lead");
-    tick(&a, "lead");
-    tick(&b, "one");
-    let prompt = net.life.said("one.prompts");
-    assert!(prompt.contains("> do") && prompt.contains(" from lead:"), "{prompt}");
+    let tick = |node: &str| a.tick(&[&format!("flow/play/{node}")]).expect(0);
+    // What answers b: it holds one of b's calls.
+    let answers = format!(
+        "cd '{}'; echo >>calls\n\
+         if [ \"$(wc -l <calls)\" = \"$(cat held)\" ]; then echo >reached; read -r _ <go-on; fi\n\
+         exec git upload-pack \"$@\"\n",
+        shared.display()
+    );
+    std::fs::write(path("answers.sh"), answers).unwrap();
+    b.git(&["config", "remote.origin.uploadpack", &format!("sh '{}'", path("answers.sh").display())]);
+    let mut go_on = net.life.gate("go-on");
+    let mut held = 0;
+    loop {
+        held += 1;
+        std::fs::write(path("held"), held.to_string()).unwrap();
+        ["calls", "reached", "one.prompt"].iter().for_each(|name| drop(std::fs::remove_file(path(name))));
+        flow(&a, &["send", "play", "lead", "-m", "go"]);
+        let mut looks = b.start_tick(&["flow/play/one"]);
+        let reached = eventually("a call is held, or there is no such call", || {
+            let reached = path("reached").exists();
+            (reached || looks.is_over()).then_some(reached)
+        });
+        std::fs::remove_file(path("held")).unwrap();
+        tick("lead");
+        tick("lead");
+        if reached {
+            go_on.open();
+        }
+        looks.done();
+        // What came too late for that look.
+        b.tick(&["flow/play/one"]);
+        let prompt = net.life.said("one.prompt");
+        assert!(prompt.contains("> do") && prompt.contains(" from lead:"), "{held}: {prompt}");
+        b.tick(&["flow/play/one"]);
+        assert_eq!(state(&net, "one"), "idle");
+        if !reached {
+            break;
+        }
+    }
+    assert!(held > 2, "{held} calls");
 }
 
 /// N14: two machines drive one flow at once, with turns as they are: each message is heard once, and what a turn left
