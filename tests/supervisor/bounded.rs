@@ -6,6 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// Waits until it is told to go on, and not for ever.
+const HELD: &str = "n=0; until [ -e go ] || [ $n -ge 12000 ]; do sleep 0.01; n=$((n+1)); done";
+
 fn shell<'a>(script: &str) -> Bounded<'a> {
     let mut command = Command::new("/bin/sh");
     command.env_clear().env("PATH", "/usr/bin:/bin").args(["-c", script]);
@@ -51,11 +54,19 @@ fn a_deadline_asks_first_and_kills_then() {
     let done = helper.run().unwrap();
     assert_eq!((done.verdict, done.status.signal()), (Verdict::Deadline { killed: false }, Some(15)));
 
-    let mut helper = shell("trap '' TERM; while :; do sleep 1; done");
-    helper.deadline = Some(Instant::now() + Duration::from_millis(200));
-    helper.term_grace = Duration::from_millis(50);
-    helper.own_group = true;
-    let done = helper.run().unwrap();
+    // On a slow machine the time is over before it ignores anything: with more of it once more.
+    let mut time = Duration::from_millis(200);
+    let done = loop {
+        let mut helper = shell("trap '' TERM; echo up; while :; do sleep 1; done");
+        helper.deadline = Some(Instant::now() + time);
+        helper.term_grace = Duration::from_millis(50);
+        helper.own_group = true;
+        let done = helper.run().unwrap();
+        if done.stdout.bytes == b"up\n" {
+            break done;
+        }
+        time *= 2;
+    };
     assert_eq!((done.verdict, done.status.signal()), (Verdict::Deadline { killed: true }, Some(9)));
 }
 
@@ -63,14 +74,10 @@ fn a_deadline_asks_first_and_kills_then() {
 fn whom_a_helper_that_is_ended_alone_started_goes_on() {
     for alone in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let (begun, told) = (dir.path().join("begun"), dir.path().join("told"));
-        let other = format!(
-            "trap \"touch '{}'; exit\" TERM; touch '{}'; sleep 1 & wait",
-            told.display(),
-            begun.display()
-        );
+        let begun = dir.path().join("begun");
+        let other = format!("trap 'echo told >end; exit' TERM; touch begun; {HELD}; echo went on >end");
         let mut helper = shell("sh -c \"$OTHER\" & wait; exit 7");
-        helper.command.env("OTHER", other);
+        helper.command.env("OTHER", other).current_dir(dir.path());
         helper.own_group = true;
         helper.alone = alone;
         helper.stdout = Output::Null;
@@ -79,8 +86,12 @@ fn whom_a_helper_that_is_ended_alone_started_goes_on() {
         helper.interrupt = Some(&asked);
         let done = helper.run().unwrap();
         assert_eq!(done.status.signal(), Some(15), "{:?}", done.verdict);
-        std::thread::sleep(Duration::from_millis(100));
-        assert_eq!(told.exists(), !alone);
+        if alone {
+            std::fs::write(dir.path().join("go"), "").unwrap();
+        }
+        let end = || std::fs::read_to_string(dir.path().join("end")).unwrap_or_default();
+        crate::rig::eventually("it ends too", || end().ends_with('\n'));
+        assert_eq!(end(), if alone { "went on\n" } else { "told\n" });
     }
 }
 
@@ -97,12 +108,14 @@ fn an_interrupt_ends_a_helper_that_says_nothing() {
 
 #[test]
 fn a_descendant_with_the_pipes_is_not_waited_for() {
-    let start = Instant::now();
-    let mut helper = shell("sleep 5 & echo done");
+    let dir = tempfile::tempdir().unwrap();
+    let mut helper = shell(&format!("({HELD}; touch end) & echo done"));
+    helper.command.current_dir(dir.path());
     helper.own_group = true;
     let done = helper.run().unwrap();
     assert_eq!((&done.stdout.bytes[..], done.leaked), (&b"done\n"[..], true));
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    std::fs::write(dir.path().join("go"), "").unwrap();
+    crate::rig::eventually("it went on", || dir.path().join("end").exists());
 }
 
 #[test]

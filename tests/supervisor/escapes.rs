@@ -1,6 +1,6 @@
 //! Nothing of a run outlives the run, whatever it does to get away; except where it may.
 
-use crate::rig::{LONG, Rig, eventually, hear, next};
+use crate::rig::{Rig, eventually, hear, next};
 use aynig::supervisor::{Ending, Event, Supervised};
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
@@ -27,7 +27,7 @@ fn script(start: &str, up: usize, then: &str) -> String {
 }
 
 fn nobody_is_left(rig: &Rig, shape: &str) {
-    let taken = eventually(Duration::from_secs(1), shape, || rig.alive().is_empty());
+    let taken = eventually(shape, || rig.alive().is_empty());
     println!("{shape}: gone after {taken:?}");
 }
 
@@ -62,7 +62,7 @@ fn nothing_survives_a_killed_runner() {
     for (shape, start, up) in SHAPES {
         let rig = Rig::new();
         let mut runner = rig.runner(&script(start, up, "sleep 300"));
-        eventually(LONG, "the processes are up", || rig.count("up") >= up);
+        eventually("the processes are up", || rig.count("up") >= up);
         runner.kill().unwrap();
         nobody_is_left(&rig, shape);
         runner.wait().unwrap();
@@ -76,7 +76,7 @@ fn nothing_survives_a_killed_runner_whose_guardian_was_stopped() {
         let rig = Rig::new();
         let then = "kill -STOP $PPID; echo stopped >stopped; sleep 300";
         let mut runner = rig.runner(&script(start, up, then));
-        eventually(LONG, "the guardian is stopped", || rig.count("stopped") == 1);
+        eventually("the guardian is stopped", || rig.count("stopped") == 1);
         runner.kill().unwrap();
         nobody_is_left(&rig, shape);
         runner.wait().unwrap();
@@ -94,12 +94,12 @@ fn nothing_survives_a_dropped_run() {
 
 #[test]
 fn a_storm_of_forks_is_caught() {
-    let rig = Rig::alone();
+    let rig = Rig::new();
     // Each generation leaves its session and starts the next; up to 20 at a time, so that the machine lives.
     rig.write_program("storm", "755", "#!/bin/sh\ntrap '' TERM\necho up >>up\nsetsid ./storm &\n");
     let mut run = rig.start("i=0; while [ $i -lt 20 ]; do setsid ./storm & i=$((i+1)); done; sleep 300");
     while !matches!(next(&mut run), Event::Started { .. }) {}
-    eventually(LONG, "the storm rages", || rig.count("up") > 200);
+    eventually("the storm rages", || rig.count("up") > 200);
     drop(run);
     nobody_is_left(&rig, "storm");
 }
@@ -120,14 +120,14 @@ fn a_background_process_lingers_where_it_may() {
         Flock::lock(file, FlockArg::LockExclusiveNonblock).is_err()
     };
     let start = std::time::Instant::now();
-    eventually(LONG, "more than the time to be killed in has passed", || {
+    eventually("more than the time to be killed in has passed", || {
         assert!(taken(), "the hold was let go");
         start.elapsed() > Duration::from_millis(800)
     });
     assert!(rig.alive().iter().any(|(pid, _)| *pid == guardian));
     File::create(rig.path("go")).unwrap();
-    eventually(LONG, "the hold is free", || !taken());
-    eventually(LONG, "everybody is gone", || rig.alive().is_empty());
+    eventually("the hold is free", || !taken());
+    eventually("everybody is gone", || rig.alive().is_empty());
     assert_eq!(rig.log(), b"later\n");
     assert_eq!(std::fs::read(rig.path("stderr.log")).unwrap(), b"err\n");
 }

@@ -4,59 +4,22 @@
 //! all processes of the machine, whatever session, group or parent they have.
 
 use aynig::supervisor::{Ended, Ending, Event, Spec, Supervised, Wake};
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub const GUARDIAN: &str = env!("CARGO_BIN_EXE_git-aynig");
 const MARK: &str = "AYNIG_TEST_MARK";
-/// Nothing here should take so long; a test that waits for this has failed.
-pub const LONG: Duration = Duration::from_secs(30);
+/// Nothing here takes so long, on the slowest machine; a test that waits for this has failed. What is to be ended sleeps longer.
+pub const LONG: Duration = Duration::from_secs(180);
 
 pub struct Rig {
     pub dir: TempDir,
     pub mark: String,
-    _share: Share,
-}
-
-/// Of the machine: tests have it together, but for one that measures how soon a crowd is gone.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-thread_local! {
-    /// What this test has of it, for all its rigs.
-    static OURS: RefCell<Weak<Shared>> = const { RefCell::new(Weak::new()) };
-}
-
-type Share = Rc<Shared>;
-
-#[allow(dead_code, reason = "held, not read")]
-pub enum Shared {
-    With(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
-}
-
-fn share(take: impl FnOnce() -> Shared) -> Share {
-    let ours = OURS.with_borrow(Weak::upgrade);
-    ours.unwrap_or_else(|| {
-        let share = Rc::new(take());
-        OURS.set(Rc::downgrade(&share));
-        share
-    })
-}
-
-fn with() -> Shared {
-    Shared::With(MACHINE.read().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn alone() -> Shared {
-    Shared::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// All that a run said.
@@ -76,18 +39,9 @@ pub struct Report {
 
 impl Rig {
     pub fn new() -> Self {
-        Self::having(share(with))
-    }
-
-    /// While no other test has one.
-    pub fn alone() -> Self {
-        Self::having(share(alone))
-    }
-
-    fn having(share: Share) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("{}-{}.", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { dir: tempfile::tempdir().unwrap(), mark, _share: share }
+        Self { dir: tempfile::tempdir().unwrap(), mark }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -179,7 +133,7 @@ fn be_a_runner() {
     let (Some(dir), Some(mark), Some(script)) = (var("RIG_DIR"), var("RIG_MARK"), var("RIG_SCRIPT")) else {
         return;
     };
-    let rig = Rig { dir: tempfile::tempdir().unwrap(), mark, _share: share(with) };
+    let rig = Rig { dir: tempfile::tempdir().unwrap(), mark };
     let mut spec = rig.spec(&script);
     spec.cwd = dir.into();
     let mut run = Supervised::start(&spec).unwrap();
@@ -187,10 +141,11 @@ fn be_a_runner() {
 }
 
 /// Waits until a fact holds; how long that took.
-pub fn eventually(limit: Duration, what: &str, mut fact: impl FnMut() -> bool) -> Duration {
+#[track_caller]
+pub fn eventually(what: &str, mut fact: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !fact() {
-        assert!(start.elapsed() < limit, "not within {limit:?}: {what}");
+        assert!(start.elapsed() < LONG, "never: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
     start.elapsed()
