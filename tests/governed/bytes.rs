@@ -219,7 +219,7 @@ fn what_is_written_is_what_it_was() {
     end(&mut told);
     // The listener tells of a post after it has answered it.
     for _ in 0..POSTS {
-        let (_, body) = posts.recv_timeout(Duration::from_secs(20)).unwrap();
+        let (_, body) = posts.recv_timeout(Duration::from_secs(180)).unwrap();
         let body = told.plain(&body.to_string());
         writeln!(told.told, "######## posted\n{body}").unwrap();
     }
