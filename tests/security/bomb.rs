@@ -38,10 +38,10 @@ fn s35_a_signal_ends_the_filling_of_a_slot() {
         let slot = std::panic::catch_unwind(|| life.slot(0)).ok()?;
         slot.join("many").exists().then_some(())
     });
-    let start = std::time::Instant::now();
     tick.signal(Signal::SIGINT);
     tick.done().expect(130);
-    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+    let filled = std::fs::read_dir(life.slot(0).join("many")).map_or(0, Iterator::count);
+    assert!(filled < 700, "all of it was filled first");
     assert_eq!(life.states("work"), ["stalled", "working", "build"]);
     assert!(life.body("work").contains("interrupted"), "{}", life.body("work"));
     // Nothing of it is left that the next run would find.
@@ -55,7 +55,7 @@ fn s35_a_signal_ends_the_filling_of_a_slot() {
 fn s35_the_time_limit_counts_while_a_slot_is_filled_and_the_lease_lives() {
     let life = life();
     bomb(&life, "work", 700, 2);
-    life.tick(&["--timeout", "4s", "--lease", "2s", "work"]).expect(1);
+    life.tick(&["--timeout", "6s", "--lease", "4s", "work"]).expect(1);
     assert!(life.body("work").contains("longer than aynig.timeout"), "{}", life.body("work"));
     let states = life.states("work");
     assert!(

@@ -70,7 +70,7 @@ fn s28_a_stopped_guardian_of_a_dead_runner_is_ended_before_the_branch_is_recover
     world.aynig(&dir, &["set-state", "stop", "-b", "bad"]).expect(0);
     let bin = world.root().join("bin/git-aynig");
     let mut runner = world.command(bin, &dir);
-    let mut runner = runner.args(["tick", "--lease", "2s", "bad"]).spawn().unwrap();
+    let mut runner = runner.args(["tick", "--lease", "4s", "bad"]).spawn().unwrap();
     let all =
         eventually("the command runs", || std::fs::read_to_string(&pids).ok().filter(|p| p.ends_with('\n')));
     runner.kill().unwrap();

@@ -18,8 +18,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 pub const BIN: &str = env!("CARGO_BIN_EXE_git-aynig");
-/// Nothing here takes so long; a test that waits for this has failed.
-pub const LONG: Duration = Duration::from_secs(40);
+/// Nothing here takes so long, on the slowest machine; a test that waits for this has failed. A command that is to be ended
+/// sleeps longer.
+pub const LONG: Duration = Duration::from_secs(180);
 
 pub struct Life {
     pub repo: Repo,

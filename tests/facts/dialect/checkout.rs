@@ -44,7 +44,7 @@ fn forwarded_commits_arrive_where_the_branch_is_checked_out() {
 fn local_changes_in_the_way_keep_the_lease_and_retry_lands_the_outcome() {
     let life = checked_out(&format!("echo x >>\"$T/runs\"; {EDITS} state next 'aynig-ticket: 9'"));
     life.write("file", "mine\n");
-    let ran = ticked(&life, &["--lease", "1s"]);
+    let ran = ticked(&life, &["--lease", "4s"]);
     assert_eq!(result(&ran), (Some(0), "lease-left"), "{ran:?}");
     assert!(note_with(&ran.1, "local changes are in the way").is_some(), "{ran:?}");
     assert_eq!(
@@ -74,7 +74,7 @@ fn an_outcome_of_an_old_date_is_no_old_attempt() {
         "export GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' GIT_AUTHOR_DATE='2020-01-01T00:00:00Z'; {EDITS} beat; state next"
     ));
     life.write("file", "mine\n");
-    let ran = ticked(&life, &["--lease", "1s"]);
+    let ran = ticked(&life, &["--lease", "4s"]);
     assert_eq!(result(&ran), (Some(0), "lease-left"), "{ran:?}");
     let attempt = ran.1["attempt"].as_str().unwrap().to_owned();
     assert_eq!(

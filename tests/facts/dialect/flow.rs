@@ -86,7 +86,7 @@ fn a_command_that_outlives_its_lease_goes_on_until_another_head_is_found() {
         "trap 'echo term >\"$T/term\"; exit 9' TERM; echo w >>file; echo $$ >\"$T/up\"; read x <\"$T/gate\"; state done",
     );
     let _gate = life.gate("gate");
-    let tick = life.start_tick(&["--json", "--lease", "1s", "work"]);
+    let tick = life.start_tick(&["--json", "--lease", "4s", "work"]);
     let pid = life.hear("up");
     // Until the lease has expired for everybody; a dry run says so.
     let expired = || {
@@ -112,7 +112,7 @@ fn a_command_that_outlives_its_lease_goes_on_until_another_head_is_found() {
 fn a_late_heartbeat_holds_the_branch_again() {
     let life = asked("echo $$ >\"$T/up\"; read x <\"$T/a\"; whole; read x <\"$T/b\"; state done");
     let (mut a, mut b) = (life.gate("a"), life.gate("b"));
-    let tick = life.start_tick(&["--json", "--lease", "1s", "work"]);
+    let tick = life.start_tick(&["--json", "--lease", "4s", "work"]);
     life.hear("up");
     let lease = life.rev("work");
     let dry = || life.tick(&["--dry-run", "--grace", "0", "--json", "work"]).json();

@@ -200,7 +200,7 @@ fn a_machine_that_is_unplugged_in_mid_turn_is_followed_by_another() {
     assert_eq!(state(&net, "solo"), "idle");
     std::fs::write(net.life.shared().join("hang"), "").unwrap();
     flow(&one, &["send", "play", "solo", "-m", "second"]);
-    let hangs = one.start_tick(&["--lease", "4s", "flow/play/solo"]);
+    let hangs = one.start_tick(&["--lease", "10s", "flow/play/solo"]);
     eventually("its agent is at work", || Some(()).filter(|()| !net.life.said("began").is_empty()));
     one.git(&["remote", "set-url", "origin", "file:///nowhere/at/all"]);
     let agent = net.life.said("began").trim().to_owned();

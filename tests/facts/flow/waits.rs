@@ -53,7 +53,7 @@ fn a_question_waits_an_hour_and_is_answered_then() {
         command
     };
     life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
-    let tick = Running::of(fake(&["tick", "--lease", "6s", &branch]));
+    let tick = Running::of(fake(&["tick", "--lease", "12s", &branch]));
     let id = eventually("a question", || Some(open(&stage)).filter(|open| !open.is_empty()));
     std::fs::write(&clock, "+3600\n").unwrap();
     // It is renewed by that clock; and what its limits are passes on any.

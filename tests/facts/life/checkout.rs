@@ -247,7 +247,7 @@ fn a_runner_killed_around_the_swap_leaves_nothing_half_done() {
     for n in 0..6 {
         let trigger = life.event("work", "build", "");
         let _ = fs::remove_file(life.shared().join("up"));
-        let tick = life.start_tick(&["--lease", "1s", "work"]);
+        let tick = life.start_tick(&["--lease", "4s", "work"]);
         life.hear("up");
         // From the command's last word on, a little later each time: the swap is a few milliseconds away.
         std::thread::sleep(std::time::Duration::from_millis(3 * n));

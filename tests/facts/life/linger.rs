@@ -104,7 +104,7 @@ fn a_second_slot_is_used_beside_a_run_that_lives_on() {
 /// K21, K8, K26
 #[test]
 fn a_process_that_dies_leaves_its_lease_to_expire_and_its_work_as_an_attempt() {
-    let (life, mut gate, pid) = lingering("echo late >>file", &["--lease", "2s"]);
+    let (life, mut gate, pid) = lingering("echo late >>file", &["--lease", "4s"]);
     let run = life.trailer("work", "dwp-run-id").unwrap();
     gate.open();
     eventually("its end", || (!lives(&pid)).then_some(()));
@@ -120,7 +120,7 @@ fn a_process_that_dies_leaves_its_lease_to_expire_and_its_work_as_an_attempt() {
 /// K14, K21: once the lease is over, what still runs in the slot has to go when it is needed.
 #[test]
 fn a_process_whose_lease_is_over_is_ended_when_its_slot_is_needed() {
-    let (life, _gate, pid) = lingering("true", &["--lease", "1s"]);
+    let (life, _gate, pid) = lingering("true", &["--lease", "4s"]);
     life.run(&["cancel", "work"]).expect(0);
     life.event("other", "quick", "");
     life.tick(&["--jobs", "1", "other"]).expect(0);

@@ -5,7 +5,6 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 fn next(state: &str) -> String {
     format!("echo 'SET_STATE {{\"state\":\"{state}\"}}'")
@@ -123,9 +122,8 @@ fn nobody_waits_for_the_program() {
         }
         life.config("aynig.notify", &format!("'{}' --flag", program.display()));
         life.event("work", "build", "");
-        let began = Instant::now();
         life.tick(&["work"]).expect(0);
-        assert!(began.elapsed() < Duration::from_secs(8), "{what}: {:?}", began.elapsed());
+        assert!(!hook_log(&life).contains("took longer"), "{what}: it was waited for");
         assert_eq!(life.state("work"), "review");
         let log = eventually(what, || Some(hook_log(&life)).filter(|log| log.contains("aynig.notify")));
         assert!(log.contains(said) && log.lines().count() == 1, "{what}: {log}");

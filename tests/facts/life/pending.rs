@@ -122,7 +122,7 @@ impl Server {
 #[test]
 fn a_branch_that_waits_is_taken_on_when_the_lease_of_the_slots_keeper_ends() {
     let server = Server::new();
-    server.config("aynig.leaseDuration", "4s");
+    server.config("aynig.leaseDuration", "10s");
     let (_gate, pid) = server.taken_by("keep");
     let id = server.queued("second");
     assert!(lives(&pid), "its lease lives on");

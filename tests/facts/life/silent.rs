@@ -13,7 +13,7 @@ fn a_command_that_declares_nothing_and_leaves_nobody_gives_its_slot_back() {
         ("quick", "pwd >\"$T/where\"; echo 'SET_STATE {\"state\":\"done\"}'"),
     ]);
     life.event("work", "build", "");
-    let (done, report) = life.report(&["--jobs", "1", "--lease", "3s", "work"]);
+    let (done, report) = life.report(&["--jobs", "1", "--lease", "5s", "work"]);
     assert_eq!((done.code, report["result"].as_str()), (Some(0), Some("lease-kept")), "{report}");
     let body = life.body("work");
     for part in ["declared nothing", "    set_state {\"state\":\"done\"}", "its worktree is free again"] {

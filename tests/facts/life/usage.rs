@@ -66,7 +66,7 @@ fn a_recovery_says_what_the_dead_run_had_used() {
     let told = "echo '{\"type\":\"usage\",\"input_tokens\":9}' >>\"$AYNIG_EVENTS\"";
     let life = Life::new(&[("build", &format!("{told}; exit 0"))]);
     life.event("work", "build", "");
-    life.tick(&["work", "--lease", "1s"]).expect(0);
+    life.tick(&["work", "--lease", "4s"]).expect(0);
     assert_eq!(life.state("work"), "working");
     assert_eq!(all(&life, "work", "dwp-usage"), [""; 0]);
     crate::support::life::eventually("the recovery", || {

@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest wait for what happens in the background.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// A command and what it prints.
 #[derive(Debug)]
 struct Step {
@@ -134,7 +131,7 @@ fn the_tutorial_prints_what_it_says() {
             if shape(&printed) == want {
                 break;
             }
-            let again = only_looks(&step.command) && started.elapsed() < PATIENCE;
+            let again = only_looks(&step.command) && started.elapsed() < crate::support::life::LONG;
             assert!(
                 again,
                 "README.md:{}: {}\n--- says\n{want}\n--- printed\n{}",

@@ -163,7 +163,7 @@ fn an_answer_that_was_cut_is_no_verdict() {
         a.git(&["config", "remote.origin.receivepack", &format!("'{}'", script.display())]);
         let branch = format!("work{round}");
         net.event(&branch, "build", "");
-        let report = a.tick(&[&branch, "--json", "--lease", "3s"]);
+        let report = a.tick(&[&branch, "--json", "--lease", "6s"]);
         let moved = net.states(&branch).len() > 1;
         let runs = net.life.said("runs").lines().count();
         let json = report.json();
@@ -330,7 +330,7 @@ fn a_runner_that_slept_past_its_lease_writes_nothing() {
     net.event("work", "build", "");
     let (a, b) = (net.machine("a"), net.machine("b"));
     let _gate = net.life.gate("gate");
-    let tick = a.start_tick(&["--lease", "2s", "--json", "work"]);
+    let tick = a.start_tick(&["--lease", "4s", "--json", "work"]);
     let pid = net.life.hear("up");
     tick.signal(Signal::SIGSTOP);
     let recovered = || b.tick(&["--grace", "0", "--json", "work"]).json()["recovered"].as_array().cloned();
@@ -523,7 +523,7 @@ fn a_command_of_the_aynig_dialect_advances_its_remote_branch() {
     assert_eq!(tick.done().expect(0).json()["result"].as_str(), Some("own"));
     assert_eq!(states("work"), ["done", "working", "working", "fetch"]);
     event("lost", "dies");
-    a.tick(&["--lease", "1s", "lost"]).expect(1);
+    a.tick(&["--lease", "4s", "lost"]).expect(1);
     assert_eq!(states("lost"), ["working", "dies"]);
     let recovered = || a.tick(&["--grace", "0", "lost"]).code == Some(1);
     eventually("recovered", || recovered().then_some(()));
@@ -554,7 +554,7 @@ fn an_outcome_that_touches_lfs_paths_brings_their_objects() {
     std::fs::write(net.origin().join("lfs"), "in the way").unwrap();
     net.event("stuck", "build", "");
     let b = net.machine("b");
-    let said = b.tick(&["--lease", "2s", "--json", "stuck"]);
+    let said = b.tick(&["--lease", "4s", "--json", "stuck"]);
     assert_eq!(net.states("stuck"), ["working", "build"], "{said:?}");
     let (report, kept) =
         (said.json(), b.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]));

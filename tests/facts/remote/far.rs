@@ -52,14 +52,24 @@ fn a_fetch_that_meets_another_one_is_tried_again() {
     assert!(said.stderr.contains(what), "{said:?}");
     assert!(said.stderr.contains("refs/aynig/remote/origin/work.lock"), "{said:?}");
     assert_eq!(net.states("work"), ["build"]);
-    // Longer than Git itself waits for a ref's lock.
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(1300));
-            std::fs::remove_file(&held).unwrap();
-        });
-        a.tick(&["work"]).expect(0);
-    });
+    // The lock goes when the first fetch has failed at it.
+    let bin = net.life.shared().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let (real, failed) = (which::which("git").unwrap(), net.life.shared().join("failed"));
+    let text = format!(
+        "#!/bin/sh\n'{}' \"$@\"; code=$?\ncase \" $* \" in *' fetch '*) [ $code = 0 ] || {{ echo >>'{}'; rm -f '{}'; }} ;; esac\nexit $code\n",
+        real.display(),
+        failed.display(),
+        held.display()
+    );
+    std::fs::write(bin.join("git"), text).unwrap();
+    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths(
+        [bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut tick = a.aynig(&["tick", "--remote", "origin", "work"]);
+    crate::support::life::done(tick.env("PATH", path.unwrap()).output().unwrap()).expect(0);
+    assert_eq!(std::fs::read(failed).unwrap(), b"\n", "one fetch failed");
     assert_eq!(net.states("work"), ["done", "working", "build"]);
 }
 
@@ -134,7 +144,7 @@ fn a_remote_that_says_nothing_holds_no_signal_up() {
     net.event("work", "build", "");
     let a = net.machine("a");
     let (script, asked) = (net.life.shared().join("deaf"), net.life.shared().join("asked"));
-    std::fs::write(&script, format!("echo $$ >'{}'; exec sleep 100\n", asked.display())).unwrap();
+    std::fs::write(&script, format!("echo $$ >'{}'; exec sleep 1000\n", asked.display())).unwrap();
     a.git(&["config", "remote.origin.uploadpack", &format!("sh '{}'", script.display())]);
     use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
     for (args, signal, code) in [
@@ -147,10 +157,8 @@ fn a_remote_that_says_nothing_holds_no_signal_up() {
         let run = crate::support::life::Running::saying(a.aynig(args), &said);
         let pid =
             eventually("the question", || std::fs::read_to_string(&asked).ok().filter(|s| s.ends_with('\n')));
-        let begun = std::time::Instant::now();
         run.signal(signal);
         run.done().expect(code);
-        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{args:?}");
         assert!(!std::fs::read_to_string(&said).unwrap().contains("error:"), "{args:?}");
         eventually("the end of the question", || (!lives(pid.trim())).then_some(()));
         std::fs::remove_file(&asked).unwrap();
@@ -159,11 +167,13 @@ fn a_remote_that_says_nothing_holds_no_signal_up() {
     let fetching = std::fs::File::open(a.dir.join(".git/aynig/fetching")).unwrap();
     fetching.try_lock().unwrap();
     let run = crate::support::life::Running::of(a.aynig(&["tick", "--remote", "origin"]));
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let begun = std::time::Instant::now();
+    eventually("it waits for that one", || {
+        let files = std::fs::read_dir(format!("/proc/{}/fd", run.pid())).ok()?;
+        let mut files = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+        files.any(|file| file.ends_with(".git/aynig/fetching")).then_some(())
+    });
     run.signal(SIGTERM);
     run.done().expect(143);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(5));
     assert_eq!(net.states("work")[0], "build");
 }
 
@@ -188,7 +198,10 @@ fn polling_goes_on_while_the_remote_is_away() {
 /// K11: a remote that lists no refs for a moment, as Git does where it can't read a reftable, has not lost them.
 #[test]
 fn a_branch_that_is_not_listed_once_is_not_gone() {
-    let net = Net::new(&[("build", "touch \"$T/hide\"; sleep 6; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    let net = Net::new(&[(
+        "build",
+        "touch \"$T/hide\"; while [ -e \"$T/hide\" ]; do sleep 0.05; done; sleep 1; echo 'SET_STATE {\"state\":\"done\"}'",
+    )]);
     net.event("work", "build", "");
     let a = net.machine("a");
     let hide = net.life.shared().join("hide");

@@ -1,7 +1,7 @@
 //! Several refs that move as one, over every store: all or nothing before the first move, the branch first, and what a
 //! kill between two moves leaves. Implements the proof of K11, K37, K42, K43, K44.
 
-use super::suite::{ALL, FILES, How, LOG, World, by, gix_store, id, killed_before, options, work};
+use super::suite::{ALL, FILES, How, LOG, World, by, gix_store, hasty, id, killed_before, options, work};
 use crate::support::{Repo, lock_of_a_killed_child};
 use aynig::protocol::id::ObjectId;
 use aynig::store::git_command::Git;
@@ -404,14 +404,14 @@ fn killed_anywhere_in_a_transaction_nothing_is_lost() {
             assert!(is_heard || is_waiting, "{calls} {when}: one ref keeps it");
             halves += usize::from(is_on_branch && is_waiting);
             // Who comes next takes off what the branch has, or delivers it, at once.
-            let begun = std::time::Instant::now();
+            let hasty = hasty(&repo);
             let all = [
                 (!is_heard).then(|| RefChange::create(heard.clone(), message)),
                 is_waiting.then(|| RefChange::delete(waits.clone(), message)),
             ];
             let moves: Vec<RefChange> = all.into_iter().flatten().collect();
             if is_on_branch {
-                store.try_swaps(&moves, &by(), "").unwrap();
+                hasty.try_swaps(&moves, &by(), "").unwrap();
             } else {
                 let new = NewCommit {
                     tree,
@@ -421,10 +421,9 @@ fn killed_anywhere_in_a_transaction_nothing_is_lost() {
                 };
                 let new = store.write_commit(&new).unwrap();
                 let at = Expected::At(before);
-                let won = compare_and_swap_with(&store, &work(), at, new, &moves, &by(), LOG).unwrap();
+                let won = compare_and_swap_with(&hasty, &work(), at, new, &moves, &by(), LOG).unwrap();
                 assert_eq!(won, Swap::Won, "{calls} {when}");
             }
-            assert!(begun.elapsed() < Duration::from_secs(2), "{calls} {when}");
             assert_eq!(store.tip(&heard).unwrap(), Some(message));
             assert_eq!(store.tip(&waits).unwrap(), None);
             locks::sweep_stale_locks(&repo.git_dir()).unwrap();

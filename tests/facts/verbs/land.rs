@@ -504,7 +504,7 @@ fn killed_anywhere_and_asked_again_it_lands_once() {
     for (call, first) in [("rename", 1), ("link,linkat", 3), ("renameat,renameat2", 2)] {
         for n in (first..).step_by(step) {
             let life = life(CHECK, "check: check\n");
-            life.config("aynig.leaseDuration", "1s");
+            life.config("aynig.leaseDuration", "3s");
             life.config("aynig.fsync", "false");
             work(&life, "topic", "new", "x\n");
             let landing = life.aynig(&["land", "topic"]);

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A terminal with `git aynig status --watch` on it.
 struct Seen {
@@ -35,7 +35,7 @@ impl Seen {
     /// The lines of the frame that is shown, once that is as wanted.
     #[track_caller]
     fn until(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + crate::support::life::LONG;
         loop {
             let text = String::from_utf8_lossy(&self.bytes).into_owned();
             // The terminal itself adds a carriage return to each line feed.
