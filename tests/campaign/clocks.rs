@@ -46,7 +46,7 @@ fn claim(sweep: &Sweep, life: &Life, skew: &str, branch: &str) {
 /// Somebody whose lease ends by itself while the command goes on, renews it whatever the clock says.
 fn renew(sweep: &Sweep, life: &Life, skew: &str, branch: &str) {
     life.event(branch, "long", "");
-    let said = tick(life, Some(skew), &["--lease", "2s", branch]);
+    let said = tick(life, Some(skew), &["--lease", "4s", branch]);
     let states = life.states(branch);
     let leases = states.iter().filter(|s| *s == "working").count();
     if said.code != Some(0) || life.state(branch) != "next" || leases < 2 {
@@ -67,6 +67,12 @@ fn taken(life: &Life, skew: Option<&str>, branch: &str) -> (Duration, Done) {
     }
 }
 
+/// Of a lease of 2 s: neither early nor late. A sample runs beside all other tests, on whatever machine.
+fn in_time(sweep: &Sweep, took: Duration) -> bool {
+    let late = sweep.size(LONG.as_secs() as usize, 8) as u64;
+    took >= Duration::from_millis(1900) && took < Duration::from_secs(late)
+}
+
 fn takeover(sweep: &Sweep, life: &Life, skew: &(&str, i64), branch: &str) {
     let run = "11111111-1111-4111-8111-111111111111";
     // A fresh lease of an honest runner, judged by one that is off.
@@ -74,7 +80,7 @@ fn takeover(sweep: &Sweep, life: &Life, skew: &(&str, i64), branch: &str) {
     life.lease(branch, "build", run, 2, 0);
     let (took, said) = taken(life, Some(skew.0), branch);
     let over = said.code == Some(1) && life.state(branch) == "stalled";
-    if !over || took < Duration::from_millis(1900) || took > Duration::from_secs(8) {
+    if !over || !in_time(sweep, took) {
         sweep.bad(format!("takeover at {} after {took:?}: {said:?}", skew.0));
     }
     // A lease that the one that is off wrote, judged by an honest one.
@@ -87,7 +93,7 @@ fn takeover(sweep: &Sweep, life: &Life, skew: &(&str, i64), branch: &str) {
     life.event_at(&other, &message, Some(dated));
     let (took, said) = taken(life, None, &other);
     let over = said.code == Some(1) && life.state(&other) == "stalled";
-    if !over || took < Duration::from_millis(1900) || took > Duration::from_secs(8) {
+    if !over || !in_time(sweep, took) {
         sweep.bad(format!("a lease dated {} taken over after {took:?}: {said:?}", skew.0));
     }
     sweep.count("takeovers", 2);
@@ -106,7 +112,7 @@ fn skews() {
     }
     let commands = [
         ("build", "echo 'SET_STATE {\"state\":\"next\"}'"),
-        ("long", "sleep 3; echo 'SET_STATE {\"state\":\"next\"}'"),
+        ("long", "sleep 4; echo 'SET_STATE {\"state\":\"next\"}'"),
     ];
     let skews = SKEWS.len() as u64;
     sweep.at_least("claims", 1, skews);
@@ -221,7 +227,10 @@ fn raw_committers() {
     }
     let until = Instant::now() + Duration::from_secs(12);
     let mut open: Vec<String> = held.keys().cloned().collect();
-    while !open.is_empty() && Instant::now() < until {
+    // On a slow machine a few looks take as long.
+    let mut looks = 0;
+    while !open.is_empty() && (Instant::now() < until || looks < 6) {
+        looks += 1;
         open.retain(|branch| {
             let head =
                 fs::read_to_string(life.path(&format!(".git/refs/heads/{branch}"))).unwrap_or_default();

@@ -13,7 +13,7 @@ use super::points::name_of;
 use super::row::{Dice, Sweep, full};
 use super::scene::copy;
 use super::support::faketime::faketime;
-use super::support::life::{Done, Life, done};
+use super::support::life::{Done, LONG, Life, done};
 use super::trace::{self, Fault, Point, run};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::Instant;
 
 const EDITS: &str = "rm dir/other; echo more >>file; mkdir new; echo n >new/file; chmod +x exec\n\
                      echo 'SET_STATE {\"state\":\"done\"}'";
@@ -372,9 +373,10 @@ fn ends(world: &World, case: &Case, before: &[(PathBuf, Vec<u8>)]) -> Vec<String
     match case.name {
         "checkout" | "retry" => {
             let mut status = world.git(&["status", "--porcelain"]).stdout;
-            if !status.is_empty() {
+            let until = Instant::now() + LONG;
+            while !status.is_empty() && Instant::now() < until {
                 // A child that outlived its runner may be at it yet.
-                std::thread::sleep(std::time::Duration::from_millis(300));
+                std::thread::sleep(std::time::Duration::from_millis(100));
                 world.life.run(&["status"]);
                 status = world.git(&["status", "--porcelain"]).stdout;
             }

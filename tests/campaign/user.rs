@@ -8,7 +8,7 @@
 
 use super::row::{Dice, Sweep};
 use super::support::judge::{commits, judge, moves};
-use super::support::life::{Done, Life, Running, done, tree_of};
+use super::support::life::{Done, LONG, Life, Running, done, tree_of};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 
 const LOOP: &str =
     "echo x >>\"$T/runs\"; echo \"$AYNIG_RUN_ID\" >auto; echo 'SET_STATE {\"state\":\"build\"}'";
-/// Longest moment, on a machine that does other things too.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Which rolls switch to another branch and back, and stash.
 const SWITCHES: usize = 8;
 const STASHES: usize = 9;
@@ -314,7 +312,7 @@ fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
 /// it read before it locks it, and `git checkout` goes to the commit that it read, and says afterwards that it
 /// stands on the branch.
 fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
-    let until = Instant::now() + if lost { Duration::from_secs(1) } else { PATIENCE };
+    let until = Instant::now() + if lost { Duration::from_secs(1) } else { LONG };
     loop {
         let mut git = life.repo.command("git");
         let said =
@@ -339,7 +337,7 @@ fn arrived(sweep: &Sweep, life: &Life, n: usize, lost: bool) {
 
 /// While an outcome is brought into this very working tree its index is locked for a moment, as by any Git.
 fn again_while_locked(sweep: &Sweep, life: &Life, args: &[&str]) -> Done {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + LONG;
     loop {
         let said = done(life.repo.command("git").args(args).output().unwrap());
         let words = ["index.lock': File exists", "could not write index"];
