@@ -20,8 +20,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-/// Nothing here takes so long: what still runs then hangs, and is killed.
-const LIMIT: Duration = Duration::from_secs(300);
+/// Nothing here sleeps so long, or has so much of the processor: what still runs then hangs, and is killed. What waits for a
+/// processor that others have, or for its tracer, does neither.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How often it is looked for that, and the most that one look counts: a busy machine looks more seldom.
+const LOOK: Duration = Duration::from_millis(200);
 /// How long a process may outlive the one that started it all; of a sample, which runs beside all other tests, longer.
 fn afterwards() -> Duration {
     Duration::from_secs(if super::row::full() { 1 } else { 60 })
@@ -182,7 +185,20 @@ pub fn run(command: &Command, at: Option<(&Point, Fault)>) -> Trace {
     let (over, watched) = mpsc::channel::<()>();
     let alive = tracer.alive.clone();
     let watchdog = std::thread::spawn(move || {
-        let hung = watched.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout);
+        let mut asleep = Duration::ZERO;
+        let hung = loop {
+            if watched.recv_timeout(LOOK) != Err(mpsc::RecvTimeoutError::Timeout) {
+                break false;
+            }
+            let states: Vec<(char, Duration)> =
+                alive.lock().unwrap().iter().filter_map(|pid| state_of(*pid)).collect();
+            if states.iter().all(|(state, _)| *state == 'S') {
+                asleep += LOOK;
+            }
+            if asleep > LIMIT || states.iter().any(|(_, used)| *used > LIMIT) {
+                break true;
+            }
+        };
         while hung && !alive.lock().unwrap().is_empty() {
             alive.lock().unwrap().iter().for_each(|pid| _ = kill(*pid, Signal::SIGKILL));
             std::thread::sleep(Duration::from_millis(20));
@@ -193,6 +209,15 @@ pub fn run(command: &Command, at: Option<(&Point, Fault)>) -> Trace {
     drop(over);
     tracer.seen.hung = watchdog.join().unwrap();
     tracer.seen
+}
+
+/// Whether a process sleeps (`S`) or does something else, and how much of the processor it had.
+fn state_of(pid: Pid) -> Option<(char, Duration)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Its name may hold anything.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    Some((fields.first()?.chars().next()?, Duration::from_millis(ticks * 10)))
 }
 
 impl Tracer<'_> {
