@@ -45,16 +45,27 @@ impl Project {
     }
 
     pub fn with(config: Value) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap(), config)
+    }
+
+    /// One on the disk, whatever folder is for temporary files: that may be memory.
+    pub fn on_disk() -> Self {
+        Self::at(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), config()).with_a_run()
+    }
+
+    fn at(folder: tempfile::TempDir, config: Value) -> Self {
         std::fs::write(folder.path().join("agentxchain.json"), config.to_string()).unwrap();
         Self { folder, config: Config::from_value(config).unwrap() }
     }
 
     /// A project whose run has begun.
     pub fn begun() -> Self {
-        let project = Self::new();
-        init_run(&project.root(), &project.config).unwrap();
-        project
+        Self::new().with_a_run()
+    }
+
+    fn with_a_run(self) -> Self {
+        init_run(&self.root(), &self.config).unwrap();
+        self
     }
 
     pub fn path(&self) -> &Path {

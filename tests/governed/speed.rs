@@ -53,7 +53,7 @@ fn by_hand(project: &Project, state: &str, line: &str) -> Duration {
 fn the_last_cycle_costs_what_the_first_did() {
     let is_strict = std::env::var_os("AYNIG_SPEED").is_some();
     let (cycles, part, growth, factor) = if is_strict { (1000, 200, 1.2, 3.0) } else { (90, 30, 2.0, 8.0) };
-    let project = Project::begun();
+    let project = Project::on_disk();
     let root = Root::new(project.path());
     let mut told = String::new();
     // What else the machine does meanwhile slows both hands down: each cycle is measured against the same
