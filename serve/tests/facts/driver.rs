@@ -2,12 +2,12 @@
 //!
 //! Without them the tests that need one say so, and are no proof. `AYNIG_SHOTS=<dir>` keeps a picture of each screen.
 
-use crate::support::{Server, World};
+use crate::support::{PATIENCE, Server, World};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A browser, ended with the value.
@@ -59,7 +59,7 @@ impl Browser {
     pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nContent-Type: \
             application/json\r\nContent-Length: {}\r\n\r\n",
@@ -105,26 +105,30 @@ impl Browser {
 
     #[track_caller]
     pub fn sees(&self, text: &str) {
-        for _ in 0..1500 {
-            if self.text().contains(text) {
-                return;
-            }
+        let until = Instant::now() + PATIENCE;
+        while !self.text().contains(text) {
+            assert!(
+                Instant::now() < until,
+                "no {text:?} in {:?}; it said {}",
+                self.text(),
+                self.complaints()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("no {text:?} in {:?}; it said {}", self.text(), self.complaints());
     }
 
     /// Finds what is called so by its words.
     #[track_caller]
     pub fn find(&self, path: &str) -> String {
-        for _ in 0..1500 {
+        let until = Instant::now() + PATIENCE;
+        loop {
             let found = self.post("element", &json!({"using": "xpath", "value": path}));
             if let Some(found) = found["element-6066-11e4-a52e-4f735466cecf"].as_str() {
                 return found.to_owned();
             }
+            assert!(Instant::now() < until, "no {path} in {:?}; it said {}", self.text(), self.complaints());
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("no {path} in {:?}; it said {}", self.text(), self.complaints());
     }
 
     #[track_caller]

@@ -1,6 +1,6 @@
 //! What makes no sense, again and again (W14, section 5 of the design): 2,000 requests and frames, or as many as `AYNIG_FLOOD` says.
 
-use crate::support::{SERVE, Server, UPGRADE, World, head};
+use crate::support::{PATIENCE, SERVE, Server, UPGRADE, World, head};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn connected(server: &Server) -> TcpStream {
     loop {
         match TcpStream::connect(&server.address) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 return stream;
             }
             Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {

@@ -1,12 +1,11 @@
 //! Starts and ends (W1, W3, W4).
 
-use crate::support::{SERVE, Server, World, aynig};
+use crate::support::{PATIENCE, SERVE, Server, World, aynig, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// W1: the verb becomes the program, which lies beside it; where it is not there that is told.
 #[test]
@@ -45,17 +44,15 @@ fn w4_the_program_takes_what_the_verb_takes() {
     assert!(lacking.is_empty(), "{lacking:?}");
 }
 
-/// W4: asked to end, it ends within a second, whoever looks on.
+/// W4: asked to end, it ends though others look on, and does not wait for them: they are still there.
 #[test]
-fn w4_it_ends_within_a_second() {
+fn w4_it_ends_while_others_look_on() {
     let world = World::new();
     let mut server = world.serve(&[]);
     let mut sockets = [server.socket(), server.socket()];
     let _idle = server.connect();
-    let began = Instant::now();
     kill(Pid::from_raw(server.child.id().cast_signed()), Signal::SIGTERM).unwrap();
-    let status = server.child.wait().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let status = until("it ends", || server.child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
     let mut rest = Vec::new();
     assert!(sockets.iter_mut().all(|socket| { socket.read_to_end(&mut rest).is_ok() }));
@@ -131,7 +128,7 @@ fn w4_a_supervisor_hands_it_a_socket_and_is_told() {
     let world = World::new();
     let told = world.home.path().join("told");
     let notices = std::os::unix::net::UnixDatagram::bind(&told).unwrap();
-    notices.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    notices.set_read_timeout(Some(PATIENCE)).unwrap();
     let hear = || {
         let mut word = [0; 64];
         let size = notices.recv(&mut word).unwrap();
@@ -141,7 +138,7 @@ fn w4_a_supervisor_hands_it_a_socket_and_is_told() {
     let address = listener.local_addr().unwrap();
     // A request that comes before the start waits for it.
     let mut early = std::net::TcpStream::connect(address).unwrap();
-    early.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    early.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(early, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
     let script = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" --json --port 1";
     let mut command = world.call("sh", &["-c", script, SERVE]);

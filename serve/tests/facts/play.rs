@@ -1,7 +1,7 @@
 //! A flow whose agents do what a test wrote down: a message that says `do:<name>` has the node run that script.
 
 use crate::runs::{agent, flowing, good, live, send};
-use crate::support::{Answer, Server, UPGRADE, World, head, until};
+use crate::support::{Answer, PATIENCE, Server, UPGRADE, World, head, until};
 use serde_json::{Map, Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -266,6 +266,6 @@ impl<'s> Theirs<'s> {
 pub fn is_silent(stream: &mut TcpStream, so_long: Duration) -> bool {
     stream.set_read_timeout(Some(so_long)).unwrap();
     let silent = stream.read(&mut [0]).is_err();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     silent
 }

@@ -3,7 +3,7 @@
 
 use crate::play::{Play, finally};
 use crate::runs::good;
-use crate::support::{SERVE, Server, UPGRADE, head, text, until};
+use crate::support::{PATIENCE, SERVE, Server, UPGRADE, head, text, until};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ fn looks_on(address: &str, run: &str, heard: &Heard, until: Instant) {
             std::thread::sleep(Duration::from_millis(5));
             continue;
         };
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let seq = heard.lock().unwrap().last().map_or(0, |event| event["seq"].as_u64().unwrap());
         let asked = format!(
             "GET /ws?runId={run}&since={seq} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n{UPGRADE}\r\n"

@@ -127,7 +127,7 @@ impl Server {
 
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 
@@ -285,10 +285,18 @@ impl Answer {
     }
 }
 
+/// Nothing here takes so long, on the slowest machine: a test that waits for this has failed.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// It was read until the other side closed it, and not until patience was over.
+pub fn is_closed(read: std::io::Result<usize>) -> bool {
+    read.map_or_else(|error| error.kind() == std::io::ErrorKind::ConnectionReset, |_| true)
+}
+
 /// Waits for something that another process brings about.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = look() {
             return found;
