@@ -18,9 +18,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use axum::{Extension, Json, Router, middleware};
 use aynig::served::Place;
+use futures_util::stream;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// Most bytes of a body.
@@ -28,6 +30,8 @@ pub const BODY_MAX: usize = 4 << 20;
 /// Most events in one answer, and how many where the request does not say.
 const EVENTS_MAX: usize = 1000;
 const EVENTS_USUAL: usize = 100;
+/// About how much of a long answer is written at once, in bytes.
+const PIECE: usize = 64 << 10;
 
 /// The description of all that is under `/api/`.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -208,8 +212,15 @@ async fn code(Of(state): Ours, sent: Sent) -> Answer {
 async fn branches(Of(state): Ours, asked: Asked<Repo>) -> Answer {
     let repo = asked?.repo.unwrap_or(0);
     state.place(Some(repo))?;
-    let text = state.branches(repo).await?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text.to_string())).into_response())
+    let found = state.branches(repo).await?;
+    let length = found.length().to_string();
+    // Written a piece at a time, as the client takes it, of what all who ask share.
+    let pieces = stream::unfold((found, 0), async |(found, from)| {
+        let (text, taken) = found.piece(from, PIECE);
+        (taken > 0).then(|| (Ok::<_, Infallible>(text), (found, from + taken)))
+    });
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CONTENT_LENGTH, &length)];
+    Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
 async fn branch(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {

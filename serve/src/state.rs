@@ -6,7 +6,7 @@ use crate::paging::Known;
 use crate::ui::Ui;
 use crate::watch::Change;
 use aynig::contract::id::RunId;
-use aynig::served::{Place, Unanswered};
+use aynig::served::{AllBranches, Place, Unanswered};
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ impl Served {
 #[derive(Default)]
 struct Read {
     at: Option<(u64, Instant)>,
-    branches: Arc<str>,
+    branches: Arc<AllBranches>,
 }
 
 /// A look at all branches of a place.
@@ -105,18 +105,20 @@ impl State {
         Arc::clone(known.entry(run).or_default())
     }
 
-    /// How the branches of a place stand, as JSON. Many who ask at once are answered by one look.
-    pub async fn branches(&self, repo: usize) -> Result<Arc<str>, Unanswered> {
+    /// How the branches of a place stand. Many who ask at once are answered by one look.
+    pub async fn branches(&self, repo: usize) -> Result<Arc<AllBranches>, Unanswered> {
         let mut read = self.read[repo].lock().await;
         // Before the look: what changes during it is looked at again.
         let now = self.generations[repo].load(Ordering::SeqCst);
         if read.at.is_some_and(|(generation, at)| generation == now && at.elapsed() < FRESH) {
             return Ok(Arc::clone(&read.branches));
         }
+        // What is old is not held beside what is new.
+        *read = Read::default();
         let place = self.served.places[repo].clone();
         let (told, looked) = oneshot::channel();
         let _ = self.looks.send(Box::new(move || _ = told.send(place.all_branches())));
-        let branches: Arc<str> = looked.await.map_err(|_| broken())??.into();
+        let branches = Arc::new(looked.await.map_err(|_| broken())??);
         *read = Read { at: Some((now, Instant::now())), branches: Arc::clone(&branches) };
         Ok(branches)
     }

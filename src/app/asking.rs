@@ -29,9 +29,11 @@ impl Asking {
         runner: &Runner<'_>,
         mut branches: impl Iterator<Item = &'s BranchStatus>,
     ) -> Result<Self, AppError> {
-        if !branches.any(may_ask) {
-            return Ok(Self::default());
-        }
+        if branches.any(may_ask) { Self::all(runner) } else { Ok(Self::default()) }
+    }
+
+    /// What all branches ask.
+    pub(super) fn all(runner: &Runner<'_>) -> Result<Self, AppError> {
         let found = runner.questions(None);
         let found = found.map_err(|error| AppError::talked(error, runner.settings.remote.clone()))?;
         let open = found.open.into_iter().map(|(asked, _)| asked).collect();
@@ -67,7 +69,7 @@ impl Asking {
 }
 
 /// True for a branch that a question may be asked on: by its run, or by its head.
-fn may_ask(status: &BranchStatus) -> bool {
+pub(super) fn may_ask(status: &BranchStatus) -> bool {
     let event = status.tip.event.as_ref();
     event.is_some_and(|event| event.is_working() || event.message.last(QUESTION).is_some())
 }

@@ -26,7 +26,7 @@ use crate::store::git_calls::branch_from_arg;
 use crate::store::hooks::Hooks;
 use crate::supervisor::interrupt::Interrupt;
 use hearing::Hearing;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -118,20 +118,46 @@ pub struct Unread {
     error: String,
 }
 
-/// [`Branches`], each as it is written.
-#[derive(Serialize)]
-struct All<'a> {
-    now: i64,
-    branches: Lines<'a>,
-    failed: Vec<Unread>,
+/// How all branches stand: [`Branches`] as JSON, of which each line is written as its branch is read, and nothing else kept.
+#[derive(Debug, Default)]
+pub struct AllBranches {
+    /// Each with its name, by that.
+    lines: Vec<(RefName, Box<str>)>,
+    /// All before the lines, and all after them.
+    around: (String, String),
 }
 
-struct Lines<'a>(&'a Statuses);
+impl AllBranches {
+    /// How many bytes of JSON it is.
+    pub fn length(&self) -> usize {
+        let commas = self.lines.len().saturating_sub(1);
+        let lines: usize = self.lines.iter().map(|(_, line)| line.len()).sum();
+        self.around.0.len() + lines + commas + self.around.1.len()
+    }
 
-impl Serialize for Lines<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(looked) = self;
-        serializer.collect_seq(looked.surveyed.branches.iter().map(|status| line_of(looked, status)))
+    /// The JSON from so many pieces on: as many as so many bytes hold, or the next one; empty at the end. How many pieces
+    /// those were comes with them.
+    pub fn piece(&self, from: usize, most: usize) -> (String, usize) {
+        let (mut text, mut taken) = (String::new(), 0);
+        while let Some(next) =
+            self.at(from + taken).filter(|next| text.is_empty() || text.len() + next.len() < most)
+        {
+            if (2..=self.lines.len()).contains(&(from + taken)) {
+                text.push(',');
+            }
+            text.push_str(next);
+            taken += 1;
+        }
+        (text, taken)
+    }
+
+    fn at(&self, piece: usize) -> Option<&str> {
+        match piece.checked_sub(1) {
+            None => Some(&self.around.0),
+            Some(line) if line < self.lines.len() => Some(&self.lines[line].1),
+            Some(line) if line == self.lines.len() => Some(&self.around.1),
+            Some(_) => None,
+        }
     }
 }
 
@@ -139,12 +165,8 @@ fn line_of<'a>(looked: &'a Statuses, status: &'a BranchStatus) -> StatusLine<'a>
     StatusLine::of(status, (&looked.asking, &looked.pauses), &looked.settings, looked.now)
 }
 
-fn unread(looked: &Statuses) -> Vec<Unread> {
-    let one = |(branch, error): &(RefName, RunnerError)| Unread {
-        branch: escape(branch.short()),
-        error: escape(error.to_string().as_bytes()),
-    };
-    looked.surveyed.failed.iter().map(one).collect()
+fn unread(branch: &RefName, error: &RunnerError) -> Unread {
+    Unread { branch: escape(branch.short()), error: escape(error.to_string().as_bytes()) }
 }
 
 /// An object as `--json` prints it.
@@ -252,14 +274,22 @@ impl Place {
         Ok(Policy { trusted, hint, hooks: Hooks::any_installed(&session.repo) })
     }
 
-    /// How every branch stands whose head is a state event, as JSON: the object of [`Branches`], written line by line, as
-    /// many branches are much memory otherwise.
-    pub fn all_branches(&self) -> Result<String, Unanswered> {
+    /// How every branch stands whose head is a state event.
+    pub fn all_branches(&self) -> Result<AllBranches, Unanswered> {
         let session = self.session()?;
-        let looked = status::look(&session, &[], None)?;
-        let whole = All { now: looked.now, branches: Lines(&looked), failed: unread(&looked) };
+        let (mut lines, mut failed) = (Vec::new(), Vec::new());
         // None of ours fails to become JSON.
-        Ok(serde_json::to_string(&whole).unwrap_or_default())
+        let now = status::each(&session, &mut |branch, read| match read {
+            Ok(line) => {
+                lines.push((branch, serde_json::to_string(&line).unwrap_or_default().into_boxed_str()))
+            }
+            Err(error) => failed.push(unread(&branch, &error)),
+        })?;
+        lines.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        failed.sort_unstable_by(|one, other| one.branch.cmp(&other.branch));
+        let failed = serde_json::to_string(&failed).unwrap_or_default();
+        let around = (format!("{{\"now\":{now},\"branches\":["), format!("],\"failed\":{failed}}}"));
+        Ok(AllBranches { lines, around })
     }
 
     /// How this branch stands, whatever its head is.
@@ -270,7 +300,8 @@ impl Place {
             return Err(session.no_branch(&looked.settings, branch).into());
         }
         let branches = looked.surveyed.branches.iter().map(|status| line(&line_of(&looked, status)));
-        Ok(Branches { now: looked.now, branches: branches.collect(), failed: unread(&looked) })
+        let failed = looked.surveyed.failed.iter().map(|(branch, error)| unread(branch, error));
+        Ok(Branches { now: looked.now, branches: branches.collect(), failed: failed.collect() })
     }
 
     /// The latest run of a branch that is over, and where its work is.

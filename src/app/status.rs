@@ -3,7 +3,7 @@
 //! Reads only, and works in a repository that is not trusted. JSON holds what came from the repository as it is.
 //! Implements git-aynig-status(1), K49b, K55.
 
-use super::asking::{AskedLine, Asking};
+use super::asking::{AskedLine, Asking, may_ask};
 use super::config::Flags;
 use super::paused::{HoldingLine, Pauses};
 use super::session::Session;
@@ -18,9 +18,9 @@ use crate::protocol::inbox::MessageId;
 use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
-use crate::runner::Runner;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
+use crate::runner::{Runner, RunnerError};
 use crate::store::RefName;
 use crate::store::worktrees::Busy;
 use crate::supervisor::interrupt::Interrupt;
@@ -177,6 +177,41 @@ impl Filter {
             statuses.sort_by_key(|status| status.borrow().tip.commit.committed);
         }
     }
+}
+
+/// Hands the line of every branch whose head is a state event to `visit` as it is read, in no order, and those that can't be
+/// read: many branches are much memory otherwise. Returns the second at which leases were judged.
+pub fn each(
+    session: &Session,
+    visit: &mut dyn FnMut(RefName, Result<StatusLine<'_>, RunnerError>),
+) -> Result<i64, AppError> {
+    let settings = session.settings(&Flags::default())?;
+    mend::all(session);
+    let interrupt = Interrupt::never()?;
+    let runner = session.reader(&settings, &interrupt)?;
+    runner.store.refresh()?;
+    let (survey, pauses, now) = (Survey::new(&runner)?, Pauses::look(&runner)?, runner.clock.now());
+    // Read with the first branch that may ask.
+    let (mut asking, none, mut failed) = (None, Asking::default(), None);
+    survey.each(true, &mut |name, read| {
+        let status = match read {
+            Ok(status) => status,
+            Err(error) => {
+                visit(name, Err(error));
+                return true;
+            }
+        };
+        if asking.is_none() && may_ask(&status) {
+            match Asking::all(&runner) {
+                Ok(asked) => asking = Some(asked),
+                Err(error) => failed = Some(error),
+            }
+        }
+        let around = (asking.as_ref().unwrap_or(&none), &pauses);
+        visit(name, Ok(StatusLine::of(&status, around, &settings, now)));
+        failed.is_none()
+    })?;
+    failed.map_or(Ok(now), Err)
 }
 
 /// Looks at these branches, or at all whose head is a state event.

@@ -191,7 +191,7 @@ impl<'a> Watcher<'a> {
         self.heads.clear();
         self.seen.failed = 0;
         let survey = Survey::new(&self.runner)?;
-        survey.each(&mut |read| {
+        survey.each(false, &mut |_, read| {
             match read {
                 Ok(status) => {
                     self.heads.insert(status.branch.clone(), status.tip.id());

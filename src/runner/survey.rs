@@ -157,16 +157,20 @@ impl<'a> Survey<'a> {
         Ok(surveyed)
     }
 
-    /// Hands all branches to `visit` as they are read, and those that can't be, until that says false.
+    /// Hands all branches to `visit` as they are read, and those that can't be, until that says false; `only_events` as for
+    /// [`Survey::all`].
     pub(crate) fn each(
         &self,
-        visit: &mut dyn FnMut(Result<BranchStatus, RunnerError>) -> bool,
+        only_events: bool,
+        visit: &mut dyn FnMut(RefName, Result<BranchStatus, RunnerError>) -> bool,
     ) -> Result<(), RunnerError> {
         let mut goes_on = true;
         self.runner.store.visit_heads("refs/heads/", &mut |name, read| {
-            if goes_on {
-                let tip = read.map(Tip::from).map_err(RunnerError::Store);
-                goes_on = visit(tip.and_then(|tip| self.judge(&name, tip)));
+            let tip = read.map(Tip::from).map_err(RunnerError::Store);
+            let is_wanted = !only_events || tip.as_ref().map_or(true, |tip| tip.event.is_some());
+            if goes_on && is_wanted {
+                let judged = tip.and_then(|tip| self.judge(&name, tip));
+                goes_on = visit(name, judged);
             }
         })?;
         Ok(())

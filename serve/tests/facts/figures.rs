@@ -4,7 +4,7 @@
 
 use crate::driver::Browser;
 use crate::runs::{agent, flowing, good, live, node, says};
-use crate::support::{SERVE, Server, World, aynig, until};
+use crate::support::{SERVE, Server, World, aynig, until, while_it_goes_on};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::fs;
@@ -97,6 +97,14 @@ fn w2_it_is_there_at_once_and_rests_when_nothing_happens() {
     let branches = good(server.get("/api/branches"));
     figure("10,000 branches as JSON, ms", asked.elapsed().as_millis());
     assert_eq!(branches["branches"].as_array().unwrap().len(), MANY);
+    let names = branches["branches"].as_array().unwrap().iter().map(|line| line["branch"].as_str().unwrap());
+    assert!(names.is_sorted(), "as 'status' has them");
+    for n in 0..4 {
+        // What changes is looked at anew.
+        world.git(&["branch", &format!("more/{n}"), "seed/done"]);
+        let many = || server.get("/api/branches").json()["branches"].as_array().unwrap().len();
+        until("it is seen", || (many() == MANY + n + 1).then_some(()));
+    }
     let _page = server.socket();
     let (before, _) = used(server.child.id());
     let rest = Duration::from_secs(10);
@@ -105,8 +113,8 @@ fn w2_it_is_there_at_once_and_rests_when_nothing_happens() {
     let share = (after - before).as_secs_f64() / rest.as_secs_f64() * 100.0;
     figure("at rest with 10,000 branches and a page, % of a core", format!("{share:.2}"));
     figure("the same, MiB", memory / 1024);
-    // The goal is 40 MiB, and is missed: benches/RESULTS.md says by how much.
-    assert!(share < 5.0 && memory < 200 << 10, "{share} % {memory} KiB");
+    // The goal is 40 MiB: benches/RESULTS.md says how it was met. A build for development maps more of its program.
+    assert!(share < 5.0 && memory < 80 << 10, "{share} % {memory} KiB");
 }
 
 /// W2: from an agent's line to a client.
@@ -186,8 +194,11 @@ fn w9_ten_thousand_branches_are_scrolled() {
     assert!(first < 10_000.0, "{first}");
     assert_eq!(browser.says("return document.querySelectorAll('.list .line').length < 200"), json!(true));
     frames(&browser, "document.querySelector('.list').scrollTop += 700");
-    let end = "const l = document.querySelector('.list'); return l.scrollTop + l.clientHeight >= l.scrollHeight - 10";
-    until("the end is reached", || (browser.says(end) == json!(true)).then_some(()));
+    let at = "const l = document.querySelector('.list'); return l.scrollTop + l.clientHeight >= l.scrollHeight - 10 || l.scrollTop";
+    while_it_goes_on("the end is reached", || match browser.says(at) {
+        Value::Bool(true) => Ok(()),
+        place => Err(place),
+    });
     let (many, most, usual) = longest(&browser);
     figure("scrolled through them, frames", many);
     figure("the longest frame, ms", format!("{most:.0}"));

@@ -293,6 +293,24 @@ pub fn is_closed(read: std::io::Result<usize>) -> bool {
     read.map_or_else(|error| error.kind() == std::io::ErrorKind::ConnectionReset, |_| true)
 }
 
+/// Waits for something for as long as it gets on: an `Err` is how far it is, and of that the next is another before long.
+#[track_caller]
+pub fn while_it_goes_on<T, P: PartialEq + std::fmt::Debug>(
+    what: &str,
+    mut look: impl FnMut() -> Result<T, P>,
+) -> T {
+    let (mut last, mut since) = (None, Instant::now());
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(now) if last.as_ref() == Some(&now) => {}
+            Err(now) => (last, since) = (Some(now), Instant::now()),
+        }
+        assert!(since.elapsed() < PATIENCE, "{what}: {last:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Waits for something that another process brings about.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
