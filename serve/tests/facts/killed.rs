@@ -4,7 +4,7 @@
 use crate::driver::Browser;
 use crate::play::{Play, finally};
 use crate::runs::{flowing, good, node, says};
-use crate::support::{SERVE, Server, World, until};
+use crate::support::{SERVE, Server, World, until, while_it_goes_on};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -140,8 +140,9 @@ fn w3_the_page_comes_back_from_any_kill() {
         }
         // An answer stands where it began, which may be before words that came while it was said.
         wanted.sort_by_key(|(by, _)| by.clone());
-        until(&format!("{label} has it all: {:?} for {wanted:?}", said(&browser)), || {
-            (said(&browser) == wanted).then_some(())
+        while_it_goes_on(&format!("{label} has it all: {wanted:?}"), || {
+            let now = said(&browser);
+            if now == wanted { Ok(()) } else { Err(now) }
         });
         // And that is what Git has: a turn's outcome, which its route follows, for each of its words.
         let branch = slug.lines().find(|line| line.ends_with(&format!("/{}", label.to_lowercase()))).unwrap();

@@ -1,7 +1,7 @@
 //! A flow whose agents do what a test wrote down: a message that says `do:<name>` has the node run that script.
 
 use crate::runs::{agent, flowing, good, live, send};
-use crate::support::{Answer, PATIENCE, Server, UPGRADE, World, head, until};
+use crate::support::{Answer, PATIENCE, Server, UPGRADE, World, head, until, while_it_goes_on};
 use serde_json::{Map, Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -133,13 +133,14 @@ impl Play {
     pub fn until_all_rest(&self) {
         let format = "--format=%(objectname) %(trailers:key=dwp-state,valueonly,separator=)";
         let heads = || self.world.git(&["for-each-ref", format, "refs/heads/flow"]);
-        until("all rest", || {
+        // However long that takes: a branch moves with all that is done.
+        while_it_goes_on("all rest", || {
             let before = heads();
             let state = self.state();
             let mut nodes = state["nodes"].as_object().unwrap().values();
             let rest = before.lines().all(|line| line.ends_with(" idle"))
                 && nodes.all(|node| node["status"] == "idle" && node["inboxCount"] == 0);
-            (rest && heads() == before).then_some(())
+            if rest && heads() == before { Ok(()) } else { Err(before) }
         });
     }
 
