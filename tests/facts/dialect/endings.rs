@@ -12,7 +12,7 @@ fn a_command_that_advanced_has_advanced_whatever_its_exit_status() {
         assert_eq!((ran.1["exit"].as_str(), states(&life, "work")[0].as_str()), (Some(exit), "done"));
     }
     let life = asked("state done; sleep 300");
-    let ran = ticked(&life, &["--timeout", "1s"]);
+    let ran = ticked(&life, &["--timeout", "4s"]);
     assert_eq!(result(&ran), (Some(0), "own"), "{ran:?}");
 }
 
@@ -22,7 +22,7 @@ fn a_command_that_wrote_no_state_leaves_its_lease_to_expire() {
     let endings = [("exit 0", 0), ("exit 3", 1), ("kill -9 $$", 1), ("kill -9 $PPID; sleep 300", 1)];
     for (ending, code) in endings {
         let life = asked(&format!("whole; echo w >>file; echo words; {ending}"));
-        let ran = ticked(&life, &["--lease", "2s"]);
+        let ran = ticked(&life, &["--lease", "4s"]);
         assert_eq!(result(&ran), (Some(code), "lease-left"), "{ending}: {ran:?}");
         assert_eq!(states(&life, "work"), ["working", "working", "build"], "{ending}");
         assert_eq!(ran.1["commit"].as_str(), Some(&*life.rev("work")));
@@ -102,7 +102,7 @@ fn a_recovery_knows_what_short_heartbeats_do_not_say() {
 fn a_killed_runner_is_recovered_and_its_work_kept() {
     let life =
         asked("plain p; whole; plain q; echo w >>file; setsid sleep 300 & echo $! $$ >\"$T/up\"; sleep 300");
-    let tick = life.start_tick(&["--lease", "2s", "work"]);
+    let tick = life.start_tick(&["--lease", "4s", "work"]);
     let pids = life.hear("up");
     tick.signal(Signal::SIGKILL);
     eventually("all are gone", || pids.split(' ').all(|pid| !lives(pid)).then_some(()));
@@ -123,7 +123,7 @@ fn a_killed_runner_is_recovered_and_its_work_kept() {
 #[test]
 fn a_killed_runner_whose_command_committed_all_leaves_no_attempt() {
     let life = asked("echo w >>file; git commit -qam p; whole; echo $$ >\"$T/up\"; sleep 300");
-    let tick = life.start_tick(&["--lease", "1s", "work"]);
+    let tick = life.start_tick(&["--lease", "4s", "work"]);
     life.hear("up");
     eventually("the heartbeat", || (states(&life, "work").len() == 4).then_some(()));
     tick.signal(Signal::SIGKILL);
@@ -225,7 +225,7 @@ fn a_runner_that_slept_past_its_lease_forwards_nothing() {
          echo made >\"$T/made\"; read x <\"$T/b\"",
     );
     let (mut a, _b) = (life.gate("a"), life.gate("b"));
-    let tick = life.start_tick(&["--json", "--lease", "1s", "work"]);
+    let tick = life.start_tick(&["--json", "--lease", "4s", "work"]);
     let pid = life.hear("up");
     tick.signal(Signal::SIGSTOP);
     a.open();
