@@ -30,6 +30,13 @@ struct Turn<'t> {
     at: Moments,
 }
 
+/// A message of `route`'s own words.
+fn said(id: MessageId, text: String) -> Result<Sending, RouteError> {
+    let kind =
+        Kind::new(Kind::MESSAGE).map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?;
+    Ok(Sending { kind, id: Some(id), text, trailers: Vec::new(), attach: None })
+}
+
 /// What is performed for a node.
 pub(super) struct Performing<'p, 'r> {
     runner: &'p Runner<'r>,
@@ -170,14 +177,8 @@ impl<'p, 'r> Performing<'p, 'r> {
     /// Says that a call is refused: in what was done, and to the agent.
     fn refuse(&mut self, of: &Turn<'_>, id: ToolId, name: &str, why: &str) -> Result<(), RouteError> {
         let millis = u64::try_from(of.at.trigger.0).unwrap_or(0);
-        let sending = Sending {
-            kind: Kind::new(Kind::MESSAGE)
-                .map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?,
-            id: Some(derived_id(millis, &[b"refused", id.0.as_bytes()])),
-            text: shown::line(format!("Your call of {name} was not performed: {why}").as_bytes()),
-            trailers: Vec::new(),
-            attach: None,
-        };
+        let text = shown::line(format!("Your call of {name} was not performed: {why}").as_bytes());
+        let sending = said(derived_id(millis, &[b"refused", id.0.as_bytes()]), text)?;
         // Where that can't be told, either, what was done says it.
         let _ = self.send(&self.inside.branch.clone(), &sending)?;
         self.done.push(Done::refused(id, name, why));
@@ -211,14 +212,7 @@ impl<'p, 'r> Performing<'p, 'r> {
                 "{name} ended its turn without the answer that you wait for ({}). It said: {}",
                 promise.about, turn.summary
             );
-            let kind = Kind::new(Kind::MESSAGE);
-            let sending = Sending {
-                kind: kind.map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?,
-                id: Some(derived_id(millis, &[b"unanswered", id.0.as_bytes()])),
-                text,
-                trailers: Vec::new(),
-                attach: None,
-            };
+            let sending = said(derived_id(millis, &[b"unanswered", id.0.as_bytes()]), text)?;
             self.send(&branch, &sending)?;
             self.release(id)?;
         }
