@@ -58,10 +58,9 @@ pub fn mended(error: &PastError) -> Option<String> {
     match error {
         PastError::NoRun { branch, remote } => Some(Addressed::new(branch, remote.as_deref()).call("status")),
         PastError::NoSuch { unasked: Some(remote), .. } => Some(hints::same_with_remote(remote)),
-        PastError::NoSuch { unasked: None, remote: Some(remote), .. } => {
-            Some(format!("git aynig status --remote {}", shell_word(remote.as_bytes())))
+        PastError::NoSuch { unasked: None, remote, .. } => {
+            Some(format!("git aynig status{}", hints::remote_option(remote.as_deref())))
         }
-        PastError::NoSuch { unasked: None, remote: None, .. } => Some("git aynig status".to_owned()),
         PastError::Running { branch, remote, .. } => {
             let at = Addressed::new(branch, remote.as_deref());
             Some(format!("{}, or {}", at.call("wait"), at.call("logs -f")))

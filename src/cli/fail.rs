@@ -168,8 +168,7 @@ fn mended(error: &AppError) -> Vec<String> {
             Some(Addressed::new(branch, remote.as_deref()).set("<state>"))
         }
         AppError::NoMatch { remote, .. } => {
-            let option = remote.as_ref().map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
-            Some(format!("git aynig status{}", option.unwrap_or_default()))
+            Some(format!("git aynig status{}", hints::remote_option(remote.as_deref())))
         }
         AppError::NotDispatched { branches, .. } => {
             let words: Vec<String> =

@@ -152,6 +152,11 @@ pub fn place(dir: &Path) -> String {
     quoted.map_or_else(|| ".".to_owned(), |quoted| quoted.into_owned())
 }
 
+/// The option that names a remote, with a blank before it; nothing where there is none.
+pub fn remote_option(remote: Option<&str>) -> String {
+    remote.map(|name| format!(" --remote {}", shell_word(name.as_bytes()))).unwrap_or_default()
+}
+
 /// The call that this process is, with the remote named: then it is asked (K34).
 pub fn same_with_remote(remote: &str) -> String {
     let mut words: Vec<String> =

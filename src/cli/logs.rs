@@ -53,11 +53,9 @@ pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     };
     if is_empty && which == Which::Stdout && !global.quiet && complained()? {
         let what = args.what.as_ref().map(|what| format!(" {}", shell_word(what.as_bytes())));
-        let remote =
-            args.remote.as_ref().map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
         output::note(&format!(
             "its command printed nothing, and complained\nhint: git aynig logs --stderr{}{}",
-            remote.unwrap_or_default(),
+            hints::remote_option(args.remote.as_deref()),
             what.unwrap_or_default()
         ));
     }
@@ -69,10 +67,9 @@ pub fn mended(error: &LogsError) -> Option<String> {
     match error {
         LogsError::NoRun { branch, remote } => Some(Addressed::new(branch, remote.as_deref()).call("status")),
         LogsError::NoSuch { unasked: Some(remote), .. } => Some(hints::same_with_remote(remote)),
-        LogsError::NoSuch { unasked: None, remote: Some(remote), .. } => {
-            Some(format!("git aynig status --remote {}", shell_word(remote.as_bytes())))
+        LogsError::NoSuch { unasked: None, remote, .. } => {
+            Some(format!("git aynig status{}", hints::remote_option(remote.as_deref())))
         }
-        LogsError::NoSuch { unasked: None, remote: None, .. } => Some("git aynig status".to_owned()),
         LogsError::NoLog { elsewhere: Some(id), .. } => {
             // '<host>-<random>': logs stay where their command ran.
             let host = escape(id.rsplit_once('-').map_or(&**id, |(host, _)| host).as_bytes());

@@ -3,12 +3,12 @@
 use super::args::{Pause, Resume};
 use super::fail::Failure;
 use super::session::Global;
-use super::{exit, output};
+use super::{exit, hints, output};
 use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::talk::PauseLine;
 use crate::app::talk::pause::{Ended, Paused, Which, end, go_on, pause, resume, stop};
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::escape;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 
@@ -62,8 +62,7 @@ pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
         }
         if !released.standing.is_empty() {
             let remote = change.remote().filter(|remote| *remote != ".");
-            let remote = remote.map(|name| format!(" --remote {}", shell_word(name.as_bytes())));
-            output::note(&format!("hint: git aynig resume --all{}", remote.unwrap_or_default()));
+            output::note(&format!("hint: git aynig resume --all{}", hints::remote_option(remote)));
         }
     }
     if !args.no_tick {

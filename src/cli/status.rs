@@ -139,9 +139,8 @@ pub(super) fn held(paused: &Paused, now: i64, remote: Option<&str>) -> String {
         some => some.iter().map(|one| escape(one.as_bytes())).collect::<Vec<_>>().join(", "),
     };
     let why = paused.pause.reason.lines().next().map(|first| format!(": {}", escape(first.as_bytes())));
-    let remote = remote.map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
     let (since, why, remote) =
-        (since.unwrap_or_default(), why.unwrap_or_default(), remote.unwrap_or_default());
+        (since.unwrap_or_default(), why.unwrap_or_default(), hints::remote_option(remote));
     format!("paused{since} by {by}: {what}{why}; git aynig resume {}{remote}", paused.id)
 }
 
@@ -178,8 +177,7 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             format!("{what}{run}{}; waits for {retry}", why.unwrap_or_default()).trim_start().to_owned()
         }
         Standing::Waits if event.is_some_and(is_paused) => {
-            let remote = remote.map(|remote| format!(" --remote {}", shell_word(remote.as_bytes())));
-            format!("ended by a pause: git aynig resume{} asks for it again", remote.unwrap_or_default())
+            format!("ended by a pause: git aynig resume{} asks for it again", hints::remote_option(remote))
         }
         Standing::Waits if ENDS.contains(&&*state(status)) => "no command: an end".to_owned(),
         Standing::Waits if event.is_some_and(rests) => "waits for a message".to_owned(),
