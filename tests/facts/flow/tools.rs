@@ -21,6 +21,9 @@ struct Turn {
     socket: PathBuf,
 }
 
+/// What its program says once it has told of its calls.
+const TOLD: &str = "I call.";
+
 fn assistant(block: &Value) -> String {
     print(&json!({"type": "assistant", "message": {"content": [block]}}))
 }
@@ -36,11 +39,13 @@ fn printed(session: &str) -> (String, String) {
             &json!({"type": "tool_use", "id": id, "name": format!("mcp__aynig__{name}"), "input": args}),
         )
     };
+    // Its word comes last: where that is told, the calls before it were heard.
     let before = format!(
-        "{}{}{}",
+        "{}{}{}{}",
         print(&json!({"type": "system", "subtype": "init", "session_id": session, "cwd": "/", "model": "m"})),
         call("toolu_1", "send_handoff", json!({"to": "worker", "message": "do it"})),
         call("toolu_2", "ask", json!({"question": "lost?"})),
+        assistant(&json!({"type": "text", "text": TOLD})),
     );
     let after = format!(
         "{}{}{}{}",
@@ -90,6 +95,12 @@ impl Turn {
         let server = config["mcpServers"]["aynig"]["args"].as_array().unwrap();
         assert_eq!(server[..2], ["mcp", "--socket"]);
         let socket = PathBuf::from(server[2].as_str().unwrap());
+        eventually("what its program told", || {
+            let logs = fs::read_dir(stage.life.repo.path().join(".aynig/logs")).ok()?;
+            let said =
+                |log: fs::DirEntry| fs::read_to_string(log.path()).is_ok_and(|text| text.contains(TOLD));
+            logs.filter_map(Result::ok).any(said).then_some(())
+        });
         Self { stage, run: Some(run), gate, socket }
     }
 
