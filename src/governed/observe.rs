@@ -10,6 +10,7 @@ use super::outcome::plain;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{GovernedError, disk, lines};
+use crate::protocol::text::hex;
 use crate::store::StoreError;
 use crate::store::git_command::Git;
 use crate::store::repository::OpenError;
@@ -164,10 +165,6 @@ fn digest_of(mut file: File) -> std::io::Result<String> {
 /// The SHA-256 of bytes, in lower-case hex.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 fn markers(root: &Root, files: &[String]) -> Object {

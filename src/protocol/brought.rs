@@ -14,6 +14,7 @@ use super::id::ObjectId;
 use super::inbox::{InboxRef, MessageId};
 use super::message::Message;
 use super::name::StateName;
+use super::text::hex;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -105,7 +106,7 @@ impl Line {
 }
 
 fn digest(body: &str) -> String {
-    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(body))
 }
 
 /// What becomes of a message that waits.

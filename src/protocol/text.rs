@@ -26,6 +26,14 @@ pub fn escape_block(raw: &[u8]) -> String {
     escape_keeping(raw, |c| c == '\n' || c == '\t')
 }
 
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
 /// One word of a command that is shown to be pasted: a shell takes it as it is, whatever it holds.
 pub fn shell_word(raw: &[u8]) -> String {
     let safe = escape(raw);

@@ -5,6 +5,7 @@
 use super::{Runner, RunnerError, io};
 use crate::protocol::brought::Line;
 use crate::protocol::id::ObjectId;
+use crate::protocol::text::hex;
 use crate::store::repository::Repository;
 use crate::store::{RefName, write_aside};
 use serde::{Deserialize, Serialize};
@@ -70,8 +71,7 @@ impl Runner<'_> {
 
     fn note_path(&self, branch: &RefName, ending: &str) -> PathBuf {
         let place = self.settings.remote.as_ref().map(|remote| format!("{remote}:")).unwrap_or_default();
-        let whole = place.as_bytes().iter().chain(branch.as_bytes());
-        let name: String = whole.map(|b| format!("{b:02x}")).collect();
+        let name = hex(&[place.as_bytes(), branch.as_bytes()].concat());
         // File names end at 255 bytes; a longer branch shares a note, which then only restarts the wait.
         self.repo.aynig_dir().join("seen").join([&name[..name.len().min(240)], ending].concat())
     }

@@ -6,6 +6,7 @@
 //! (pending), K40.
 
 use super::{RunnerError, io};
+use crate::protocol::text::hex;
 use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, read_plain, write_aside};
@@ -54,8 +55,9 @@ fn folder(repo: &Repository) -> PathBuf {
 
 /// How the note of a branch is called.
 fn name_of(branch: &RefName) -> String {
-    let mut name: String = branch.as_bytes().iter().take(NAME_MAX).map(|b| format!("{b:02x}")).collect();
-    if let Some(rest) = branch.as_bytes().get(NAME_MAX..).filter(|rest| !rest.is_empty()) {
+    let (begin, rest) = branch.as_bytes().split_at(branch.as_bytes().len().min(NAME_MAX));
+    let mut name = hex(begin);
+    if !rest.is_empty() {
         // Names may differ in their ends alone.
         let mut hasher = std::hash::DefaultHasher::new();
         rest.hash(&mut hasher);

@@ -9,9 +9,9 @@ use super::{RunnerError, io};
 use crate::protocol::complete::{Exit, HeadIs};
 use crate::protocol::declaration::Declarations;
 use crate::protocol::depends;
+use crate::protocol::text::hex;
 use crate::supervisor::Supervised;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -70,9 +70,6 @@ impl ActiveRun<'_> {
             digest.update([0]);
             digest.update(blob.unwrap_or_default());
         }
-        Ok(digest.finalize().iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
+        Ok(hex(&digest.finalize()))
     }
 }

@@ -8,6 +8,7 @@ use crate::contract::limits::{Beyond, beyond};
 use crate::contract::shown;
 use crate::protocol::declaration::{Rest, Take, is_inside};
 use crate::protocol::id::ObjectId;
+use crate::protocol::text::hex;
 use crate::runner::talk::TalkError;
 use crate::store::TreeEntry;
 use sha2::{Digest, Sha256};
@@ -142,9 +143,4 @@ fn hash(changed: &[(&Path, Option<Beyond>)]) -> Option<String> {
         }
     }
     Some(hex(&all.finalize()))
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

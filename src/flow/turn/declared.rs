@@ -6,7 +6,7 @@
 //! declaration), N9 (every ending), K51 (the wait).
 
 use super::active::Active;
-use super::changed::{Changed, hex};
+use super::changed::Changed;
 use super::{Came, Ended, Ground, TurnError};
 use crate::agents::ending::Next;
 use crate::agents::said::Wait;
@@ -24,7 +24,7 @@ use crate::protocol::dialect::Dialect;
 use crate::protocol::flow::{IDLE, ROUTE, TURN, accepts};
 use crate::protocol::message::Trailer;
 use crate::protocol::name::StateName;
-use crate::protocol::text::tail_block;
+use crate::protocol::text::{hex, tail_block};
 use crate::protocol::usage::{Usage, Usd};
 use sha2::{Digest, Sha256};
 

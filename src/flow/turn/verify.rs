@@ -6,8 +6,8 @@
 
 use super::TurnError;
 use super::active::Active;
-use super::changed::hex;
 use crate::contract::stall::signature;
+use crate::protocol::text::hex;
 use crate::supervisor::bounded::{Bounded, Output, Verdict};
 use sha2::{Digest, Sha256};
 use std::process::Command;
