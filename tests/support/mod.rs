@@ -19,6 +19,18 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Writes a `git` of the test's own below this folder, a shell script that has the real one's path in `$real`.
+/// Returns a PATH that finds it first.
+pub fn git_that(folder: &Path, script: &str) -> OsString {
+    let (bin, real) = (folder.join("bin"), which::which("git").unwrap());
+    std::fs::create_dir_all(&bin).unwrap();
+    let git = bin.join("git");
+    std::fs::write(&git, format!("#!/bin/sh\nreal='{}'\n{script}\n", real.display())).unwrap();
+    std::fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
 /// A repository that goes away with this value.
 pub struct Repo {
     folder: tempfile::TempDir,

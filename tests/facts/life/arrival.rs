@@ -1,9 +1,9 @@
 //! Outcomes that could not arrive in a working tree, and what the user's next command makes of it (K28).
 
+use crate::support::git_that;
 use crate::support::life::{Life, tree_of};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 const DONE: &str = "rm dir/other; echo more >>file; mkdir new; echo n >new/file; ln -s file link; chmod +x exec\n\
                     echo 'SET_STATE {\"state\":\"done\"}'";
@@ -21,19 +21,12 @@ fn checked_out(script: &str) -> Life {
 
 /// A `git` that does this before it fails, wherever it is to change a working tree, until there is a file `mended`.
 fn failing_git(life: &Life, first: &str) -> OsString {
-    let folder = life.shared().join("bin");
-    fs::create_dir_all(&folder).unwrap();
-    let (real, mended) = (which::which("git").unwrap(), life.shared().join("mended"));
-    let text = format!(
-        "#!/bin/sh\nreal='{}'\ncase \"$*\" in *'read-tree -m -u '[!-]*) if ! [ -e '{}' ]; then {first}\n\
-         echo 'fatal: unable to write new index file' >&2; exit 128; fi ;; esac\nexec \"$real\" \"$@\"\n",
-        real.display(),
-        mended.display(),
+    let script = format!(
+        "case \"$*\" in *'read-tree -m -u '[!-]*) if ! [ -e '{}' ]; then {first}\n\
+         echo 'fatal: unable to write new index file' >&2; exit 128; fi ;; esac\nexec \"$real\" \"$@\"",
+        life.shared().join("mended").display(),
     );
-    fs::write(folder.join("git"), text).unwrap();
-    fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+    git_that(&life.shared(), &script)
 }
 
 /// Writes every file, and no index.
@@ -194,17 +187,8 @@ fn a_retry_that_was_killed_is_finished_by_the_next() {
 
 /// A `git` that kills its runner once it has changed a working tree.
 fn killing_git(life: &Life) -> OsString {
-    let real = which::which("git").unwrap();
-    let folder = life.shared().join("bin");
-    fs::create_dir_all(&folder).unwrap();
-    let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *'read-tree -m -u '[!-]*) '{0}' \"$@\"; kill -9 $PPID; exit ;; esac\nexec '{0}' \"$@\"\n",
-        real.display()
-    );
-    fs::write(folder.join("git"), text).unwrap();
-    fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+    let script = "case \"$*\" in *'read-tree -m -u '[!-]*) \"$real\" \"$@\"; kill -9 $PPID; exit ;; esac\nexec \"$real\" \"$@\"";
+    git_that(&life.shared(), script)
 }
 
 /// K28: a runner that is killed between its checkout and the move of the branch; the next verb puts it back

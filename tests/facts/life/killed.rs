@@ -1,9 +1,9 @@
 //! What is killed outright, whoever it was, stands in nobody's way and loses nothing. Each of these was found
 //! by the fault campaign (`tests/campaign`), which looks at every system call.
 
-use crate::support::Repo;
 use crate::support::life::{BIN, Life, Running, eventually};
 use crate::support::net::Net;
+use crate::support::{Repo, git_that};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,19 +13,12 @@ const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
 
 /// A `git` for the runner that dies outright, once, when it is called with arguments like these, after `first`.
 fn deadly_git(life: &Life, arguments: &str, first: &str) -> std::ffi::OsString {
-    let folder = life.shared().join("bin");
-    fs::create_dir_all(&folder).unwrap();
-    let real = which::which("git").unwrap();
-    let text = format!(
-        "#!/bin/sh\nreal='{1}'\ncase \"$*\" in {arguments}) if mkdir '{0}/died' 2>/dev/null; then {first}; kill -9 $$; fi ;; esac\n\
-         exec \"$real\" \"$@\"\n",
+    let script = format!(
+        "case \"$*\" in {arguments}) if mkdir '{0}/died' 2>/dev/null; then {first}; kill -9 $$; fi ;; esac\n\
+         exec \"$real\" \"$@\"",
         life.shared().display(),
-        real.display(),
     );
-    fs::write(folder.join("git"), text).unwrap();
-    fs::set_permissions(folder.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path))).unwrap()
+    git_that(&life.shared(), &script)
 }
 
 /// For [`deadly_git`]: kills the runner, and is the real one once there is a file `go`.

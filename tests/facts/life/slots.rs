@@ -1,5 +1,6 @@
 //! A slot that was used is byte for byte what a fresh one would be.
 
+use crate::support::git_that;
 use crate::support::life::{Life, differences, tree_of};
 use std::collections::BTreeMap;
 use std::fs;
@@ -399,19 +400,12 @@ fn a_worktree_of_the_user_that_is_named_as_a_slot_is_theirs() {
 fn attributes_of_an_earlier_run_are_gone_before_anything_is_written() {
     let leave = "echo '* eol=crlf' | tee dir/.gitattributes >.gitattributes; rm file dir/other; exit 1";
     let life = Life::new(&[("leave", leave), ("look", &format!("cat file dir/other >\"$T/seen\"{DONE}"))]);
-    let (real, bin) = (which::which("git").unwrap(), life.shared().join("bin"));
-    fs::create_dir(&bin).unwrap();
-    let slow = format!(
-        "#!/bin/sh\n'{}' \"$@\" || exit; case \"$*\" in *read-tree*) sleep 0.1 ;; esac\n",
-        real.display()
-    );
-    fs::write(bin.join("git"), slow).unwrap();
-    fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let slow = "\"$real\" \"$@\" || exit; case \"$*\" in *read-tree*) sleep 0.1 ;; esac";
+    let path = git_that(&life.shared(), slow);
     for (branch, state) in [("first", "leave"), ("second", "look")] {
         life.event(branch, state, "");
         let mut tick = life.aynig(&["tick", "--jobs", "1", branch]);
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-        tick.env("PATH", path).output().unwrap();
+        tick.env("PATH", &path).output().unwrap();
     }
     assert_eq!(life.said("seen"), "one\ntwo\n");
 }

@@ -1,6 +1,7 @@
 //! Remotes that are gone, away, or not to be asked: what that does to everything else. Implements the proof of
 //! K14, K30, K34 and K44 where a remote is not there, and of K11 and K31 where it speaks another language.
 
+use crate::support::git_that;
 use crate::support::life::{eventually, lives};
 use crate::support::net::{Machine, Net};
 
@@ -53,22 +54,15 @@ fn a_fetch_that_meets_another_one_is_tried_again() {
     assert!(said.stderr.contains("refs/aynig/remote/origin/work.lock"), "{said:?}");
     assert_eq!(net.states("work"), ["build"]);
     // The lock goes when the first fetch has failed at it.
-    let bin = net.life.shared().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let (real, failed) = (which::which("git").unwrap(), net.life.shared().join("failed"));
-    let text = format!(
-        "#!/bin/sh\n'{}' \"$@\"; code=$?\ncase \" $* \" in *' fetch '*) [ $code = 0 ] || {{ echo >>'{}'; rm -f '{}'; }} ;; esac\nexit $code\n",
-        real.display(),
+    let failed = net.life.shared().join("failed");
+    let script = format!(
+        "\"$real\" \"$@\"; code=$?\ncase \" $* \" in *' fetch '*) [ $code = 0 ] || {{ echo >>'{}'; rm -f '{}'; }} ;; esac\nexit $code",
         failed.display(),
         held.display()
     );
-    std::fs::write(bin.join("git"), text).unwrap();
-    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = std::env::join_paths(
-        [bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-    );
     let mut tick = a.aynig(&["tick", "--remote", "origin", "work"]);
-    crate::support::life::done(tick.env("PATH", path.unwrap()).output().unwrap()).expect(0);
+    tick.env("PATH", git_that(&net.life.shared(), &script));
+    crate::support::life::done(tick.output().unwrap()).expect(0);
     assert_eq!(std::fs::read(failed).unwrap(), b"\n", "one fetch failed");
     assert_eq!(net.states("work"), ["done", "working", "build"]);
 }

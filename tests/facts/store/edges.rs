@@ -2,7 +2,7 @@
 //! Implements the proof of K11, K30, K43.
 
 use crate::support::net::Net;
-use crate::support::{Repo, lock_of_a_killed_child};
+use crate::support::{Repo, git_that, lock_of_a_killed_child};
 use aynig::protocol::id::ObjectId;
 use aynig::store::binary::GitStore;
 use aynig::store::git_command::Git;
@@ -300,20 +300,15 @@ fn a_table_that_cant_be_read_is_no_missing_ref() {
     let (work, tables) = (RefName::branch("work"), repo.git_dir().join("reftable/tables.list"));
     // A `git` that has the table right once it has failed at it. In one step, as Git does it: a list that is empty for a
     // moment says that there is no ref.
-    let (aside, bin) = (tables.with_file_name("aside"), repo.home().join("bin"));
-    std::fs::create_dir(&bin).unwrap();
-    let real = which::which("git").unwrap();
-    let text = format!(
-        "#!/bin/sh\n'{}' \"$@\"; code=$?\ncase \" $* \" in *' show-ref '*) [ ! -e '{1}' ] || mv '{1}' '{2}' ;; esac\nexit $code\n",
-        real.display(),
+    let aside = tables.with_file_name("aside");
+    let script = format!(
+        "\"$real\" \"$@\"; code=$?\ncase \" $* \" in *' show-ref '*) [ ! -e '{0}' ] || mv '{0}' '{1}' ;; esac\nexit $code",
         aside.display(),
         tables.display()
     );
-    std::fs::write(bin.join("git"), text).unwrap();
-    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut env = repo.env();
     let (_, path) = env.iter_mut().find(|(name, _)| name == "PATH").unwrap();
-    *path = std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&*path))).unwrap();
+    *path = git_that(&repo.home(), &script);
     let store = GitStore::open(Git::find(env).unwrap(), &repo.git_dir(), false).unwrap();
     let good = std::fs::read_to_string(&tables).unwrap();
     std::fs::write(&tables, format!("{good}0x000000000001-0x000000000009-deadbeef.ref\n")).unwrap();
