@@ -4,7 +4,7 @@
 //! `bytes.txt`. `AYNIG_BLESS=1` writes that file anew: only where the format is to change.
 
 use crate::notify::{listener, webhook};
-use crate::rig::{Project, config};
+use crate::rig::{LONG, Project, config};
 use aynig::governed::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -219,7 +219,7 @@ fn what_is_written_is_what_it_was() {
     end(&mut told);
     // The listener tells of a post after it has answered it.
     for _ in 0..POSTS {
-        let (_, body) = posts.recv_timeout(Duration::from_secs(180)).unwrap();
+        let (_, body) = posts.recv_timeout(LONG).unwrap();
         let body = told.plain(&body.to_string());
         writeln!(told.told, "######## posted\n{body}").unwrap();
     }

@@ -1,9 +1,9 @@
 //! Hooks: real programs, all twelve actions, tampering undone, hanging ones ended with their children (G5).
 
-use crate::rig::{Project, config};
+use crate::rig::{LONG, Project, config};
 use aynig::governed::*;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 fn hook(name: &str, mode: &str, script: &str) -> Value {
     json!({ "name": name, "type": "process", "mode": mode, "timeout_ms": 10_000, "command": ["sh", "-c", script] })
@@ -140,7 +140,7 @@ fn a_hanging_hook_is_ended_on_time_with_its_children() {
         // What is dead and not yet reaped by init is gone as well.
         nobody || !alive_in(group)
     };
-    let until = Instant::now() + Duration::from_secs(180);
+    let until = Instant::now() + LONG;
     while !is_gone() {
         assert!(Instant::now() < until, "a child of the hook lives on");
         std::thread::yield_now();

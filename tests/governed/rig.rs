@@ -4,7 +4,11 @@ use aynig::governed::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// How long a test waits for what is to come on a machine that is as slow as one may be.
+pub const LONG: Duration = Duration::from_secs(180);
 
 pub struct Project {
     pub folder: TempDir,

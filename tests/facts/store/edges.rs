@@ -1,6 +1,7 @@
 //! What a swap meets where names, locks and other programs stand in its way, and what is left then.
 //! Implements the proof of K11, K30, K43.
 
+use crate::support::life::LONG;
 use crate::support::net::Net;
 use crate::support::{Repo, git_that, lock_of_a_killed_child};
 use aynig::protocol::id::ObjectId;
@@ -205,7 +206,7 @@ fn a_deletion_waits_for_who_packs_and_says_whose_lock_stays() {
             std::thread::sleep(Duration::from_millis(20));
             std::fs::remove_file(&packed).unwrap();
         });
-        let patient = store_with(&repo, true, Duration::from_secs(180));
+        let patient = store_with(&repo, true, LONG);
         patient.try_swap(&run, Expected::At(first), None, &by(), "").unwrap();
     });
     assert_eq!(repo.git(&["for-each-ref", "refs/aynig"]), "");
