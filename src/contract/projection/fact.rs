@@ -122,6 +122,8 @@ pub enum Step {
     Leased,
     /// A turn's outcome.
     Turned(Box<Turned>),
+    /// A turn that was leased is over without an outcome and without a word of its own: it was killed, or taken away.
+    Cut(Ended, String),
     /// The node rests: it waits for a message, or for a person.
     Rests(Rest),
 }

@@ -23,6 +23,14 @@ pub(super) fn denied(approval_id: ApprovalId, reason: &str) -> Body {
     Body::ApprovalResolved { approval_id, resolution }
 }
 
+fn turn_status(ended: Ended) -> TurnStatus {
+    match ended {
+        Ended::Completed => TurnStatus::Completed,
+        Ended::Interrupted => TurnStatus::Interrupted,
+        Ended::Failed => TurnStatus::Failed,
+    }
+}
+
 /// A node's connection, with another status.
 pub(super) fn connection(node: &Node, status: ConnectionStatus, at: Time) -> Connection {
     let output = node.connection.as_ref().map_or(at, |connection| connection.last_output_at);
@@ -93,6 +101,10 @@ impl Projection {
                 self.moves(node, NodeStatus::Running, "running", status, out);
             }
             Step::Turned(turned) => self.turned(node, turned, out),
+            Step::Cut(ended, why) => {
+                let status = turn_status(*ended);
+                out.say(Body::TurnStatus { node_id: node, status, detail: Some(why.clone()) });
+            }
             Step::Rests(rest) => {
                 let (status, summary) = match rest {
                     Rest::Idle => {
@@ -153,10 +165,10 @@ impl Projection {
     }
 
     fn turned(&mut self, node: NodeId, turned: &Turned, out: &mut Out) {
-        let (turn, status, fin) = match turned.ended {
-            Ended::Completed => (TurnStatus::Completed, NodeStatus::Idle, None),
-            Ended::Interrupted => (TurnStatus::Interrupted, NodeStatus::Idle, Some(FinalStatus::Interrupted)),
-            Ended::Failed => (TurnStatus::Failed, NodeStatus::Failed, Some(FinalStatus::Interrupted)),
+        let (status, fin) = match turned.ended {
+            Ended::Completed => (NodeStatus::Idle, None),
+            Ended::Interrupted => (NodeStatus::Idle, Some(FinalStatus::Interrupted)),
+            Ended::Failed => (NodeStatus::Failed, Some(FinalStatus::Interrupted)),
         };
         self.unasked(node, "its turn ended", out);
         for artifact in &turned.artifacts {
@@ -175,6 +187,7 @@ impl Projection {
             let session = Some(Session { session_id: session_id.clone(), reset_commands });
             out.node(node, NodePatch { session, ..NodePatch::default() });
         }
+        let turn = turn_status(turned.ended);
         out.say(Body::TurnStatus { node_id: node, status: turn, detail: None });
         self.moves(node, status, &turned.summary, self.at_rest(node), out);
     }

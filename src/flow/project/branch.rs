@@ -11,7 +11,7 @@ use crate::contract::event::{Body, StallEvidence};
 use crate::contract::flow::{Flow, NodeFile};
 use crate::contract::id::{NodeId, TurnId};
 use crate::contract::node::Usage;
-use crate::contract::projection::{Fact, Heard, Rest, Step, Turned};
+use crate::contract::projection::{Ended, Fact, Heard, Rest, Step, Turned};
 use crate::contract::shown;
 use crate::contract::time::Time;
 use crate::contract::words::Provider;
@@ -135,10 +135,15 @@ impl Reading<'_, '_> {
         if let Some(outcome) = Outcome::read(commit, &event) {
             return self.turned(commit, &outcome);
         }
+        // A turn that stands open here is over, whatever came over its lease; in its own words, where it came so far as to say any.
+        let over = self.ended()?;
+        let line = || shown::line(&event.message.subject);
+        if over.as_ref().is_some_and(|turn| turn.why.is_none()) {
+            let ended = if state == STALLED { Ended::Failed } else { Ended::Interrupted };
+            self.step(commit, Step::Cut(ended, line()));
+        }
         if state == STALLED {
-            // In the turn's own words, where it came so far as to say any.
-            let why = self.ended()?.and_then(|turn| turn.why);
-            let why = why.unwrap_or_else(|| shown::line(&event.message.subject));
+            let why = over.and_then(|turn| turn.why).unwrap_or_else(line);
             self.step(commit, Step::Rests(Rest::Failed(why)));
             return Ok(());
         }

@@ -57,6 +57,34 @@ fn a_flow_is_told_by_its_events() {
     assert_eq!(made, run);
 }
 
+/// N13: a turn that said nothing of its end, as it was killed or taken away, is told as over before what its node does next.
+#[test]
+fn a_turn_that_was_cut_off_is_told_as_over() {
+    let stage = Stage::new(Mode::Interactive, &[("lead", "orchestrator")]);
+    let statuses = || -> Vec<(String, bool)> {
+        let told = stage.events().into_iter().filter_map(|event| match event.body {
+            Body::TurnStatus { status, detail, .. } => Some((status.to_string(), detail.is_some())),
+            _ => None,
+        });
+        told.collect()
+    };
+    let (life, branch) = (&stage.life, stage.branch("lead"));
+    stage.turn("lead", 1, "kill -9 $$", &[], &[]);
+    stage.say("lead", "go");
+    assert_eq!(life.state(&branch), "stalled");
+    let started = ("turn.started".to_owned(), false);
+    let failed = ("turn.failed".to_owned(), true);
+    assert_eq!(statuses(), [started.clone(), failed.clone()]);
+    let events = stage.events();
+    let last = |word: &str| events.iter().rposition(|event| event.body.word() == word);
+    assert!(last("turn.status") < last("node.patch") && last("turn.status") < last("node.progress"));
+    life.event(&branch, "turn", "");
+    life.lease(&branch, "turn", "0192f0c1-2345-7abc-8def-0123456789ab", 3600, 0);
+    life.run(&["cancel", &branch]).expect(0);
+    let taken = ("turn.interrupted".to_owned(), true);
+    assert_eq!(statuses(), [started.clone(), failed, started, taken]);
+}
+
 /// N13: both files may go: the same events come again; what is there is not written twice.
 #[test]
 fn deleting_both_files_loses_nothing() {
