@@ -181,7 +181,7 @@ fn disturb(world: &World, plan: &Plan, point: &Point, fault: Fault, part: &mut P
 /// Git's `receive.keepAlive`, and a second.
 const KEEPALIVE: Duration = Duration::from_secs(6);
 
-fn wrong_with(trace: &Trace) -> Vec<String> {
+pub fn wrong_with(trace: &Trace) -> Vec<String> {
     // What receives a push to a path, and the shell that starts it, are the remote's (K12): one that hangs notices
     // that nobody listens when it next says that it lives.
     let received = trace.left.iter().any(|(who, _)| who.starts_with("git-receive-pack"));
