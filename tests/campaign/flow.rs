@@ -10,7 +10,7 @@ mod turn;
 use super::judge;
 use super::points::{name_of, wrong_with};
 use super::row::{Dice, Sweep, full};
-use super::scene::copy;
+use super::scene::Saved;
 use super::stage::Stage;
 use super::support::faketime::faketime;
 use super::trace::{self, Fault, Point, run};
@@ -36,17 +36,15 @@ struct Scene {
 struct World {
     scene: &'static Scene,
     stage: Stage,
-    saved: tempfile::TempDir,
+    saved: Saved,
     faketime: Option<&'static str>,
 }
 
 impl World {
     fn new(scene: &'static Scene) -> Self {
         let stage = (scene.stage)();
-        let saved = tempfile::Builder::new().prefix("aynig flow ").tempdir().unwrap();
-        let world = Self { scene, stage, saved, faketime: faketime() };
-        copy(&world.base(), world.saved.path());
-        world
+        let saved = Saved::of(stage.life.repo.home().parent().unwrap().to_owned());
+        Self { scene, stage, saved, faketime: faketime() }
     }
 
     fn base(&self) -> PathBuf {
@@ -54,11 +52,7 @@ impl World {
     }
 
     fn reset(&self) {
-        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
-            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
-            std::fs::remove_dir_all(entry.path()).unwrap();
-        }
-        copy(self.saved.path(), &self.base());
+        self.saved.restore();
     }
 
     /// Traced on a busy machine a run takes seconds. Who comes later comes by a clock of their own, where there is one.

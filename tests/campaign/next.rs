@@ -11,7 +11,7 @@
 
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
-use super::scene::copy;
+use super::scene::Saved;
 use super::support::faketime::faketime;
 use super::support::life::{Done, LONG, Life, done};
 use super::trace::{self, Fault, Point, run};
@@ -125,7 +125,7 @@ fn shared(life: &Life) {
 
 struct World {
     life: Life,
-    saved: tempfile::TempDir,
+    saved: Saved,
 }
 
 impl World {
@@ -147,9 +147,8 @@ impl World {
         life.git(&["add", "-A"]);
         life.git(&["commit", "-qm", "twin"]);
         life.git(&["checkout", "-q", "work"]);
-        let world = Self { life, saved: tempfile::Builder::new().prefix("aynig next ").tempdir().unwrap() };
-        copy(&world.base(), world.saved.path());
-        world
+        let saved = Saved::of(life.repo.home().parent().unwrap().to_owned());
+        Self { life, saved }
     }
 
     fn base(&self) -> PathBuf {
@@ -157,11 +156,7 @@ impl World {
     }
 
     fn reset(&self) {
-        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
-            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
-            std::fs::remove_dir_all(entry.path()).unwrap();
-        }
-        copy(self.saved.path(), &self.base());
+        self.saved.restore();
     }
 
     fn command(&self, case: &Case) -> Command {
@@ -222,7 +217,7 @@ impl World {
 }
 
 fn faults(point: &Point, object: &str) -> Vec<Fault> {
-    if point.role == "shell" || point.role.starts_with("command") || point.call == "read" {
+    if point.is_theirs() || point.call == "read" {
         return Vec::new();
     }
     let errors: &[Errno] = match point.call.as_str() {

@@ -5,7 +5,7 @@
 
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
-use super::scene::copy;
+use super::scene::Saved;
 use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done, eventually};
 use super::trace::{self, Fault, Point, run};
@@ -70,7 +70,7 @@ impl Drop for Clock {
 
 struct World {
     life: Life,
-    saved: tempfile::TempDir,
+    saved: Saved,
     faketime: Option<Clock>,
     /// How many verbs have come by: each ten minutes after the one before.
     came_by: Cell<u32>,
@@ -85,11 +85,8 @@ impl World {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         life.config("aynig.notify", &format!("'{}'", program.display()));
         life.event("work", "build", "");
-        let saved = tempfile::Builder::new().prefix("aynig notices ").tempdir().unwrap();
-        let faketime = Clock::find();
-        let world = Self { life, saved, faketime, came_by: Cell::new(0) };
-        copy(&world.base(), world.saved.path());
-        world
+        let saved = Saved::of(life.repo.home().parent().unwrap().to_owned());
+        Self { life, saved, faketime: Clock::find(), came_by: Cell::new(0) }
     }
 
     fn base(&self) -> PathBuf {
@@ -98,11 +95,7 @@ impl World {
 
     fn reset(&self) {
         self.rest();
-        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
-            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
-            std::fs::remove_dir_all(entry.path()).unwrap();
-        }
-        copy(self.saved.path(), &self.base());
+        self.saved.restore();
         self.came_by.set(0);
     }
 
@@ -221,9 +214,8 @@ fn told_once() {
     let (bad, twice) = world.judge();
     bad.into_iter().for_each(|what| sweep.bad(format!("undisturbed: {what}")));
     assert!(calm.code == Some(0) && !twice, "{:?} {:?}", calm.code, world.told());
-    let theirs = |point: &Point| point.role == "shell" || point.role.starts_with("command");
     let calls = calm.calls.into_iter().map(|(point, _)| point);
-    let calls = calls.filter(|point| !theirs(point) && point.call != "read");
+    let calls = calls.filter(|point| !point.is_theirs() && point.call != "read");
     let mut points: Vec<(Point, Fault)> =
         calls.flat_map(|point| [(point.clone(), Fault::Kill), (point, Fault::KillTree)]).collect();
     let name = |point: &Point, fault: Fault| format!("{point}={}", name_of(fault));

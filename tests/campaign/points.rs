@@ -119,7 +119,7 @@ fn one(scene: &'static Scene, plan: &Plan, mut chosen: Chosen<'_>) -> Part {
     let mut points: Vec<(Point, Fault)> = calm
         .calls
         .into_iter()
-        .filter(|(point, _)| point.role != "shell" && !point.role.starts_with("command"))
+        .filter(|(point, _)| !point.is_theirs())
         .flat_map(|(point, object)| {
             (plan.faults)(&point, &object).into_iter().map(move |fault| (point.clone(), fault))
         })

@@ -84,7 +84,7 @@ enum Place {
 pub struct World {
     pub scene: &'static Scene,
     place: Place,
-    saved: tempfile::TempDir,
+    saved: Option<Saved>,
     /// What makes ten minutes go by: the library, or nothing.
     faketime: Option<&'static str>,
 }
@@ -120,10 +120,9 @@ impl World {
         } else {
             Place::Here(Life::of((scene.kind)(), &commands))
         };
-        let saved = tempfile::Builder::new().prefix("aynig scene ").tempdir().unwrap();
-        let world = Self { scene, place, saved, faketime: faketime() };
+        let mut world = Self { scene, place, saved: None, faketime: faketime() };
         world.prepare();
-        copy(&world.base(), world.saved.path());
+        world.saved = Some(Saved::of(world.base()));
         Some(world)
     }
 
@@ -176,14 +175,7 @@ impl World {
 
     /// Puts everything back as it was before the tick.
     pub fn reset(&self) {
-        let base = self.base();
-        for entry in std::fs::read_dir(&base).unwrap().flatten() {
-            if std::fs::remove_dir_all(entry.path()).is_err() {
-                Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
-                std::fs::remove_dir_all(entry.path()).unwrap();
-            }
-        }
-        copy(self.saved.path(), &base);
+        self.saved.as_ref().unwrap().restore();
     }
 
     /// The Git directory of whoever ticks.
@@ -273,7 +265,32 @@ impl World {
     }
 }
 
-pub fn copy(from: &Path, to: &Path) {
+/// Everything below a folder, as it was when this was made: each point begins there.
+pub struct Saved {
+    base: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Saved {
+    pub fn of(base: PathBuf) -> Self {
+        let folder = tempfile::Builder::new().prefix("aynig saved ").tempdir().unwrap();
+        copy(&base, folder.path());
+        Self { base, folder }
+    }
+
+    /// Puts all of it back.
+    pub fn restore(&self) {
+        for entry in std::fs::read_dir(&self.base).unwrap().flatten() {
+            if std::fs::remove_dir_all(entry.path()).is_err() {
+                Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
+                std::fs::remove_dir_all(entry.path()).unwrap();
+            }
+        }
+        copy(self.folder.path(), &self.base);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
     let mut source = from.as_os_str().to_owned();
     source.push("/.");
     let output = Command::new("cp").arg("-a").arg(&source).arg(to).output().unwrap();

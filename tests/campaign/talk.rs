@@ -8,7 +8,7 @@
 use super::judge;
 use super::points::name_of;
 use super::row::{Dice, Sweep, full};
-use super::scene::copy;
+use super::scene::Saved;
 use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done};
 use super::support::net::Net;
@@ -225,7 +225,7 @@ enum Place {
 
 struct World {
     place: Place,
-    saved: tempfile::TempDir,
+    saved: Option<Saved>,
     /// What makes ten minutes go by: the library, or nothing.
     faketime: Option<&'static str>,
     /// How many verbs have come by, each ten minutes after the one before: so what one of them holds ends for the next.
@@ -247,8 +247,7 @@ impl World {
             commands.iter().map(|(state, script)| (*state, script.as_str())).collect();
         let place =
             if case.remote { Place::There(Net::new(&commands)) } else { Place::Here(Life::new(&commands)) };
-        let saved = tempfile::Builder::new().prefix("aynig talk ").tempdir().unwrap();
-        let world = Self { place, saved, faketime: faketime(), came_by: Cell::new(0) };
+        let mut world = Self { place, saved: None, faketime: faketime(), came_by: Cell::new(0) };
         let life = world.life();
         life.git(&["config", "gc.auto", "0"]);
         // Somebody's work, beside the branch.
@@ -262,7 +261,7 @@ impl World {
             net.machine("a");
         }
         (case.prepare)(&world);
-        copy(&world.base(), world.saved.path());
+        world.saved = Some(Saved::of(world.base()));
         world
     }
 
@@ -278,11 +277,7 @@ impl World {
     }
 
     fn reset(&self) {
-        for entry in std::fs::read_dir(self.base()).unwrap().flatten() {
-            Command::new("chmod").args(["-R", "u+rwX"]).arg(entry.path()).output().unwrap();
-            std::fs::remove_dir_all(entry.path()).unwrap();
-        }
-        copy(self.saved.path(), &self.base());
+        self.saved.as_ref().unwrap().restore();
         self.came_by.set(0);
     }
 
@@ -488,8 +483,7 @@ impl World {
 }
 
 fn faults(point: &Point) -> &'static [Fault] {
-    let theirs = point.role == "shell" || point.role.starts_with("command");
-    if theirs || point.call == "read" { &[] } else { &[Fault::Kill, Fault::KillTree] }
+    if point.is_theirs() || point.call == "read" { &[] } else { &[Fault::Kill, Fault::KillTree] }
 }
 
 #[derive(Default)]

@@ -89,6 +89,13 @@ pub struct Point {
     pub role: String,
 }
 
+impl Point {
+    /// True for what the user's own command does, and the shell that holds it all until it is traced: no point of ours.
+    pub fn is_theirs(&self) -> bool {
+        self.role == "shell" || self.role.starts_with("command")
+    }
+}
+
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.call, self.nth, self.role)
