@@ -3,7 +3,7 @@
 //!
 //! Real processes, nothing killed: what is between them is the refs alone. For K46, K47, K47a.
 
-use super::row::{Sweep, full};
+use super::row::{Sweep, full, seconds};
 use super::support::life::Life;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,8 +15,7 @@ const HEARS: &str = "grep -o '\"id\":\"[^\"]*' \"$AYNIG_MESSAGES\" | cut -d'\"' 
     echo \"SET_STATE {\\\"state\\\":\\\"idle\\\",\\\"trailers\\\":[\\\"dwp-accepts: message=rework\\\"]}\"";
 /// How long all of them send: `AYNIG_SECONDS`, or three minutes.
 fn sends_for() -> Duration {
-    let seconds = std::env::var("AYNIG_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(180))
+    seconds().unwrap_or(Duration::from_secs(180))
 }
 /// Most messages.
 const MOST: usize = 10_000;

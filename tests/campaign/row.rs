@@ -14,7 +14,7 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub struct Sweep {
     name: &'static str,
@@ -30,6 +30,12 @@ pub struct Sweep {
 /// True for the whole campaign, false for the sample that every test run makes.
 pub fn full() -> bool {
     std::env::var("AYNIG_CAMPAIGN").is_ok_and(|v| v == "full")
+}
+
+/// How long a sweep may go on, where `AYNIG_SECONDS` says so.
+pub fn seconds() -> Option<Duration> {
+    let seconds = std::env::var("AYNIG_SECONDS").ok()?;
+    Some(Duration::from_secs(seconds.parse().expect("AYNIG_SECONDS is a number")))
 }
 
 /// Where the rows are written, when somebody asked for them.
@@ -172,5 +178,12 @@ impl Dice {
             from.remove(out);
         }
         from
+    }
+
+    /// These in an order at random.
+    pub fn shuffle<T>(&mut self, all: &mut [T]) {
+        for n in (1..all.len()).rev() {
+            all.swap(n, self.below(n + 1));
+        }
     }
 }

@@ -3,220 +3,25 @@
 //! After each point the same verb comes by again, later, as whoever was cut off would do it, and ticks until the branch
 //! rests. Then each message is on its branch exactly once and its run heard it, an answer was heard once, what was paused
 //! ran once, and nothing is left in anybody's way. `AYNIG_POINT=deliver/rename:3:runner=KILL` replays one point,
-//! `AYNIG_CASES=send,take` takes some. For K42, K43, K46, K46a, K47, K47a, K48, K49, K49a, K50.
+//! `AYNIG_CASES=send,take` takes some, `AYNIG_SECONDS=600` begins no point after that. For K42, K43, K46, K46a, K47, K47a, K48, K49, K49a, K50.
+
+mod cases;
 
 use super::judge;
 use super::points::name_of;
-use super::row::{Dice, Sweep, full};
+use super::row::{Dice, Sweep, full, seconds};
 use super::scene::Saved;
 use super::support::faketime::faketime;
 use super::support::life::{Done, Life, done};
 use super::support::net::Net;
 use super::trace::{self, Fault, Point, run};
+use cases::{ANSWER, ASKS, CASES, Case, HEARD, IDLE, TAKEN};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
-
-const TEXT: &str = "0192f0c1-2345-7abc-8def-0123456789ab";
-const WORK: &str = "0192f0c1-2346-7abc-8def-0123456789ab";
-/// The message that a run takes by itself.
-const TAKEN: &str = "0192f0c1-2347-7abc-8def-0123456789ab";
-
-const IDLE: &str = "echo 'SET_STATE {\"state\":\"idle\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";
-const HEARD: &str = "grep -o '\"id\":\"[^\"]*' \"$AYNIG_MESSAGES\" | cut -d'\"' -f4 >>\"$T/heard\"; echo \"$AYNIG_RUN_ID\" >>file";
-const ASKS: &str = "id=$(git aynig ask Which? --choice yes --choice no --json | sed 's/.*\"id\":\"\\([^\"]*\\).*/\\1/')\n\
-    echo \"SET_STATE {\\\"state\\\":\\\"waiting\\\",\\\"trailers\\\":[\\\"dwp-question: $id\\\",\\\"dwp-accepts: answer=go\\\"]}\"";
-
-/// One verb that is killed.
-struct Case {
-    name: &'static str,
-    ours: &'static [&'static str],
-    /// The branch is a remote's.
-    remote: bool,
-    prepare: fn(&World),
-    /// What whoever was cut off does, besides ticking; what is wrong with how that ends.
-    again: fn(&World) -> Vec<String>,
-    /// The messages that the branch has then.
-    brings: &'static [&'static str],
-    /// Where the branch rests.
-    end: &'static str,
-}
-
-const SEND: &[&str] = &["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"];
-const ANSWER: &[&str] = &["answer", "work", "yes", "--no-tick"];
-const APPROVE: &[&str] = &["approve", "work", "--no-tick"];
-const STOP: &[&str] = &["pause", "--stop", "-m", "lunch"];
-
-const CASES: &[Case] = &[
-    Case {
-        name: "send",
-        ours: SEND,
-        remote: false,
-        prepare: |world| world.event("idle", "dwp-accepts: message=rework\n"),
-        again: |world| world.insists(SEND, &[0]),
-        brings: &[TEXT],
-        end: "idle",
-    },
-    Case {
-        name: "deliver",
-        ours: &["tick", "work"],
-        remote: false,
-        prepare: two_wait,
-        again: |_| Vec::new(),
-        brings: &[TEXT, WORK],
-        end: "idle",
-    },
-    Case {
-        name: "take",
-        ours: &["tick", "work"],
-        remote: false,
-        prepare: |world| {
-            world.event("takes", "");
-            world.ok(&["send", "work", "-m", "by the way", "--id", TAKEN, "--no-tick"]);
-        },
-        again: |_| Vec::new(),
-        brings: &[TAKEN],
-        end: "idle",
-    },
-    Case {
-        name: "ask",
-        ours: &["tick", "work"],
-        remote: false,
-        prepare: |world| world.event("asks", ""),
-        again: |world| {
-            let mut bad = world.rests("waiting");
-            bad.extend(world.insists(ANSWER, &[0]));
-            bad
-        },
-        brings: &[],
-        end: "done",
-    },
-    Case {
-        name: "answer",
-        ours: ANSWER,
-        remote: false,
-        prepare: |world| {
-            world.event("asks", "");
-            world.ok(&["tick", "work"]);
-        },
-        again: |world| world.insists(ANSWER, &[0, 3]),
-        brings: &[],
-        end: "done",
-    },
-    Case {
-        name: "pause",
-        ours: &["pause", "-m", "lunch"],
-        remote: false,
-        prepare: |world| world.event("build", ""),
-        again: |world| {
-            let mut bad = world.insists(&["pause", "-m", "lunch"], &[0]);
-            world.later(&["tick", "work"]);
-            if world.state() != "build" {
-                bad.push(format!("K50: paused, and it goes on: {}", world.state()));
-            }
-            bad.extend(world.insists(&["resume", "--all", "--no-tick"], &[0]));
-            bad
-        },
-        brings: &[],
-        end: "idle",
-    },
-    Case {
-        name: "resume",
-        ours: &["resume", "--no-tick"],
-        remote: false,
-        prepare: |world| {
-            world.event("build", "");
-            world.ok(&["pause", "-m", "lunch"]);
-        },
-        again: |world| world.insists(&["resume", "--all", "--no-tick"], &[0]),
-        brings: &[],
-        end: "idle",
-    },
-    Case {
-        name: "approve",
-        ours: APPROVE,
-        remote: false,
-        prepare: |world| {
-            world.event("asks", "");
-            world.ok(&["tick", "work"]);
-        },
-        again: |world| world.insists(APPROVE, &[0, 3]),
-        brings: &[],
-        end: "done",
-    },
-    Case {
-        name: "stop",
-        ours: STOP,
-        remote: false,
-        prepare: runs_elsewhere,
-        again: |world| {
-            let mut bad = world.insists(STOP, &[0]);
-            bad.extend(world.insists(&["resume", "--all", "--no-tick"], &[0]));
-            bad
-        },
-        brings: &[],
-        end: "idle",
-    },
-    Case {
-        name: "resume-stopped",
-        ours: &["resume", "--no-tick"],
-        remote: false,
-        prepare: |world| {
-            runs_elsewhere(world);
-            world.ok(STOP);
-        },
-        again: |world| world.insists(&["resume", "--all", "--no-tick"], &[0]),
-        brings: &[],
-        end: "idle",
-    },
-    Case {
-        name: "remote-send",
-        ours: SEND,
-        remote: true,
-        prepare: |world| world.event("idle", "dwp-accepts: message=rework\n"),
-        again: |world| world.insists(SEND, &[0]),
-        brings: &[TEXT],
-        end: "idle",
-    },
-    Case {
-        name: "remote-deliver",
-        ours: &["tick", "work"],
-        remote: true,
-        prepare: two_wait,
-        again: |_| Vec::new(),
-        brings: &[TEXT, WORK],
-        end: "idle",
-    },
-    Case {
-        name: "remote-answer",
-        ours: ANSWER,
-        remote: true,
-        prepare: |world| {
-            world.event("asks", "");
-            world.ok(&["tick", "work"]);
-        },
-        again: |world| world.insists(ANSWER, &[0, 3]),
-        brings: &[],
-        end: "done",
-    },
-];
-
-/// A text and somebody's work wait for a head that takes them.
-fn two_wait(world: &World) {
-    world.event("idle", "dwp-accepts: message=rework\n");
-    world.ok(&["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"]);
-    world.ok(&["send", "work", "-m", "mine", "--attach", world.theirs(), "--id", WORK, "--no-tick"]);
-}
-
-/// Another runner has the branch, and what it runs hears nothing.
-fn runs_elsewhere(world: &World) {
-    let Place::Here(life) = &world.place else { return };
-    life.config("aynig.killGrace", "1s");
-    life.event("work", "build", "");
-    life.lease("work", "build", "another", 3600, 0);
-}
+use std::time::Instant;
 
 enum Place {
     Here(Life),
@@ -524,38 +329,92 @@ fn unwedge(world: &World) -> Vec<String> {
     Vec::new()
 }
 
-fn one(case: &Case, dice: &mut Dice, only: Option<&str>) -> Found {
-    let mut found = Found::default();
-    let wanted = only.map(|only| only.split_once('/').unwrap());
-    let named =
-        std::env::var("AYNIG_CASES").map_or(true, |names| names.split(',').any(|name| name == case.name));
-    if wanted.is_some_and(|(name, _)| name != case.name) || !named {
-        return found;
-    }
-    let world = World::new(case);
-    world.reset();
-    let calm = run(&world.command(case.ours), None);
-    let mut wrong =
-        if calm.code == Some(0) { Vec::new() } else { vec![format!("ends with {:?}", calm.code)] };
-    wrong.extend((case.again)(&world));
-    wrong.extend(world.rests(case.end));
-    wrong.extend(world.judge(case));
-    found.bad.extend(wrong.into_iter().map(|what| format!("{}: undisturbed: {what}", case.name)));
-    let calls = calm.calls.into_iter().map(|(point, _)| point);
-    let mut points: Vec<(Point, Fault)> =
-        calls.flat_map(|point| faults(&point).iter().map(move |fault| (point.clone(), *fault))).collect();
-    match wanted {
-        Some((_, name)) => points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == name),
-        // As many of each as make a thousand; a tick has far more of them than a verb.
-        None if full() => points = dice.sample(points, 180),
-        None => points = dice.sample(points, 1),
-    }
-    eprintln!("{}: {} points", case.name, points.len());
-    for (point, fault) in points {
+/// What is left to do of one case.
+struct Job {
+    case: &'static Case,
+    world: World,
+    points: Vec<(Point, Fault)>,
+    of: usize,
+}
+
+/// How many points of a case are gone through before those of another.
+const SLICE: usize = 5;
+
+impl Job {
+    /// The case undisturbed, and its points in an order of the dice. `None` where none of it is wanted.
+    fn begin(case: &'static Case, mut dice: Dice, only: Option<&str>, found: &mut Found) -> Option<Self> {
+        let wanted = only.map(|only| only.split_once('/').unwrap());
+        let named =
+            std::env::var("AYNIG_CASES").map_or(true, |names| names.split(',').any(|name| name == case.name));
+        if wanted.is_some_and(|(name, _)| name != case.name) || !named {
+            return None;
+        }
+        let world = World::new(case);
         world.reset();
-        disturb(&world, case, &point, fault, &mut found);
+        let calm = run(&world.command(case.ours), None);
+        let mut wrong =
+            if calm.code == Some(0) { Vec::new() } else { vec![format!("ends with {:?}", calm.code)] };
+        wrong.extend((case.again)(&world));
+        wrong.extend(world.rests(case.end));
+        wrong.extend(world.judge(case));
+        found.bad.extend(wrong.into_iter().map(|what| format!("{}: undisturbed: {what}", case.name)));
+        let calls = calm.calls.into_iter().map(|(point, _)| point);
+        let mut points: Vec<(Point, Fault)> =
+            calls.flat_map(|point| faults(&point).iter().map(move |fault| (point.clone(), *fault))).collect();
+        match wanted {
+            Some((_, name)) => points.retain(|(point, fault)| format!("{point}={}", name_of(*fault)) == name),
+            // As many of each as make a thousand; a tick has far more of them than a verb.
+            None if full() => points = dice.sample(points, 180),
+            None => points = dice.sample(points, 1),
+        }
+        dice.shuffle(&mut points);
+        let of = points.len();
+        Some(Self { case, world, points, of })
     }
-    found
+
+    /// Goes through some of its points, unless it is time to end; true where there are more.
+    fn go_on(&mut self, until: Option<Instant>, found: &mut Found) -> bool {
+        for _ in 0..SLICE {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return false;
+            }
+            let Some((point, fault)) = self.points.pop() else { break };
+            self.world.reset();
+            disturb(&self.world, self.case, &point, fault, found);
+        }
+        eprintln!("{}: {} of {} points", self.case.name, self.of - self.points.len(), self.of);
+        !self.points.is_empty()
+    }
+}
+
+/// Goes through the points of these cases, some of each in turn, so that a sweep that is to end by a time counted of all.
+fn go_through(cases: &[&'static Case], dice: &Dice, only: Option<&str>) -> Vec<Found> {
+    let until = seconds().map(|seconds| Instant::now() + seconds);
+    let begin = Mutex::new(cases.iter().enumerate());
+    let (queue, all) = (Mutex::new(VecDeque::new()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut found = Found::default();
+                loop {
+                    let next = begin.lock().unwrap().next();
+                    let job = match next {
+                        Some((n, case)) => Job::begin(case, dice.of(n as u64), only, &mut found),
+                        None => match queue.lock().unwrap().pop_front() {
+                            Some(job) => Some(job),
+                            None => break,
+                        },
+                    };
+                    let Some(mut job) = job else { continue };
+                    if job.go_on(until, &mut found) {
+                        queue.lock().unwrap().push_back(job);
+                    }
+                }
+                all.lock().unwrap().push(found);
+            });
+        }
+    });
+    all.into_inner().unwrap()
 }
 
 #[test]
@@ -572,21 +431,9 @@ fn said_once() {
     // Of those on a remote, whose leases run on for long, a sample takes one.
     let (there, here): (Vec<&Case>, Vec<&Case>) = CASES.iter().partition(|case| case.remote);
     let asked_for = full() || only.is_some() || std::env::var_os("AYNIG_CASES").is_some();
-    let there = sweep.dice().sample(there, if asked_for { CASES.len() } else { 1 });
-    let (queue, all) = (Mutex::new(there.into_iter().chain(here)), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for n in 0..2 {
-            let (queue, all, only, mut dice) = (&queue, &all, only.as_deref(), sweep.dice().of(n));
-            scope.spawn(move || {
-                loop {
-                    let Some(case) = queue.lock().unwrap().next() else { break };
-                    let found = one(case, &mut dice, only);
-                    all.lock().unwrap().push(found);
-                }
-            });
-        }
-    });
-    for found in all.into_inner().unwrap() {
+    let mut cases = sweep.dice().sample(there, if asked_for { CASES.len() } else { 1 });
+    cases.extend(here);
+    for found in go_through(&cases, &sweep.dice(), only.as_deref()) {
         found.counts.iter().for_each(|(what, n)| sweep.count(what, *n));
         found.bad.iter().for_each(|bad| sweep.bad(bad.as_str()));
     }
