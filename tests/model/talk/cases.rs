@@ -6,9 +6,9 @@
 
 use super::commits::Start;
 use super::promises::Promise;
-use super::world::{A, B, Faults, Role, Rule, TWIN, World};
-use Promise::{A1, A2, D1, D2, D3, I1, P1, P3, R1, R2, S1, S2, T1, T2, W};
-use Role::{Answerer, Resumer, Sender, Ticker};
+use super::world::{A, A_BESIDE, B, Faults, Role, Rule, TWIN, Work, World};
+use Promise::{A1, A2, D1, D2, D3, F1, F2, I1, P1, P3, R1, R2, S1, S2, T1, T2, W};
+use Role::{Answerer, Beside, Collector, Resumer, Sender, Ticker};
 
 /// A world, and what can't hold in it.
 pub struct Case {
@@ -26,6 +26,7 @@ fn world(start: Start, roles: &[Role], faults: Faults) -> World {
     World {
         roles: roles.to_vec(),
         start,
+        work: Work::Nothing,
         remote: false,
         line: 20,
         by_hooks: false,
@@ -38,6 +39,11 @@ fn world(start: Start, roles: &[Role], faults: Faults) -> World {
 
 fn idle(roles: &[Role], faults: Faults) -> World {
     world(Start::Idle, roles, faults)
+}
+
+/// A and B bring work.
+fn working(work: Work, world: World) -> World {
+    World { work, ..world }
 }
 
 fn remote(world: World) -> World {
@@ -78,6 +84,25 @@ pub fn cases() -> Vec<Case> {
         case("a command takes a message itself", takes(Faults { take: 1, fail: 1, kill: 1, ..NO }), &[]),
         case("a remote, an answer is lost", remote(idle(&two[1..], Faults { lost: 1, ..NO })), &[]),
         case("a remote, its server is killed", remote(idle(&two[1..], Faults { server: 1, ..NO })), &[]),
+        case("two bring work, one is killed", joins(KILL), &[]),
+        case("two bring work that conflicts, one is killed", conflicts(KILL), &[]),
+        case(
+            "two bring work that conflicts on a remote, its server is killed",
+            remote(conflicts(Faults { server: 1, ..NO })),
+            &[],
+        ),
+        case("two bring work that conflicts, and what was heard is collected", collects(), &[]),
+        case(
+            "a command takes a message that brings work",
+            working(Work::Joins, takes(Faults { take: 1, fail: 1, kill: 1, ..NO })),
+            &[],
+        ),
+        case("one id to two branches, one is killed", idle(&BOTH, KILL), &[]),
+        case(
+            "one id to two branches of a remote, an answer is lost",
+            remote(idle(&BOTH, Faults { lost: 1, ..NO })),
+            &[],
+        ),
         case("two answer", world(Start::Ask, &asked, NO), &[]),
         case("two answer, one is killed", world(Start::Ask, &asked, KILL), &[]),
         case(
@@ -157,6 +182,21 @@ fn takes(faults: Faults) -> World {
     world(Start::Build, &[Ticker, Sender(A)], faults)
 }
 
+/// Each of two branches has one message, under one id.
+const BOTH: [Role; 4] = [Ticker, Beside, Sender(A), Sender(A_BESIDE)];
+
+fn joins(faults: Faults) -> World {
+    working(Work::Joins, idle(&[Ticker, Sender(A), Sender(B)], faults))
+}
+
+fn conflicts(faults: Faults) -> World {
+    working(Work::Conflicts, idle(&[Ticker, Sender(A), Sender(B)], faults))
+}
+
+fn collects() -> World {
+    working(Work::Conflicts, idle(&[Ticker, Sender(A), Sender(B), Collector], NO))
+}
+
 fn stopping(faults: Faults) -> World {
     World { runs: 3, ..world(Start::Build, &[Ticker, STOPPER, Resumer], faults) }
 }
@@ -181,6 +221,22 @@ pub fn ablations() -> Vec<(Rule, Case)> {
         without(Rule::LineIsRead, "a server is killed", server(), &[D1]),
         without(Rule::HeardIsNoProof, "a server is killed", server(), &[D2]),
         without(Rule::HeardElsewhere, "one is sent twice", short(twice()), &[D1]),
+        without(Rule::HeardByAnother, "one id to two branches", idle(&BOTH, NO), &[D2]),
+        without(Rule::ConflictIsNoParent, "two bring work that conflicts", conflicts(NO), &[F1]),
+        without(
+            Rule::ConflictIsNamed,
+            "a server is killed",
+            remote(conflicts(Faults { server: 1, ..NO })),
+            &[D1],
+        ),
+        without(Rule::IntoTheInterim, "two bring work", joins(NO), &[F1]),
+        without(
+            Rule::WorkIsIn,
+            "a command takes a message",
+            working(Work::Joins, takes(Faults { take: 1, ..NO })),
+            &[F1],
+        ),
+        without(Rule::KeptWhileNotIn, "what was heard is collected", collects(), &[F2]),
         without(Rule::InboxBeforeHeard, "one is sent twice", twice(), &[S1]),
         without(Rule::OnlyWhereNoneIs, "one is sent twice", twice(), &[S2]),
         without(
@@ -218,12 +274,18 @@ pub fn ablations() -> Vec<(Rule, Case)> {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 22] = [
+    pub const ALL: [Rule; 28] = [
         Rule::BranchFirst,
         Rule::TakenOffBefore,
         Rule::LineIsRead,
         Rule::HeardIsNoProof,
         Rule::HeardElsewhere,
+        Rule::HeardByAnother,
+        Rule::ConflictIsNoParent,
+        Rule::ConflictIsNamed,
+        Rule::IntoTheInterim,
+        Rule::WorkIsIn,
+        Rule::KeptWhileNotIn,
         Rule::InboxBeforeHeard,
         Rule::OnlyWhereNoneIs,
         Rule::HeardAgain,
@@ -251,6 +313,16 @@ impl Rule {
             Rule::LineIsRead => "K47a: what the branch's own commits brought is not delivered again",
             Rule::HeardIsNoProof => "K47a: a ref under heard that holds the message itself proves nothing",
             Rule::HeardElsewhere => "K47a: a message whose id another commit has under heard is taken off",
+            Rule::HeardByAnother => "K46a: what another branch has heard under the same id takes nothing off",
+            Rule::ConflictIsNoParent => "K47: a message whose work conflicts is no parent of its delivery",
+            Rule::ConflictIsNamed => {
+                "K47: a message whose work conflicts is named by its delivery, and counts"
+            }
+            Rule::IntoTheInterim => {
+                "K47: attached work is merged one after another, each into what was merged"
+            }
+            Rule::WorkIsIn => "K48: what a command marked goes with its outcome where that has its work",
+            Rule::KeptWhileNotIn => "K46a: what was heard stays while no branch has the work that it brings",
             Rule::InboxBeforeHeard => "K46: who sends again asks the inbox before what was heard",
             Rule::OnlyWhereNoneIs => "K46: a message's ref is made where there is none",
             Rule::HeardAgain => "K47: what asks for a trigger again names what it heard",

@@ -2,12 +2,12 @@
 //!
 //! A commit is a number here, and the same message on the same parents at the same time is one commit, as to Git.
 
-use super::world::{BRANCH, Commit, message_id, question_id};
+use super::world::{BRANCHES, Commit, question_id};
 use aynig::protocol::declaration::Declaration;
-use aynig::protocol::dialect::{Dialect, RECOVERY_ID};
+use aynig::protocol::dialect::{BRANCH, Dialect, RECOVERY_ID};
 use aynig::protocol::event::Event;
 use aynig::protocol::id::ObjectId;
-use aynig::protocol::inbox::{Kind, Letter, QUESTION};
+use aynig::protocol::inbox::{InboxRef, Letter, QUESTION};
 use aynig::protocol::message::{Message, Trailer};
 use aynig::protocol::pause::{Holder, Pause};
 use aynig::protocol::question::Question;
@@ -39,9 +39,13 @@ pub struct Written {
     pub parents: Vec<Commit>,
     pub ids: Vec<ObjectId>,
     pub time: u8,
+    /// Which work its files hold, one bit each.
+    pub files: u8,
+    /// The messages that it took in, whatever it says of them.
+    pub brought: Vec<Commit>,
 }
 
-type Key = (Vec<u8>, Vec<Commit>, u8);
+type Key = (Vec<u8>, Vec<Commit>, u8, u8, Vec<Commit>);
 
 #[derive(Default)]
 struct Book {
@@ -54,11 +58,17 @@ fn book() -> &'static Mutex<Book> {
     BOOK.get_or_init(Mutex::default)
 }
 
-/// Writes a commit.
+/// Writes a commit that has the files of its first parent.
 pub fn write(message: &Message, parents: &[Commit], time: u8) -> Commit {
+    let files = parents.first().map_or(0, |parent| read(*parent).files);
+    bring(message, parents, time, files, &[])
+}
+
+/// Writes a commit that has these files and took in these messages.
+pub fn bring(message: &Message, parents: &[Commit], time: u8, files: u8, brought: &[Commit]) -> Commit {
     let raw = message.render().unwrap();
     let mut book = book().lock().unwrap();
-    let key = (raw, parents.to_vec(), time);
+    let key = (raw, parents.to_vec(), time, files, brought.to_vec());
     if let Some(known) = book.numbers.get(&key) {
         return *known;
     }
@@ -71,6 +81,8 @@ pub fn write(message: &Message, parents: &[Commit], time: u8) -> Commit {
         parents: parents.to_vec(),
         ids: parents.iter().map(|parent| id(*parent)).collect(),
         time,
+        files,
+        brought: brought.to_vec(),
     })));
     book.numbers.insert(key, number);
     number
@@ -112,6 +124,27 @@ pub fn start(start: Start) -> Commit {
     event(state, &more, &[], 0)
 }
 
+/// The first commit of the other branch.
+pub fn beside() -> Commit {
+    event("idle", &[("dwp-accepts", ACCEPTS.to_owned())], &[work(0)], 0)
+}
+
+/// The work that is handed over as the number, less one; 0 is what the other branch stands on.
+pub fn work(n: u8) -> Commit {
+    let files = if n == 0 { 0 } else { 1 << (n - 1) };
+    bring(&Message::new(format!("work {n}"), "", Vec::new()), &[], 0, files, &[])
+}
+
+/// The work that a message brings.
+pub fn attached(letter: Commit) -> Option<Commit> {
+    read(letter).parents.first().copied()
+}
+
+/// True where a commit is another, or among those that it stands on.
+pub fn has(at: Commit, other: Commit) -> bool {
+    at == other || read(at).parents.iter().any(|parent| has(*parent, other))
+}
+
 const ACCEPTS: &str = "message=rework handoff=rework";
 
 /// What the command of a state declares; `None` where that state has no command.
@@ -130,33 +163,37 @@ pub fn declared(state: &str, question: u8) -> Option<Declaration> {
     Some(Declaration::parse(json.as_bytes()).unwrap())
 }
 
-/// A message; `nonce` tells it from others of its id.
-pub fn letter(kind: Kind, of: u8, nonce: &str) -> Commit {
+/// A message to a place; `nonce` tells it from others of its id.
+pub fn letter(at: &InboxRef, attached: Option<Commit>, nonce: &str) -> Commit {
     let letter = Letter {
-        id: message_id(of),
-        kind,
+        id: at.id,
+        kind: at.kind.clone(),
         from: "ada".into(),
         hop: 0,
         seen: None,
-        attached: None,
+        attached: attached.map(id),
         question: None,
         choice: None,
         trailers: Vec::new(),
         text: "hello".into(),
     };
-    sign(letter.message().unwrap(), nonce)
+    let mut message = letter.message().unwrap();
+    // Under `heard` nothing else says whose it was.
+    message.trailers.push(Trailer { key: BRANCH.of(Dialect::Dwp).into(), value: at.branch.clone() });
+    message.trailers.push(Dialect::Dwp.trailer(RECOVERY_ID, nonce));
+    write(&message, attached.as_slice(), 0)
 }
 
-fn sign(mut message: Message, nonce: &str) -> Commit {
-    message.trailers.push(Dialect::Dwp.trailer(RECOVERY_ID, nonce));
-    write(&message, &[], 0)
+/// The branch that a message says that it was sent to.
+pub fn sent_to(letter: Commit) -> Option<&'static [u8]> {
+    read(letter).message.last(BRANCH.of(Dialect::Dwp))
 }
 
 /// A question of a run.
 pub fn question(n: u8, run_id: &str, lease: Commit) -> Commit {
     let question = Question {
         id: question_id(n),
-        branch: BRANCH.to_vec(),
+        branch: BRANCHES[0].to_vec(),
         run_id: Some(run_id.to_owned()),
         choices: vec!["yes".into(), "no".into()],
         text: "Deploy?".into(),

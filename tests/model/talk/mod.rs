@@ -3,7 +3,8 @@
 //! Senders, those who answer, pause and let go, and ticks that deliver and run: each step is one read or one move of a
 //! ref, in every order, and each process may be killed at each of them; on a remote an answer may be lost, and the
 //! server killed between two moves. With every rule in place only that fails which no rule mends; each rule left out
-//! breaks what it is there for. For K42, K46, K46a, K47, K47a, K48, K49a, K50, K51, K52.
+//! breaks what it is there for. Messages bring work, which conflicts or not, and one id is sent to two branches.
+//! For K42, K46, K46a, K47, K47a, K48, K49a, K50, K51, K52.
 
 mod cases;
 mod commits;

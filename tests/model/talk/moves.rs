@@ -4,7 +4,7 @@
 //! Tries K42, K47a, K11.
 
 use super::commits;
-use super::world::{At, Commit, Faults, For, Move, NONE, Process, Ref, Rule, State, World};
+use super::world::{At, Commit, Faults, For, Move, NONE, Process, Ref, Rule, State, World, branch_of};
 use aynig::protocol::heard::heard_of;
 use aynig::protocol::swap::{Reread, Turn, reread};
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use std::convert::Infallible;
 impl World {
     /// Has a process make these moves, the first of which its verdict is about; a branch is made ready for it before.
     pub(super) fn plan(&self, process: &mut Process, meant: For, moves: Vec<Move>) {
-        let of_branch = moves.iter().any(|moved| moved.of == Ref::Head);
+        let of_branch = moves.iter().any(|moved| matches!(moved.of, Ref::Head(_)));
         (process.meant, process.moves) = (meant, moves);
         process.at = if of_branch { At::Before } else { At::Moving(0) };
     }
@@ -26,6 +26,7 @@ impl World {
         if let Some(event) = event.filter(|_| !self.remote && self.keeps(Rule::TakenOffBefore)) {
             let heard = heard_of(&event.message, event.dialect);
             over = (0..s.inbox.len() as u8).filter(|slot| s.get(Ref::Inbox(*slot)) != NONE).collect();
+            over.retain(|slot| branch_of(*slot) == self.branch(p));
             over.retain(|slot| heard.iter().any(|heard| heard.id == super::world::place(*slot).id));
         }
         s.processes[p].first = s.hearing(&over);
@@ -109,7 +110,8 @@ impl World {
         let Move { of, from, to } = s.processes[p].moves[0];
         let tip = s.get(of);
         let id = |commit: Commit| (commit != NONE).then(|| commits::id(commit));
-        let beyond = |_, _| Ok::<_, Infallible>(of == Ref::Head && commits::line(tip).any(|c| c == to));
+        let beyond =
+            |_, _| Ok::<_, Infallible>(matches!(of, Ref::Head(_)) && commits::line(tip).any(|c| c == to));
         let Ok(judged) = reread(id(from), id(to), id(tip), beyond);
         match judged {
             Reread::Won => Some(true),

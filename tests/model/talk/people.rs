@@ -4,8 +4,8 @@
 
 use super::commits;
 use super::world::{
-    At, Commit, FIRST, For, Move, NONE, OTHER, Process, Ref, Role, Rule, State, WORD, World, id_of, place,
-    question_id,
+    A, At, B, Commit, FIRST, For, IDS, Move, NONE, OTHER, Process, Ref, Role, Rule, State, WORD, Work, World,
+    id_of, place, question_id, sent_bit,
 };
 use aynig::protocol::id::ObjectId;
 use aynig::protocol::inbox::MessageId;
@@ -23,17 +23,18 @@ impl World {
         let mut process = s.processes[p].clone();
         (process.at == At::Off).then_some(())?;
         match self.roles[p] {
-            Role::Ticker => {
+            Role::Ticker | Role::Beside => {
                 if self.by_hooks {
                     s.calls = s.calls.checked_sub(1)?;
                 }
-                self.begin_evaluation(s, &mut process);
+                self.begin_evaluation(s, p, &mut process);
             }
+            Role::Collector => self.collect(s, &mut process)?,
             // Whoever was cut off sends again under the same id, and asks first.
             Role::Sender(slot) => {
                 let inbox_first = self.keeps(Rule::InboxBeforeHeard);
                 process.at = if inbox_first { At::AsksInbox } else { At::AsksHeard };
-                process.told = s.told & 1 << id_of(slot) != 0;
+                process.told = s.told & sent_bit(slot) != 0;
             }
             Role::Answerer => {
                 (s.get(Ref::Asked(0)) != NONE).then_some(())?;
@@ -58,11 +59,31 @@ impl World {
         Some(())
     }
 
+    /// What was heard long ago goes, unless it is all that keeps work which no branch has.
+    fn collect(&self, s: &State, process: &mut Process) -> Option<()> {
+        let keeps = |letter: Commit| {
+            let has = |work| s.heads.iter().any(|head| commits::has(*head, work));
+            self.keeps(Rule::KeptWhileNotIn) && !commits::attached(letter).is_none_or(has)
+        };
+        let heard = (0..IDS as u8).map(|id| (Ref::Heard(id), s.get(Ref::Heard(id))));
+        let old = heard.filter(|(_, letter)| *letter != NONE && !keeps(*letter));
+        let moves: Vec<Move> = old.map(|(of, from)| Move { of, from, to: NONE }).take(1).collect();
+        (!moves.is_empty()).then_some(())?;
+        self.plan(process, For::Collect, moves);
+        Some(())
+    }
+
+    /// The work that is sent with what waits there.
+    pub(super) fn brings(&self, slot: u8) -> Option<Commit> {
+        let is_sent = matches!(slot, A | B) && self.work != Work::Nothing;
+        is_sent.then(|| commits::work(1 + id_of(slot)))
+    }
+
     /// A sender's next read, or what it makes.
     pub(super) fn speak(&self, s: &mut State, p: usize, slot: u8) {
         let mut process = s.processes[p].clone();
         let waits = (0..s.inbox.len() as u8)
-            .any(|other| id_of(other) == id_of(slot) && s.get(Ref::Inbox(other)) != NONE);
+            .any(|other| sent_bit(other) == sent_bit(slot) && s.get(Ref::Inbox(other)) != NONE);
         let heard = s.get(Ref::Heard(id_of(slot))) != NONE;
         let inbox_first = self.keeps(Rule::InboxBeforeHeard);
         match process.at {
@@ -72,7 +93,8 @@ impl World {
             At::AsksHeard if !inbox_first => process.at = At::AsksInbox,
             _ => {
                 let place = place(slot);
-                let to = commits::letter(place.kind, id_of(slot), &format!("{p}-{}", process.tries));
+                let work = self.brings(slot);
+                let to = commits::letter(&place, work, &format!("{p}-{}", process.tries));
                 self.plan(&mut process, For::Send, vec![Move { of: Ref::Inbox(slot), from: NONE, to }]);
             }
         }
@@ -88,7 +110,7 @@ impl World {
         let question = (asked != NONE)
             .then(|| Question::read(question_id(0), &commits::read(asked).message).unwrap())
             .filter(|question| !answered && question.offers("yes") == Offered::Yes);
-        let head = commits::read(s.head).event.as_ref().unwrap();
+        let head = commits::read(s.heads[0]).event.as_ref().unwrap();
         let Some(question) = question.filter(|question| question.asker(head) != Asker::Nobody) else {
             process.stop(At::Done);
             s.processes[p] = process;
@@ -108,7 +130,7 @@ impl World {
     /// `--stop`: what runs is named in the pause, then canceled.
     pub(super) fn stop_runs(&self, s: &mut State, p: usize) {
         let mut process = s.processes[p].clone();
-        let event = commits::read(s.head).event.as_ref().unwrap();
+        let event = commits::read(s.heads[0]).event.as_ref().unwrap();
         let trigger = event.trigger().filter(|_| event.is_working());
         match (process.at, trigger) {
             (At::Runs, Some(trigger)) => {
@@ -121,15 +143,15 @@ impl World {
             }
             (At::Saying, _) => {
                 // One word to one run: to whom is what it says.
-                let to = commits::letter(place(WORD).kind, id_of(WORD), &word_to(process.trigger));
+                let to = commits::letter(&place(WORD), None, &word_to(process.trigger));
                 self.plan(&mut process, For::Say, vec![Move { of: Ref::Inbox(WORD), from: NONE, to }]);
             }
             (At::Unsaying, _) if s.get(Ref::Inbox(WORD)) != NONE => self.unsay(s, &mut process, For::Unsay),
             (At::Canceling, Some(trigger)) if commits::number(trigger) == process.trigger => {
                 let paused_by = pause_id();
-                let message = canceled(event, &format!("c{p}-{}", s.head), "", Some(paused_by));
-                let to = commits::write(&message, &[s.head], s.time);
-                self.plan(&mut process, For::Cancel, vec![Move { of: Ref::Head, from: s.head, to }]);
+                let message = canceled(event, &format!("c{p}-{}", s.heads[0]), "", Some(paused_by));
+                let to = commits::write(&message, &[s.heads[0]], s.time);
+                self.plan(&mut process, For::Cancel, vec![Move { of: Ref::Head(0), from: s.heads[0], to }]);
             }
             // It has ended by itself.
             (At::Canceling, _) => process.at = At::Unsaying,
@@ -162,14 +184,14 @@ impl World {
             s.processes[p] = process;
             return;
         }
-        let event = commits::read(s.head).event.as_ref().unwrap();
+        let event = commits::read(s.heads[0]).event.as_ref().unwrap();
         let trigger = stopped.and_then(|line| ObjectId::from_hex(&line[..40]).ok()).filter(|trigger| {
             let ended = ended_for(event, *trigger, pause_id()) || !self.keeps(Rule::OnlyWhatItEnded);
-            ended && commits::line(s.head).any(|commit| commits::id(commit) == *trigger)
+            ended && commits::line(s.heads[0]).any(|commit| commits::id(commit) == *trigger)
         });
         if let Some(trigger) = trigger {
-            let to = commits::write(&self.again(commits::number(trigger)), &[s.head], s.time);
-            self.plan(&mut process, For::AskAgain, vec![Move { of: Ref::Head, from: s.head, to }]);
+            let to = commits::write(&self.again(commits::number(trigger)), &[s.heads[0]], s.time);
+            self.plan(&mut process, For::AskAgain, vec![Move { of: Ref::Head(0), from: s.heads[0], to }]);
             s.processes[p] = process;
         } else {
             s.processes[p] = process;
@@ -207,8 +229,8 @@ impl World {
     pub(super) fn won(&self, s: &mut State, p: usize) {
         let mut process = s.processes[p].clone();
         match process.meant {
-            For::Judging => self.begin_evaluation(s, &mut process),
-            For::End if self.keeps(Rule::LastLook) => self.begin_evaluation(s, &mut process),
+            For::Judging => self.begin_evaluation(s, p, &mut process),
+            For::End if self.keeps(Rule::LastLook) => self.begin_evaluation(s, p, &mut process),
             For::End => process.stop(At::Off),
             For::Claim => {
                 (process.lease, process.at) = (process.moves[0].to, At::Claimed);
@@ -217,7 +239,7 @@ impl World {
             For::Ask | For::Mark => process.at = At::Running,
             For::Send | For::Answer => {
                 if let (For::Send, Ref::Inbox(slot)) = (process.meant, process.moves[0].of) {
-                    s.told |= 1 << id_of(slot);
+                    s.told |= sent_bit(slot);
                 } else {
                     s.won += 1;
                 }
@@ -233,7 +255,7 @@ impl World {
             For::Say => process.at = At::Canceling,
             For::Cancel if !self.keeps(Rule::NotedFirst) => self.note(s, &mut process),
             For::Note | For::Cancel => process.at = At::Unsaying,
-            For::Unsay => process.stop(At::Done),
+            For::Unsay | For::Collect => process.stop(At::Done),
             For::Clear => process.at = At::Again,
             For::AskAgain => return self.then(s, p, At::Again),
             For::LetGo => return self.then(s, p, At::LettingGo),
@@ -246,12 +268,12 @@ impl World {
         let mut process = s.processes[p].clone();
         match process.meant {
             // Somebody took one of the messages away: the run is completed without it.
-            For::End if s.head == process.lease => process.at = At::Ended { ok: true },
-            For::Judging | For::End => self.begin_evaluation(s, &mut process),
+            For::End if s.heads[self.branch(p)] == process.lease => process.at = At::Ended { ok: true },
+            For::Judging | For::End => self.begin_evaluation(s, p, &mut process),
             For::Ask | For::Mark => process.at = At::Running,
             For::Claim | For::AskAgain | For::LetGo => process.stop(At::Off),
             For::Send => process.at = At::AsksInbox,
-            For::Answer | For::Pause | For::Note | For::Unsay => process.stop(At::Done),
+            For::Answer | For::Pause | For::Note | For::Unsay | For::Collect => process.stop(At::Done),
             For::Cancel | For::Say => process.at = At::Canceling,
             For::Clear => process.at = At::Again,
         }

@@ -5,7 +5,10 @@
 use super::commits;
 use super::people::word_to;
 use super::tick::state_of;
-use super::world::{At, Commit, For, NONE, Ref, SLOTS, State, WORD, World, id_of, message_id, question_id};
+use super::world::{
+    A, A_BESIDE, At, B, Commit, FIRST, For, NONE, Ref, SLOTS, State, WORD, World, branch_of, id_of,
+    message_id, question_id, sent_bit,
+};
 use aynig::protocol::decide::{Decision, asked_by};
 use aynig::protocol::dialect::{Dialect, RECOVERY_ID};
 use aynig::protocol::heard::heard_of;
@@ -31,11 +34,13 @@ pub enum Promise {
     T2,
     W,
     I1,
+    F1,
+    F2,
 }
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Promise; 16] = [
+    pub const ALL: [Promise; 18] = [
         Promise::D1,
         Promise::D2,
         Promise::D3,
@@ -52,6 +57,8 @@ impl Promise {
         Promise::T2,
         Promise::W,
         Promise::I1,
+        Promise::F1,
+        Promise::F2,
     ];
 
     /// Its bit.
@@ -61,8 +68,10 @@ impl Promise {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        ["D1", "D2", "D3", "S1", "S2", "A1", "A2", "P1", "P2", "P3", "R1", "R2", "T1", "T2", "W", "I1"]
-            [self as usize]
+        [
+            "D1", "D2", "D3", "S1", "S2", "A1", "A2", "P1", "P2", "P3", "R1", "R2", "T1", "T2", "W", "I1",
+            "F1", "F2",
+        ][self as usize]
     }
 
     /// What it says.
@@ -93,6 +102,10 @@ impl Promise {
             Promise::I1 => {
                 "no command starts while what was said to another run, so that it ends, waits for it"
             }
+            Promise::F1 => "a head that stands on work which was handed over has its files",
+            Promise::F2 => {
+                "work that was handed over waits, or is in its branch, or is kept with what was heard"
+            }
         }
     }
 }
@@ -103,9 +116,9 @@ fn letter_of(commit: Commit) -> Option<MessageId> {
     Letter::read(&written.message, &written.ids).ok().map(|letter| letter.id)
 }
 
-/// The messages that a commit took in.
-fn merged(commit: Commit) -> impl Iterator<Item = Commit> {
-    commits::read(commit).parents.iter().skip(1).copied()
+/// The messages that a commit took in, merged or not.
+fn brought(commit: Commit) -> impl Iterator<Item = Commit> {
+    commits::read(commit).brought.iter().copied()
 }
 
 /// The ids that a commit names as heard.
@@ -120,8 +133,8 @@ fn named(commit: Commit) -> Vec<MessageId> {
 fn owed(trigger: Commit) -> Vec<MessageId> {
     let mut at = trigger;
     loop {
-        if merged(at).next().is_some() && !named(at).is_empty() {
-            return merged(at).filter_map(letter_of).collect();
+        if brought(at).next().is_some() && !named(at).is_empty() {
+            return brought(at).filter_map(letter_of).collect();
         }
         let Some(below) = commits::read(at).parents.first().copied() else { return Vec::new() };
         let over = |commit| matches!(state_of(commit), "working" | "stalled" | "canceled");
@@ -137,22 +150,28 @@ impl World {
     pub(super) fn judge_step(&self, before: &State, s: &mut State, p: Option<usize>) {
         let mut broken = 0;
         let mut breaks = |promise: Promise, is: bool| broken |= if is { promise.bit() } else { 0 };
-        if before.head != s.head {
+        for (head, was) in s.heads.into_iter().zip(before.heads).filter(|(head, was)| head != was) {
             let times = |id: MessageId| {
-                commits::line(s.head).flat_map(merged).filter(|commit| letter_of(*commit) == Some(id)).count()
+                commits::line(head).flat_map(brought).filter(|commit| letter_of(*commit) == Some(id)).count()
             };
             breaks(Promise::D1, (0..5).any(|id| times(message_id(id)) > 1));
-            let delivered = !named(s.head).is_empty() && merged(s.head).next().is_some();
-            let asked = commits::read(before.head).event.as_ref().and_then(asked_by);
+            breaks(
+                Promise::F1,
+                [A, B].iter().filter_map(|slot| self.brings(*slot)).any(|work| {
+                    commits::has(head, work) && commits::read(head).files & commits::read(work).files == 0
+                }),
+            );
+            let delivered = !named(head).is_empty() && brought(head).next().is_some();
+            let asked = commits::read(was).event.as_ref().and_then(asked_by);
             let to_other = |commit| {
                 let question = commits::answers(commit);
                 question.is_some() && question != asked.map(|asked| asked.to_string().into_bytes())
             };
-            breaks(Promise::A2, delivered && merged(s.head).any(to_other));
+            breaks(Promise::A2, delivered && brought(head).any(to_other));
             breaks(Promise::P3, delivered && s.stands);
             if let Some(process) = p.map(|p| &before.processes[p]) {
                 breaks(Promise::P2, delivered && s.stands && process.began_paused);
-                let named = commits::read(before.head).message.last("dwp-paused-by").is_some();
+                let named = commits::read(was).message.last("dwp-paused-by").is_some();
                 breaks(Promise::R2, process.meant == For::AskAgain && !named);
             }
         }
@@ -186,31 +205,46 @@ impl World {
         }
         let moving = |at: At| matches!(at, At::First(1..) | At::Moving(1..));
         if !s.processes.iter().any(|process| moving(process.at)) {
-            breaks(Promise::D2, (0..4).any(|id| self.is_lost(s, id)));
+            breaks(Promise::D2, [A, B, FIRST, FIRST + 1, A_BESIDE].iter().any(|slot| self.is_lost(s, *slot)));
+            breaks(Promise::F2, [A, B].iter().any(|slot| self.is_work_lost(s, *slot)));
         }
         let resting = |at: At| matches!(at, At::Off | At::Done);
         let rests = s.processes.iter().all(|process| resting(process.at));
         if rests {
-            let canceled = state_of(s.head) == "canceled" && s.paused == NONE;
-            let by_pause = commits::read(s.head).message.last("dwp-paused-by").is_some();
+            let canceled = state_of(s.heads[0]) == "canceled" && s.paused == NONE;
+            let by_pause = commits::read(s.heads[0]).message.last("dwp-paused-by").is_some();
             breaks(Promise::R1, canceled && by_pause);
         }
         if rests && self.by_hooks && !s.killed && s.calls == 0 && s.ghost.is_empty() {
-            let (decision, _) = self.decision(s, s.head, s.paused != NONE);
+            let (decision, _) = self.decision(s, 0, s.heads[0], s.paused != NONE);
             breaks(Promise::W, !matches!(decision, Decision::Nothing(_) | Decision::Leased { .. }));
         }
         s.broken |= broken;
     }
 
     /// True for a message that was sent, and is nowhere.
-    fn is_lost(&self, s: &State, id: u8) -> bool {
-        let waits = (0..SLOTS as u8).any(|slot| id_of(slot) == id && s.get(Ref::Inbox(slot)) != NONE);
-        let wanted = id < 2 || {
-            let asked = commits::read(s.head).event.as_ref().filter(|event| !event.is_working());
-            asked.and_then(asked_by) == Some(question_id(id - 2))
+    fn is_lost(&self, s: &State, sent: u8) -> bool {
+        let head = s.heads[branch_of(sent)];
+        let wanted = !matches!(sent, FIRST..=4) || {
+            let asked = commits::read(head).event.as_ref().filter(|event| !event.is_working());
+            asked.and_then(asked_by) == Some(question_id(sent - FIRST))
         };
-        let there =
-            || commits::line(s.head).flat_map(merged).any(|commit| letter_of(commit) == Some(message_id(id)));
-        s.sent & 1 << id != 0 && !waits && wanted && !there()
+        let id = message_id(id_of(sent));
+        let there = || commits::line(head).flat_map(brought).any(|commit| letter_of(commit) == Some(id));
+        s.sent & sent_bit(sent) != 0 && !self.waits(s, sent) && wanted && !there()
+    }
+
+    /// True while a message waits there, or another of its id for the same branch.
+    fn waits(&self, s: &State, sent: u8) -> bool {
+        let same = (0..SLOTS as u8).filter(|slot| sent_bit(*slot) == sent_bit(sent));
+        same.into_iter().any(|slot| s.get(Ref::Inbox(slot)) != NONE)
+    }
+
+    /// True for work that was handed over, and that nothing keeps.
+    fn is_work_lost(&self, s: &State, sent: u8) -> bool {
+        let Some(work) = self.brings(sent).filter(|_| s.sent & sent_bit(sent) != 0) else { return false };
+        let kept = s.get(Ref::Heard(id_of(sent)));
+        let keeps = kept != NONE && commits::attached(kept) == Some(work);
+        !(keeps || self.waits(s, sent) || commits::has(s.heads[0], work))
     }
 }

@@ -66,10 +66,10 @@ impl World {
             }
             Step::Retry => self.retry(&mut s)?,
             Step::User => {
-                (state_of(s.head) == "waiting").then_some(())?;
+                (state_of(s.heads[0]) == "waiting").then_some(())?;
                 s.left.user = s.left.user.checked_sub(1)?;
-                let to = commits::event("ask", &[], &[s.head], s.time);
-                s.set(Move { of: Ref::Head, from: s.head, to });
+                let to = commits::event("ask", &[], &[s.heads[0]], s.time);
+                s.set(Move { of: Ref::Head(0), from: s.heads[0], to });
                 s.calls += 1;
             }
         }
@@ -93,7 +93,12 @@ impl World {
             At::Ended { ok } => self.complete(s, p, ok),
             At::AsksHeard | At::AsksInbox => match self.roles[p] {
                 Role::Sender(slot) => self.speak(s, p, slot),
-                Role::Ticker | Role::Answerer | Role::Pauser { .. } | Role::Resumer => return None,
+                Role::Ticker
+                | Role::Beside
+                | Role::Answerer
+                | Role::Pauser { .. }
+                | Role::Resumer
+                | Role::Collector => return None,
             },
             At::Question => self.answer(s, p),
             At::Runs | At::Saying | At::Canceling | At::Unsaying => self.stop_runs(s, p),
@@ -121,7 +126,7 @@ impl World {
 
     /// Time passes while no process that lives holds the branch: it would renew its lease.
     fn tick(&self, s: &mut State) -> Option<()> {
-        let holds = |process: &super::world::Process| process.holds() && process.lease == s.head;
+        let holds = |process: &super::world::Process| process.holds() && s.heads.contains(&process.lease);
         (s.time < self.last_tick && !s.processes.iter().any(holds)).then_some(())?;
         s.time += 1;
         s.calls += u8::from(s.calls < 3);
@@ -197,8 +202,11 @@ impl World {
             }
         }
         let rests = s.processes.iter().all(|process| matches!(process.at, At::Off | At::Done));
-        let (decision, _) = world.decision(&s, s.head, s.paused != NONE);
-        let idle = matches!(decision, aynig::protocol::decide::Decision::Nothing(_));
+        let idle = s.heads.iter().enumerate().all(|(branch, head)| {
+            let is_ticked = branch == 0 || self.roles.contains(&Role::Beside);
+            let (decision, _) = world.decision(&s, branch, *head, s.paused != NONE);
+            !is_ticked || matches!(decision, aynig::protocol::decide::Decision::Nothing(_))
+        });
         let resumed = s.paused == NONE || !self.roles.contains(&Role::Resumer);
         let lost = s.broken & (Promise::D1.bit() | Promise::D2.bit() | Promise::R1.bit()) != 0;
         (!rests || !idle || !resumed || lost).then_some(s)
@@ -234,7 +242,7 @@ impl Model for World {
             (!s.ghost.is_empty(), Step::Late),
             (s.time < self.last_tick, Step::Tick),
             (awaits, Step::Other),
-            (self.faults.fail > 0 && state_of(s.head) == "stalled", Step::Retry),
+            (self.faults.fail > 0 && state_of(s.heads[0]) == "stalled", Step::Retry),
             (left.user > 0, Step::User),
         ];
         steps.extend(others.into_iter().filter(|(may, _)| *may).map(|(_, step)| step));
@@ -252,8 +260,8 @@ impl Model for World {
         macro_rules! judges {
             ($($n:literal),*) => { [$(|_, s| s.broken & (1 << $n) == 0),*] };
         }
-        let all: [fn(&World, &State) -> bool; 16] =
-            judges![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+        let all: [fn(&World, &State) -> bool; 18] =
+            judges![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
         let promises = Promise::ALL.iter().zip(all);
         let mut all: Vec<_> =
             promises.map(|(promise, holds)| Property::always(promise.name(), holds)).collect();

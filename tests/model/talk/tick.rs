@@ -4,7 +4,10 @@
 //! `transition`. A rule that is left out ignores such an answer. Tries K47, K47a, K49a, K50-K52.
 
 use super::commits::{self, TICK, declared};
-use super::world::{A, At, B, Commit, For, Move, NONE, Ref, Rule, SLOTS, State, TWIN, World, id_of, place};
+use super::world::{
+    A, At, B, BRANCHES, Commit, For, Move, NONE, Ref, Rule, SLOTS, State, TWIN, Work, World, branch_of,
+    id_of, place,
+};
 use aynig::protocol::accepts::Accepts;
 use aynig::protocol::brought::{Brought, Standing, is_heard_already, standing};
 use aynig::protocol::complete::{Completion, Declared, Exit, HeadIs, complete};
@@ -16,6 +19,7 @@ use aynig::protocol::dialect::{Dialect, RECOVERY_ID};
 use aynig::protocol::event::Event;
 use aynig::protocol::inbox::{Letter, MessageId, QUESTION};
 use aynig::protocol::message::{Message, Trailer};
+use aynig::protocol::name::StateName;
 use aynig::protocol::pause::{Holder, Pause};
 use aynig::protocol::transition::{Run, recovered, retried};
 use aynig::protocol::waits::{After, not_before};
@@ -30,13 +34,14 @@ pub(super) struct Seen {
 
 impl World {
     /// What is found in the inbox of a head.
-    fn look(&self, s: &State, head: Commit, event: &Event) -> Seen {
+    fn look(&self, s: &State, branch: usize, head: Commit, event: &Event) -> Seen {
         let (mut seen, accepts, mut brought) = (Seen::default(), Accepts::of(event), Brought::default());
         let line = if self.keeps(Rule::LineIsRead) { self.line } else { 0 };
         for commit in commits::line(head).take(line).map(commits::read) {
             brought.add(&commit.raw, &commit.ids);
         }
         let mut found: Vec<u8> = (0..SLOTS as u8).filter(|slot| s.get(Ref::Inbox(*slot)) != NONE).collect();
+        found.retain(|slot| branch_of(*slot) == branch);
         found.sort_by_key(|slot| (place(*slot).id, Ref::Inbox(*slot).name()));
         for slot in &found {
             let (at, commit) = (place(*slot), commits::id(s.get(Ref::Inbox(*slot))));
@@ -48,6 +53,9 @@ impl World {
                 Standing::Twin | Standing::Waits => {}
                 Standing::Brings(_) => {
                     let heard = s.get(Ref::Heard(id_of(*slot)));
+                    if heard != NONE && self.heard_by_another(branch, heard) {
+                        continue;
+                    }
                     let heard = (heard != NONE).then(|| commits::id(heard));
                     let over = match self.without {
                         Some(Rule::HeardIsNoProof) => heard.is_some(),
@@ -67,7 +75,13 @@ impl World {
     }
 
     /// What is decided about a head, with all that is around it now but pauses.
-    pub(super) fn decision(&self, s: &State, head: Commit, is_paused: bool) -> (Decision, Seen) {
+    pub(super) fn decision(
+        &self,
+        s: &State,
+        branch: usize,
+        head: Commit,
+        is_paused: bool,
+    ) -> (Decision, Seen) {
         let commit = commits::read(head);
         let event = commit.event.as_ref().unwrap();
         let state = event.state_name().unwrap().as_str();
@@ -76,7 +90,7 @@ impl World {
             && !is_undispatched_delivery(event, has_command)
             && !Accepts::of(event).is_empty();
         let mut asked = event.clone();
-        let seen = if hears { self.look(s, head, event) } else { Seen::default() };
+        let seen = if hears { self.look(s, branch, head, event) } else { Seen::default() };
         if !self.keeps(Rule::OwnQuestion)
             && let Some(slot) = seen.slots.iter().find(|slot| place(**slot).kind.is_answer())
         {
@@ -100,10 +114,58 @@ impl World {
         (decide(head, None, now.max(until.unwrap_or(0)), policy(facts, has_command)), seen)
     }
 
+    /// True where another branch has heard a message of the same id: this one's stays where it is.
+    fn heard_by_another(&self, branch: usize, heard: Commit) -> bool {
+        let other = commits::sent_to(heard).is_some_and(|named| named != BRANCHES[branch]);
+        other && self.keeps(Rule::HeardByAnother)
+    }
+
+    /// The trigger that takes these messages in, the work of each merged into what was merged before it.
+    fn take_in(
+        &self,
+        event: &Event,
+        (head, state): (Commit, &StateName),
+        letters: &[Commit],
+        time: u8,
+    ) -> Commit {
+        let (mut files, mut all, mut parents) = (commits::read(head).files, Vec::new(), vec![head]);
+        for letter in letters {
+            let written = commits::read(*letter);
+            let merge = match commits::attached(*letter) {
+                None => Merge::Text,
+                Some(work) if parents.iter().any(|parent| commits::has(*parent, work)) => Merge::Nothing,
+                Some(_) if self.work == Work::Conflicts && files != 0 => {
+                    Merge::Conflict(vec!["file".to_owned()])
+                }
+                Some(work) => {
+                    let interim =
+                        if self.keeps(Rule::IntoTheInterim) { files } else { commits::read(head).files };
+                    files = interim | commits::read(work).files;
+                    Merge::Merged
+                }
+            };
+            if !matches!(merge, Merge::Conflict(_)) || !self.keeps(Rule::ConflictIsNoParent) {
+                parents.push(*letter);
+            }
+            let read = Letter::read(&written.message, &written.ids).unwrap();
+            all.push(Taken { letter: read, commit: commits::id(*letter), merge });
+        }
+        let mut message = trigger(event, state, &all);
+        if !self.keeps(Rule::ConflictIsNamed) {
+            let conflicts = all.iter().filter(|taken| matches!(taken.merge, Merge::Conflict(_)));
+            let ids: Vec<String> = conflicts.map(|taken| taken.letter.id.to_string()).collect();
+            message.trailers.retain(|trailer| {
+                trailer.key != "dwp-heard" || !ids.iter().any(|id| trailer.value.starts_with(id.as_bytes()))
+            });
+        }
+        commits::bring(&message, &parents, time, files, letters)
+    }
+
     /// One evaluation, from what it found to what it is about to do.
     pub(super) fn judge(&self, s: &mut State, p: usize) {
         let (head, paused) = (s.processes[p].head, s.processes[p].paused);
-        let (decision, seen) = self.decision(s, head, paused);
+        let of = Ref::Head(self.branch(p) as u8);
+        let (decision, seen) = self.decision(s, self.branch(p), head, paused);
         let mut process = s.processes[p].clone();
         if !seen.over.is_empty() {
             process.meant = For::Judging;
@@ -120,10 +182,8 @@ impl World {
                 slots.retain(|slot| take.contains(&place(*slot).id));
                 // One that was taken away since then is found by the swap.
                 let letters: Vec<Commit> = slots.iter().map(|slot| s.get(Ref::Inbox(*slot))).collect();
-                let taken: Vec<Taken> = letters.iter().map(|letter| taken(*letter)).collect();
-                let parents: Vec<Commit> = std::iter::once(head).chain(letters).collect();
-                let to = commits::write(&trigger(event, &state, &taken), &parents, s.time);
-                let mut moves = vec![Move { of: Ref::Head, from: head, to }];
+                let to = self.take_in(event, (head, &state), &letters, s.time);
+                let mut moves = vec![Move { of, from: head, to }];
                 moves.extend(s.hearing(&slots));
                 self.plan(&mut process, For::Judging, moves);
             }
@@ -131,14 +191,14 @@ impl World {
                 let lease = commits::read(head).event.as_ref().unwrap();
                 let message = recovered(lease, &format!("x{p}-{head}"), "");
                 let to = commits::write(&message, &[head], s.time);
-                self.plan(&mut process, For::Judging, vec![Move { of: Ref::Head, from: head, to }]);
+                self.plan(&mut process, For::Judging, vec![Move { of, from: head, to }]);
             }
             Decision::Dispatch { .. } => {
                 let message = run(head, s.runs).lease(&commits::read(head).message);
                 let to = commits::write(&message, &[head], s.time);
                 (process.trigger, process.run) = (head, s.runs);
                 s.runs += 1;
-                self.plan(&mut process, For::Claim, vec![Move { of: Ref::Head, from: head, to }]);
+                self.plan(&mut process, For::Claim, vec![Move { of, from: head, to }]);
             }
         }
         s.processes[p] = process;
@@ -154,7 +214,7 @@ impl World {
         let mut message = self.again(process.trigger);
         message.trailers.push(Dialect::Dwp.trailer(RECOVERY_ID, format!("p{p}-{}", process.lease)));
         let to = commits::write(&message, &[process.lease], s.time);
-        let moves = vec![Move { of: Ref::Head, from: process.lease, to }];
+        let moves = vec![Move { of: Ref::Head(self.branch(p) as u8), from: process.lease, to }];
         self.plan(&mut process, For::End, moves);
         s.processes[p] = process;
     }
@@ -204,7 +264,8 @@ impl World {
     pub(super) fn complete(&self, s: &mut State, p: usize, ok: bool) {
         let mut process = s.processes[p].clone();
         let lease = process.lease;
-        let head = if s.head == lease { HeadIs::Lease(commits::id(lease)) } else { HeadIs::Other };
+        let head =
+            if s.heads[self.branch(p)] == lease { HeadIs::Lease(commits::id(lease)) } else { HeadIs::Other };
         let exit = Exit::Code(i32::from(!ok));
         let said = declared(state_of(process.trigger), process.asked.saturating_sub(1)).unwrap();
         let run = run(process.trigger, process.run);
@@ -212,41 +273,44 @@ impl World {
         let mut slots: Vec<u8> = Vec::new();
         let written = match complete(Dialect::Dwp, &exit, Declared::State(said), head) {
             Completion::Outcome(next) => {
-                let waits = |slot: &u8| s.get(Ref::Inbox(*slot)) != NONE;
+                let waits = |slot: &u8| {
+                    let letter = s.get(Ref::Inbox(*slot));
+                    letter != NONE && (!self.keeps(Rule::WorkIsIn) || is_in(letter, lease))
+                };
                 slots.extend(process.mark.checked_sub(1).filter(waits));
                 run.outcome(&next, message)
             }
             Completion::Stalled(why) => run.stalled(&why, "", message),
             Completion::Fenced => {
                 process.stop(At::Pauses);
-                self.begin_evaluation(s, &mut process);
+                self.begin_evaluation(s, p, &mut process);
                 s.processes[p] = process;
                 return;
             }
             Completion::KeepLease | Completion::AlreadyWritten(_) | Completion::LeaveLease => unreachable!(),
         };
-        let parents: Vec<Commit> =
-            std::iter::once(lease).chain(slots.iter().map(|slot| s.get(Ref::Inbox(*slot)))).collect();
-        let to = commits::write(&written, &parents, s.time);
-        let mut moves = vec![Move { of: Ref::Head, from: lease, to }];
+        let letters: Vec<Commit> = slots.iter().map(|slot| s.get(Ref::Inbox(*slot))).collect();
+        let parents: Vec<Commit> = std::iter::once(lease).chain(letters.iter().copied()).collect();
+        let to = commits::bring(&written, &parents, s.time, commits::read(lease).files, &letters);
+        let mut moves = vec![Move { of: Ref::Head(self.branch(p) as u8), from: lease, to }];
         moves.extend(s.hearing(&slots));
         self.plan(&mut process, For::End, moves);
         s.processes[p] = process;
     }
 
     /// Reads the head.
-    pub(super) fn begin_evaluation(&self, s: &State, process: &mut super::world::Process) {
+    pub(super) fn begin_evaluation(&self, s: &State, p: usize, process: &mut super::world::Process) {
         process.stop(At::Pauses);
-        process.head = s.head;
+        process.head = s.heads[self.branch(p)];
         process.began_paused = s.stands;
     }
 
     /// A person asks again for what failed.
     pub(super) fn retry(&self, s: &mut State) -> Option<()> {
-        let event = commits::read(s.head).event.as_ref()?;
+        let event = commits::read(s.heads[0]).event.as_ref()?;
         (event.state_name()?.as_str() == "stalled").then_some(())?;
-        let to = commits::write(&self.again(commits::number(event.trigger()?)), &[s.head], s.time);
-        s.set(Move { of: Ref::Head, from: s.head, to });
+        let to = commits::write(&self.again(commits::number(event.trigger()?)), &[s.heads[0]], s.time);
+        s.set(Move { of: Ref::Head(0), from: s.heads[0], to });
         s.calls += 1;
         Some(())
     }
@@ -266,10 +330,9 @@ fn asking_what_waits(s: &State, event: &Event, slot: u8) -> Event {
     event
 }
 
-fn taken(commit: Commit) -> Taken {
-    let written = commits::read(commit);
-    let letter = Letter::read(&written.message, &written.ids).unwrap();
-    Taken { letter, commit: commits::id(commit), merge: Merge::Text }
+/// True for a message that brings no work, or work that this commit has.
+fn is_in(letter: Commit, at: Commit) -> bool {
+    commits::attached(letter).is_none_or(|work| commits::has(at, work))
 }
 
 fn holds(pause: Commit) -> bool {

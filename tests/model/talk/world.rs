@@ -1,4 +1,5 @@
-//! The world of the model of messages: one branch, the refs beside it, and the processes that speak, deliver and pause.
+//! The world of the model of messages: a branch, where it is said so another one beside it, the refs of both, and the processes
+//! that speak, deliver and pause.
 //!
 //! A step of a process is one read or one move of a ref, so that everything may happen between two of them. Leases are
 //! the other model's: here one holds while its process lives, and is expired at the next tick of the clock after that.
@@ -12,10 +13,12 @@ use aynig::protocol::inbox::{
 pub type Commit = u16;
 /// No commit.
 pub const NONE: Commit = Commit::MAX;
-/// The branch.
-pub const BRANCH: &[u8] = b"work";
+/// The branches: most of what is tried happens on the first.
+pub const BRANCHES: [&[u8]; 2] = [b"work", b"beside"];
+/// The second.
+pub const BESIDE: usize = 1;
 /// Names of the inbox that there is room for, and ids.
-pub const SLOTS: usize = 7;
+pub const SLOTS: usize = 8;
 pub const IDS: usize = 6;
 /// Where a message called A waits, one that some other process sends under its id, and one called B.
 pub const A: u8 = 0;
@@ -26,11 +29,13 @@ pub const FIRST: u8 = 3;
 pub const OTHER: u8 = 5;
 /// Where a pause that stops tells a run that it should end.
 pub const WORD: u8 = 6;
+/// Where a message waits for the other branch that has A's id.
+pub const A_BESIDE: u8 = 7;
 
 /// A ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ref {
-    Head,
+    Head(u8),
     Inbox(u8),
     Heard(u8),
     Asked(u8),
@@ -44,7 +49,7 @@ pub fn question_id(n: u8) -> MessageId {
 
 /// The number of the id of what waits there.
 pub fn id_of(slot: u8) -> u8 {
-    [0, 0, 1, 2, 3, 4, 5][usize::from(slot)]
+    [0, 0, 1, 2, 3, 4, 5, 0][usize::from(slot)]
 }
 
 /// An id.
@@ -55,19 +60,29 @@ pub fn message_id(id: u8) -> MessageId {
     }
 }
 
+/// The number of the branch of what waits there.
+pub fn branch_of(slot: u8) -> usize {
+    if slot == A_BESIDE { BESIDE } else { 0 }
+}
+
+/// The bit of what is sent there: an id to a branch.
+pub fn sent_bit(slot: u8) -> u8 {
+    if slot == A_BESIDE { 1 << IDS } else { 1 << id_of(slot) }
+}
+
 /// The name of an inbox that is meant.
 pub fn place(slot: u8) -> InboxRef {
-    let kinds = ["message", "handoff", "message", "answer", "answer", "answer", "interrupt"];
-    let kind = kinds[usize::from(slot)];
-    InboxRef { branch: BRANCH.to_vec(), kind: Kind::new(kind).unwrap(), id: message_id(id_of(slot)) }
+    let kinds = ["message", "handoff", "message", "answer", "answer", "answer", "interrupt", "message"];
+    let kind = Kind::new(kinds[usize::from(slot)]).unwrap();
+    InboxRef { branch: BRANCHES[branch_of(slot)].to_vec(), kind, id: message_id(id_of(slot)) }
 }
 
 impl Ref {
     /// Its name.
     pub fn name(self) -> Vec<u8> {
         match self {
-            Ref::Head => [b"refs/heads/", BRANCH].concat(),
-            Ref::Inbox(slot) => inbox_ref(BRANCH, &place(slot).kind, place(slot).id),
+            Ref::Head(n) => [b"refs/heads/", BRANCHES[usize::from(n)]].concat(),
+            Ref::Inbox(slot) => inbox_ref(&place(slot).branch, &place(slot).kind, place(slot).id),
             Ref::Heard(id) => heard_ref(message_id(id)),
             Ref::Asked(n) => asked_ref(question_id(n)),
             Ref::Paused => paused_ref(MessageId::v7(30, 0, [0; 8])),
@@ -83,6 +98,12 @@ pub enum Rule {
     LineIsRead,
     HeardIsNoProof,
     HeardElsewhere,
+    HeardByAnother,
+    ConflictIsNoParent,
+    ConflictIsNamed,
+    IntoTheInterim,
+    WorkIsIn,
+    KeptWhileNotIn,
     InboxBeforeHeard,
     OnlyWhereNoneIs,
     HeardAgain,
@@ -123,6 +144,8 @@ pub struct Faults {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     Ticker,
+    /// Ticks the other branch.
+    Beside,
     /// Sends what waits there then.
     Sender(u8),
     /// Answers the first question.
@@ -131,6 +154,18 @@ pub enum Role {
         stop: bool,
     },
     Resumer,
+    /// Removes what was heard long ago.
+    Collector,
+}
+
+/// What A and B bring besides their texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    Nothing,
+    /// Work each, which can be merged with the other's.
+    Joins,
+    /// Work each, which can't.
+    Conflicts,
 }
 
 /// One configuration.
@@ -138,6 +173,7 @@ pub enum Role {
 pub struct World {
     pub roles: Vec<Role>,
     pub start: Start,
+    pub work: Work,
     /// The branch is a remote's: refs move by one atomic push.
     pub remote: bool,
     /// How many commits of the branch's line are looked at for what they brought.
@@ -178,6 +214,7 @@ pub enum For {
     Clear,
     AskAgain,
     LetGo,
+    Collect,
 }
 
 /// Where a process is.
@@ -246,7 +283,7 @@ pub struct Process {
 /// Everything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
-    pub head: Commit,
+    pub heads: [Commit; 2],
     pub inbox: [Commit; SLOTS],
     pub heard: [Commit; IDS],
     pub asked: [Commit; 2],
@@ -263,7 +300,7 @@ pub struct State {
     /// Moves on the way that are waited for no longer.
     pub ghost: Vec<Move>,
     pub killed: bool,
-    /// Ids that waited once, one bit each; those of which a sender was told that it sent one; and how many answers won.
+    /// What waited once, one bit for each id and branch; that of which a sender was told that it sent it; and how many answers won.
     pub sent: u8,
     pub told: u8,
     pub won: u8,
@@ -320,10 +357,15 @@ impl World {
         self.without != Some(rule)
     }
 
+    /// The branch that a process ticks.
+    pub fn branch(&self, p: usize) -> usize {
+        if self.roles[p] == Role::Beside { BESIDE } else { 0 }
+    }
+
     /// What everything begins with.
     pub fn begin(&self) -> State {
         State {
-            head: commits::start(self.start),
+            heads: [commits::start(self.start), commits::beside()],
             inbox: [NONE; SLOTS],
             heard: [NONE; IDS],
             asked: [NONE; 2],
@@ -350,7 +392,7 @@ impl State {
     /// What a ref holds.
     pub fn get(&self, of: Ref) -> Commit {
         match of {
-            Ref::Head => self.head,
+            Ref::Head(n) => self.heads[usize::from(n)],
             Ref::Inbox(n) => self.inbox[usize::from(n)],
             Ref::Heard(n) => self.heard[usize::from(n)],
             Ref::Asked(n) => self.asked[usize::from(n)],
@@ -362,10 +404,10 @@ impl State {
     pub fn set(&mut self, moved: Move) {
         let to = moved.to;
         match moved.of {
-            Ref::Head => self.head = to,
+            Ref::Head(n) => self.heads[usize::from(n)] = to,
             Ref::Inbox(n) => {
                 self.inbox[usize::from(n)] = to;
-                self.sent |= u8::from(to != NONE) << id_of(n);
+                self.sent |= if to == NONE { 0 } else { sent_bit(n) };
             }
             Ref::Heard(n) => self.heard[usize::from(n)] = to,
             Ref::Asked(n) => self.asked[usize::from(n)] = to,
