@@ -167,27 +167,22 @@ fn there(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
 }
 
 impl<'a> ActiveRun<'a> {
-    /// What a program of `.aynig/` is confined by. A node's turn, and what follows from it, is answered by this very program,
-    /// which confines what it starts; so its command is confined by nothing where it does nothing else.
-    pub(super) fn sandbox_of(&self, program: &Path) -> Result<&'a Sandbox, RunnerError> {
-        let settings = &self.runner.settings.sandbox;
+    /// True for the command of a node's turn, or of what follows from it, where its file does nothing but call this very program,
+    /// which confines what it starts.
+    pub(super) fn is_ours(&self, program: &Path) -> Result<bool, RunnerError> {
         let command = &self.program.command;
         let is_command = *program == self.program.place.join(&command.path);
-        if *settings == Sandbox::Off || !is_command || slug_of(self.branch.short()).is_none() {
-            return Ok(settings);
+        if !is_command || slug_of(self.branch.short()).is_none() {
+            return Ok(false);
         }
         let store = &*self.runner.store;
         let is_short = store.blob_size(command.file)? <= OWN_MAX;
         let state = self.claim.run.state.as_str();
-        match is_short && is_own_command(state, &store.read_blob(command.file)?) {
-            true => Ok(&Sandbox::Off),
-            false => Ok(settings),
-        }
+        Ok(is_short && is_own_command(state, &store.read_blob(command.file)?))
     }
 
-    /// What a program of `.aynig/` is confined to; `None`: to nothing.
-    pub(super) fn confinement(&self, program: &Path) -> Result<Option<Confinement>, RunnerError> {
-        let sandbox = self.sandbox_of(program)?;
+    /// What a program that is confined by this is confined to; `None`: to nothing.
+    pub(super) fn confinement(&self, sandbox: &Sandbox) -> Result<Option<Confinement>, RunnerError> {
         if *sandbox == Sandbox::Off {
             return Ok(None);
         }

@@ -16,6 +16,7 @@ use crate::protocol::message::Message;
 use crate::protocol::{environment, launch};
 use crate::store::pattern;
 use crate::store::slots::affinity::port_base;
+use crate::supervisor::own_program;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -31,9 +32,14 @@ pub(super) struct Start {
 }
 
 impl ActiveRun<'_> {
-    /// How the command is started.
-    pub(super) fn start_of(&mut self, program: &Path) -> Result<Start, RunnerError> {
-        let sandbox = self.sandbox_of(program)?;
+    /// How a program of `.aynig/` is started. One that `is_ours` is this program, without a shell and a Git that only come to it; a
+    /// wrapper of the user's is given the file.
+    pub(super) fn start_of(
+        &mut self,
+        program: &Path,
+        is_ours: bool,
+        sandbox: &Sandbox,
+    ) -> Result<Start, RunnerError> {
         let mut env = self.own_environment(sandbox);
         let told = self.told_of_commit(&env);
         let mut argv: Vec<OsString> = self.runner.settings.exec.iter().map(OsString::from).collect();
@@ -44,7 +50,12 @@ impl ActiveRun<'_> {
             argv.extend(launch::argv().map(OsString::from));
             Some(write_script(&self.dir, &told)?)
         };
-        argv.push(program.into());
+        if is_ours && argv.is_empty() {
+            argv.push(own_program(&self.runner.program).into());
+            argv.extend(["flow", self.claim.run.state.as_str()].map(OsString::from));
+        } else {
+            argv.push(program.into());
+        }
         Ok(Start { argv, env: env.into_iter().collect(), stdin })
     }
 

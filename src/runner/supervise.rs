@@ -135,8 +135,10 @@ impl ActiveRun<'_> {
     }
 
     fn spec(&mut self, program: &Path) -> Result<Spec, RunnerError> {
-        let start = self.start_of(program)?;
         let settings = self.runner.settings;
+        let is_ours = self.is_ours(program)?;
+        let sandbox = if is_ours { &Sandbox::Off } else { &settings.sandbox };
+        let start = self.start_of(program, is_ours, sandbox)?;
         Ok(Spec {
             guardian: own_program(&self.runner.program),
             argv: start.argv,
@@ -152,7 +154,7 @@ impl ActiveRun<'_> {
             line_max: LINE_MAX,
             tee: settings.tee,
             hold: Some(self.slot.hold_path()),
-            confine: self.confinement(program)?,
+            confine: self.confinement(sandbox)?,
         })
     }
 

@@ -5,6 +5,9 @@ use crate::support::life::{Done, Life, eventually};
 use aynig::contract::words::{GlobalMode, Mode};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
 
 /// The command of a node's turn.
 pub const REAL: &str = "exec git aynig flow turn";
@@ -104,6 +107,45 @@ fn a_turn_tells_its_agent_what_came_and_declares_what_it_said() {
         !["progress", "usage", "message.assistant.delta"].contains(&line["type"].as_str().unwrap())
     };
     assert!(streamed.iter().filter(plain).eq(kept.iter()), "both number alike");
+}
+
+/// N4: a command that only calls this program is this program; one that does more is started as it stands, and so is what a
+/// wrapper of the user's is given.
+#[test]
+fn a_command_that_only_calls_us_starts_no_git() {
+    let stage = played(&says("done"), &[("lead", "orchestrator")]);
+    let (life, branch) = (&stage.life, stage.branch("lead"));
+    let git = String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout);
+    let (bin, noted) = (life.shared().join("bin"), life.shared().join("gits"));
+    fs::create_dir(&bin).unwrap();
+    let script =
+        format!("#!/bin/sh\necho \"$*\" >>'{}'\nexec {} \"$@\"\n", noted.display(), git.unwrap().trim());
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let called = |of: &str| {
+        let _ = fs::remove_file(&noted);
+        life.run(&["send", &branch, "-m", of, "--no-tick"]).expect(0);
+        let mut tick = life.aynig(&["tick", &branch]);
+        let path = std::env::join_paths([bin.clone()].into_iter().chain(path_of(&tick))).unwrap();
+        let done = crate::support::life::done(tick.env("PATH", path).output().unwrap()).expect(0);
+        assert_eq!(life.state(&branch), "route", "{done:?}");
+        life.tick(&[&branch]).expect(0);
+        fs::read_to_string(&noted).unwrap_or_default().lines().any(|line| line == "aynig flow turn")
+    };
+    assert!(!called("one"));
+    life.config("aynig.exec", "env");
+    assert!(called("two"), "the wrapper is given the file");
+    life.git(&["config", "--global", "--unset", "aynig.exec"]);
+    life.command("turn", "true\nexec git aynig flow turn");
+    life.git(&["commit", "-qam", "more"]);
+    life.config("aynig.commandsFrom", &life.git(&["symbolic-ref", "HEAD"]));
+    assert!(called("three"), "it does more than call us");
+}
+
+/// Where a command of ours looks for programs.
+fn path_of(command: &Command) -> Vec<PathBuf> {
+    let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path).unwrap();
+    std::env::split_paths(path).collect()
 }
 
 /// N7: calls in text are checked in the turn, answered in it, and wanted in its outcome.
