@@ -6,6 +6,7 @@
 //! than its lease, and comes back to a branch that somebody else has recovered.
 
 use super::row::Sweep;
+use super::support::leaving::{self, WAYS, Way};
 use super::support::life::{LONG, Life, eventually, lives};
 use super::support::skipped;
 use nix::sys::signal::Signal;
@@ -18,14 +19,10 @@ use std::time::{Duration, Instant};
 /// Nothing that was killed may be left after this long, however busy the machine is; what is to be ended sleeps longer.
 const LATE: Duration = LONG;
 
-/// Name, how it starts its processes, how many say that they are up.
-const ESCAPES: [(&str, &str, usize); 8] = [
-    ("background", "sh -c \"$LEAF; :\" &", 1),
-    ("setsid", "setsid sh -c \"$LEAF\" &", 1),
-    ("double fork", "(sh -c \"$LEAF\" & exit 0) &", 1),
+/// Beside what everyone tries.
+const ESCAPES: [Way; 4] = [
     ("200 forks", "i=0; while [ $i -lt 200 ]; do setsid sh -c \"$LEAF\" & i=$((i+1)); done", 200),
     ("ptrace-stopped", "TRACED", 1),
-    ("nohup", "nohup sh -c \"$LEAF\" >/dev/null 2>&1 &", 1),
     ("closed descriptors", "(exec <&- >&- 2>&-; sh -c \"$LEAF\" & exit 0) &", 1),
     (
         "deaf daemon",
@@ -62,10 +59,7 @@ fn script(start: &str, up: usize, end: End) -> String {
         End::Normal => "echo 'SET_STATE {\"state\":\"next\"}'; exit 0",
         End::Fence | End::Killed => "echo up >\"$T/up\"; sleep 280",
     };
-    format!(
-        "export U=\"$T/leaves\"; export LEAF='echo up >>\"$U\"; exec sleep 290'\n{start}\n\
-         until [ -e \"$U\" ] && [ $(wc -l <\"$U\") -ge {up} ]; do sleep 0.01; done\n{then}"
-    )
+    leaving::script("$T/leaves", start, up, then)
 }
 
 #[derive(Debug)]
@@ -111,8 +105,7 @@ fn survivors(home: &Path) -> Vec<Left> {
 }
 
 /// One run that tries to leave something behind.
-fn escape(sweep: &Sweep, shape: &(&str, &str, usize), end: End) {
-    let (name, start, up) = *shape;
+fn escape(sweep: &Sweep, (name, start, up): Way, end: End) {
     let start = match (start, traced()) {
         ("TRACED", Some(traced)) => traced,
         ("TRACED", None) => {
@@ -188,7 +181,7 @@ fn escapes() {
     // The sample has both quick ends of each, and one fence.
     sweep.at_least("runs", 17, 480);
     for _ in 0..sweep.size(1, 20) {
-        for shape in &ESCAPES {
+        for shape in WAYS.into_iter().chain(ESCAPES) {
             for end in [End::Normal, End::Fence, End::Killed] {
                 // The sample leaves out what takes long.
                 if sweep.size(0, 1) == 1 || end != End::Fence || shape.0 == "deaf daemon" {

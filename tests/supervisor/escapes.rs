@@ -1,29 +1,27 @@
 //! Nothing of a run outlives the run, whatever it does to get away; except where it may.
 
+use crate::leaving::{self, WAYS, Way};
 use crate::rig::{Rig, eventually, hear, next};
 use aynig::supervisor::{Ending, Event, Supervised};
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::time::Duration;
 
-/// Name, how it starts its processes, how many say that they are up.
-const SHAPES: [(&str, &str, usize); 9] = [
-    ("plain child", "sh -c \"$LEAF; :\" &", 1),
+/// Beside what everyone tries.
+const MORE: [Way; 5] = [
     ("background", "(eval \"$LEAF\") &", 1),
-    ("setsid", "setsid sh -c \"$LEAF\" &", 1),
-    ("double fork", "(sh -c \"$LEAF\" & exit 0) &", 1),
-    ("nohup", "nohup sh -c \"$LEAF\" >/dev/null 2>&1 &", 1),
     ("setsid and double fork", "(setsid sh -c '(sh -c \"$LEAF\" & exit 0) & exit 0' &)", 1),
     ("50 sessions", "i=0; while [ $i -lt 50 ]; do setsid sh -c \"$LEAF\" & i=$((i+1)); done", 50),
     ("stopped", "setsid sh -c 'echo up >>up; kill -STOP $$; sleep 300' &", 1),
     ("deaf", "setsid sh -c \"trap '' TERM HUP INT; $LEAF\" &", 1),
 ];
 
+fn shapes() -> impl Iterator<Item = Way> {
+    WAYS.into_iter().chain(MORE)
+}
+
 fn script(start: &str, up: usize, then: &str) -> String {
-    format!(
-        "export LEAF='echo up >>up; exec sleep 300'\n{start}\n\
-         until [ -e up ] && [ $(wc -l <up) -ge {up} ]; do sleep 0.01; done\n{then}"
-    )
+    leaving::script("up", start, up, then)
 }
 
 fn nobody_is_left(rig: &Rig, shape: &str) {
@@ -33,7 +31,7 @@ fn nobody_is_left(rig: &Rig, shape: &str) {
 
 #[test]
 fn nothing_survives_a_normal_end() {
-    for (shape, start, up) in SHAPES {
+    for (shape, start, up) in shapes() {
         let rig = Rig::new();
         let mut run = rig.start(&script(start, up, "exit 0"));
         let report = hear(&mut run);
@@ -46,7 +44,7 @@ fn nothing_survives_a_normal_end() {
 
 #[test]
 fn nothing_survives_a_stop() {
-    for (shape, start, up) in SHAPES {
+    for (shape, start, up) in shapes() {
         let rig = Rig::new();
         let mut run = rig.start(&script(start, up, "echo SET up; sleep 300"));
         while next(&mut run) != Event::Line(b"SET up".into()) {}
@@ -59,7 +57,7 @@ fn nothing_survives_a_stop() {
 
 #[test]
 fn nothing_survives_a_killed_runner() {
-    for (shape, start, up) in SHAPES {
+    for (shape, start, up) in shapes() {
         let rig = Rig::new();
         let mut runner = rig.runner(&script(start, up, "sleep 300"));
         eventually("the processes are up", || rig.count("up") >= up);
@@ -72,7 +70,7 @@ fn nothing_survives_a_killed_runner() {
 /// K17: nobody could act but the guardian, which goes on when its runner dies
 #[test]
 fn nothing_survives_a_killed_runner_whose_guardian_was_stopped() {
-    for (shape, start, up) in SHAPES {
+    for (shape, start, up) in shapes() {
         let rig = Rig::new();
         let then = "kill -STOP $PPID; echo stopped >stopped; sleep 300";
         let mut runner = rig.runner(&script(start, up, then));

@@ -9,5 +9,7 @@
 mod bounded;
 mod endings;
 mod escapes;
+#[path = "../support/leaving.rs"]
+mod leaving;
 mod output;
 mod rig;

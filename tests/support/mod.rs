@@ -8,6 +8,7 @@
 pub mod faketime;
 pub mod flow;
 pub mod judge;
+pub mod leaving;
 pub mod life;
 mod measured;
 pub mod net;
