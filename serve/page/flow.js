@@ -126,39 +126,86 @@ function Connect({ run, call }) {
     <label class="check"><input type="checkbox" name="oneway" checked=${oneWay} onChange=${(e) => setOneWay(e.target.checked)} /> One way</label><button>Connect</button><${Trouble} error=${error} /></form>`;
 }
 
+/** Events of a page of history, and how many pages are asked for at once, where none of them is of the node that is shown. */
+const PAGE = 500;
+const AT_ONCE = 40;
+
+const pageOf = (id, before) => wire.call("GET", `/api/runs/${id}/events?${new URLSearchParams({ limit: PAGE, ...(before && { before }) })}`);
+
 /** Follows a flow: its state, its history, and what comes. */
 function useStory(id) {
   const story = useRef(null);
   const [error, setError] = useState(null);
   const [, draw] = useState(0);
   const frame = useRef(0);
+  const heard = useRef(null);
   const redraw = useCallback(() => {
     if (!frame.current) frame.current = setTimeout(() => { frame.current = 0; draw((n) => n + 1); }, 30);
   }, []);
   useLayoutEffect(() => {
     story.current = null;
+    heard.current = null;
     setError(null);
     let end = () => {};
     let gone = false;
     (async () => {
-      const [{ run, name }, history] = [await wire.call("GET", `/api/runs/${id}`), await wire.call("GET", `/api/runs/${id}/events?limit=500`)];
+      // What waits is asked for last: what of it is answered meanwhile is heard of below.
+      const [{ run, name }, history, { approvals }] = [await wire.call("GET", `/api/runs/${id}`), await pageOf(id), await wire.call("GET", "/api/approvals")];
       if (gone) return;
-      const made = new Story(run);
-      made.name = name;
-      history.events.forEach((event) => made.take(event, true));
-      made.seq = Number(history.page.last);
-      story.current = made;
+      story.current = Object.assign(Story.of(run, history), { name });
+      story.current.waits(approvals.filter(({ runId }) => runId === id));
       redraw();
-      end = wire.follow(id, () => made.seq, (event) => { made.take(event); redraw(); });
+      end = wire.follow(id, () => story.current.seq, (event) => { heard.current?.push(event); story.current.take(event); redraw(); });
     })().catch((failed) => gone || setError(failed));
     return () => { gone = true; end(); };
   }, [id]);
-  return [story.current && story.current.run.id === id ? story.current : null, error, redraw];
+  /** Lays what was before, until that is of this node. */
+  const before = async (of, node) => {
+    const many = of.chat(node).items.length;
+    for (let n = 0; n < AT_ONCE && of.cursor && of.chat(node).items.length === many; n += 1) {
+      const from = of.cursor;
+      const history = await pageOf(id, from);
+      // It may have forgotten what that page is laid before.
+      if (of.cursor !== from) break;
+      of.lay(history);
+    }
+  };
+  const earlier = async (node) => {
+    await before(story.current, node);
+    redraw();
+  };
+  /** A node whose latest words are far back, behind lines that are no message, or behind the words of others, begins with them. */
+  const begin = async (of, node) => {
+    if (of.chat(node).items.length) return;
+    await before(of, node);
+    of.begun = of.held;
+  };
+  const beginAt = async (node) => {
+    // What is there stays, and can be asked for again.
+    await begin(story.current, node).catch(() => {});
+    redraw();
+  };
+  /** Where the latest is looked at: of a long history only that is kept. */
+  const forget = async (node) => {
+    const of = story.current;
+    if (!of || !of.isLong() || heard.current) return;
+    const since = (heard.current = []);
+    try {
+      const made = Story.of(of.run, await pageOf(id));
+      await begin(made, node);
+      of.become(made, since);
+    } catch {
+      // What is there stays.
+    }
+    if (heard.current === since) heard.current = null;
+    redraw();
+  };
+  return [story.current && story.current.run.id === id ? story.current : null, error, { redraw, earlier, beginAt, forget }];
 }
 
 /** One flow. */
 export function Flow({ id, node, can }) {
-  const [story, error, redraw] = useStory(id);
+  const [story, error, { redraw, earlier, beginAt, forget }] = useStory(id);
   if (error) return html`<${Trouble} error=${error} />`;
   if (!story) return null;
   const { run } = story;
@@ -188,5 +235,5 @@ export function Flow({ id, node, can }) {
       ${nodes ? html`<${Graph} run=${run} selected=${node} /><${Nodes} run=${run} can=${can} call=${call} />` : html`<${Empty} title="It has no nodes yet."><p>The first is mostly an orchestrator, which hands work to the others.</p><//>`}
       ${can && html`<div class="panel forms"><${Add} run=${run} call=${call} /><${Connect} run=${run} call=${call} /></div>`}
       ${can && html`<p><${Act} label="Remove this flow" kind="quiet" confirm="Remove it with its branches" act=${async () => { await wire.call("DELETE", at); location.hash = "#/flow"; }} /></p>`}</div>
-      ${node && html`<${Node} key=${node} story=${story} id=${node} can=${can} call=${call} redraw=${redraw} base=${flowPath(id)} />`}</div>`;
+      ${node && html`<${Node} key=${node} story=${story} id=${node} can=${can} call=${call} redraw=${redraw} earlier=${earlier} beginAt=${beginAt} onEnd=${forget} base=${flowPath(id)} />`}</div>`;
 }

@@ -63,7 +63,7 @@ export function Approval({ approval, node, from, can, onDone }) {
 }
 
 /** A node's conversation. */
-export function Node({ story, id, can, call, redraw, base }) {
+export function Node({ story, id, can, call, redraw, earlier, beginAt, onEnd, base }) {
   const node = story.run.nodes[id];
   const chat = story.chat(id);
   const [text, setText] = useDraft(`chat ${id}`);
@@ -75,10 +75,22 @@ export function Node({ story, id, can, call, redraw, base }) {
   const box = useRef(null);
   const atEnd = useRef(true);
   const last = chat.items[chat.items.length - 1];
+  const first = chat.items[0];
+  const from = useRef([null, 0]);
+  // What was laid before is kept until it was read.
+  const reads = useRef(false);
+  const [asks, setAsks] = useState(false);
   useLayoutEffect(() => {
-    if (box.current && (atEnd.current || last?.sends)) box.current.scrollTop = box.current.scrollHeight;
-  }, [chat.items.length, last && last.text]);
+    if (!box.current) return;
+    const [was, below] = from.current;
+    // What is laid before leaves what is read where it is.
+    if (was !== first?.key && !atEnd.current) box.current.scrollTop = box.current.scrollHeight - below;
+    else if (atEnd.current || last?.sends) box.current.scrollTop = box.current.scrollHeight;
+    from.current = [first?.key, box.current.scrollHeight - box.current.scrollTop];
+    if (atEnd.current && !reads.current) onEnd(id);
+  }, [first?.key, chat.items.length, last && last.text, story.held]);
   useEffect(() => end.current?.focus(), [id]);
+  useEffect(() => void beginAt(id), [id]);
   if (!node) return html`<p>This node is gone.</p>`;
   const runs = node.status === "running";
   const held = node.connection?.status === "disconnected";
@@ -105,7 +117,25 @@ export function Node({ story, id, can, call, redraw, base }) {
   const act = (verb) => () => call("POST", `${at}/nodes/${id}/${verb}`, {});
   const keys = (e) => e.key === "Enter" && (e.ctrlKey || e.metaKey) && send(e);
   // What is read further up stays where it is.
-  const scrolled = (e) => (atEnd.current = e.target.scrollTop + e.target.clientHeight >= e.target.scrollHeight - 30);
+  const scrolled = ({ target }) => {
+    atEnd.current = target.scrollTop + target.clientHeight >= target.scrollHeight - 30;
+    from.current[1] = target.scrollHeight - target.scrollTop;
+    if (!atEnd.current) reads.current = false;
+    else if (!reads.current) onEnd(id);
+  };
+  const before = async () => {
+    if (asks) return;
+    setAsks(true);
+    setError(null);
+    reads.current = true;
+    try {
+      await earlier(id);
+    } catch (failed) {
+      setError(Object.assign(failed, { message: `Nothing earlier was loaded: ${failed.message}` }));
+    }
+    setAsks(false);
+    if (!story.cursor) box.current?.focus({ preventScroll: true });
+  };
   return html`<section class="node panel" aria-label=${`node ${node.label}`}>
     <div class="heading"><h3 tabindex="-1" ref=${end}><bdi>${node.label}</bdi></h3><span class=${`standing ${node.status}`}>${node.status}</span>${held && html`<span class="standing wait">held</span>`}<a class="quiet time" href=${base}>Close</a></div>
     <p class="dim">${node.roleTemplate} · ${node.provider}${node.alias ? ` · ${node.alias}` : ""}${node.usage?.totalTokens ? ` · ${node.usage.totalTokens.toLocaleString()} tokens` : ""}${node.inboxCount ? ` · ${node.inboxCount} wait` : ""}</p>
@@ -115,9 +145,10 @@ export function Node({ story, id, can, call, redraw, base }) {
       ${held ? html`<${Act} label="Start" act=${act("start")} />` : html`<${Act} label="Stop" confirm="End its turn and hold it" act=${act("stop")} />`}
       <${Act} label="New session" confirm="Drop what waits" act=${act("reset")} />
       <${Act} label="Remove" confirm="Remove it with its branch" act=${async () => { await call("DELETE", `${at}/nodes/${id}`); location.hash = base; }} /></div>`}
-    <div class="chat" role="log" aria-live="polite" aria-label="conversation" tabindex="0" ref=${box} onScroll=${scrolled}>
-      ${chat.items.length === 0 && html`<p class="dim">Nothing was said yet. What you write here is its next turn.</p>`}
-      ${chat.items.map((item, n) => html`<${Item} key=${item.id ?? n} item=${item} nodes=${story.run.nodes} />`)}</div>
+    <div class="chat" role="log" aria-live="polite" aria-label="conversation" aria-busy=${asks} tabindex="0" ref=${box} onScroll=${scrolled}>
+      ${story.cursor && html`<button type="button" class="quiet earlier" onClick=${before}>${asks ? "Loading earlier…" : "Load earlier"}</button>`}
+      ${chat.items.length === 0 && !story.cursor && html`<p class="dim">Nothing was said yet. What you write here is its next turn.</p>`}
+      ${chat.items.map((item, n) => html`<${Item} key=${item.key ?? n} item=${item} nodes=${story.run.nodes} />`)}</div>
     ${chat.logs.length > 0 && html`<details><summary>${chat.logs.length} lines that are no message</summary><pre>${chat.logs.join("\n")}</pre></details>`}
     ${can && html`<form class="next answer" onSubmit=${send} onKeyDown=${keys}><label><span>Message to <bdi>${node.label}</bdi></span> <textarea name="chat" rows="3" value=${text} onInput=${(e) => setText(e.target.value)}></textarea></label>
       <div class="row wrap"><button class="main">Send</button>${runs && html`<label class="check"><input type="checkbox" checked=${now} onChange=${(e) => setNow(e.target.checked)} /> End the turn that runs</label>`}</div>

@@ -1,4 +1,10 @@
-// What is known of a flow: its state, and each node's conversation, made of one event after the other.
+// What is known of a flow: its state, and each node's conversation, made of one event after the other. What was before the
+// page that it began with is laid before that, a page at a time.
+
+/** Most lines of a node that are kept, which are no message. */
+const LOGS = 50;
+/** Most events that are kept of what is not read. */
+const HELD_MAX = 5000;
 
 const fresh = () => ({ items: [], open: null, logs: [] });
 
@@ -11,6 +17,60 @@ export class Story {
     this.evidence = null;
     this.seen = new Set();
     this.seq = 0;
+    /** Where the history that is known begins; none where that is its beginning. */
+    this.cursor = null;
+    /** How many events it is made of. */
+    this.held = 0;
+    /** How many it began with. */
+    this.begun = 0;
+  }
+
+  /** A story that begins with this page, the latest. */
+  static of(run, history) {
+    const made = new Story(run);
+    history.events.forEach((event) => made.take(event, true));
+    made.seq = Number(history.page.last);
+    made.cursor = history.page.nextCursor;
+    made.begun = made.held;
+    return made;
+  }
+
+  /** Calls that wait for a person, however long ago they were asked for. */
+  waits(approvals) {
+    for (const { approval: { approvalId: id, nodeId: node, tool, context } } of approvals) {
+      if (!this.approvals.has(id)) this.approvals.set(id, { id, node, tool, context });
+    }
+  }
+
+  /** Lays the page before: it begins nothing that this one goes on with. */
+  lay(history) {
+    const before = Story.of(this.run, history);
+    for (const [node, { items, logs, open }] of before.chats) {
+      if (open) before.close(node, { ended: "interrupted" });
+      const chat = this.chat(node);
+      const known = new Set(chat.items.map((item) => item.key));
+      chat.items = [...items.filter((item) => !known.has(item.key)), ...chat.items];
+      chat.logs = [...logs, ...chat.logs].slice(-LOGS);
+    }
+    this.approvals = new Map([...before.approvals, ...this.approvals]);
+    this.cursor = before.cursor;
+    this.held += before.held;
+  }
+
+  /** True where so much is kept that the latest page is enough again: much more than that page is. */
+  isLong() {
+    return this.held > Math.max(HELD_MAX, 2 * this.begun);
+  }
+
+  /** Goes on from a story of the latest, and from what was heard since that was asked for: of the rest nothing is kept. */
+  become(made, heard) {
+    for (const event of heard) if (event.seq > made.seq) made.take(event);
+    for (const [node, { items }] of this.chats) {
+      const there = made.chat(node).items;
+      there.push(...items.filter((item) => (item.sends || item.waits) && !there.some((other) => other.id && other.id === item.id)));
+    }
+    const { chats, seen, cursor, held, begun } = made;
+    Object.assign(this, { chats, seen, cursor, held, begun });
   }
 
   chat(node) {
@@ -22,7 +82,7 @@ export class Story {
   saying(node) {
     const chat = this.chat(node);
     if (!chat.open) {
-      chat.open = { kind: "agent", text: "", thought: "", open: true, at: this.at };
+      chat.open = { kind: "agent", key: this.event, text: "", thought: "", open: true, at: this.at };
       chat.items.push(chat.open);
     }
     return chat.open;
@@ -37,7 +97,7 @@ export class Story {
 
   /** A person's own words, as soon as they are sent. */
   mine(node, text) {
-    const item = { kind: "user", text, sends: true, at: new Date().toISOString() };
+    const item = { kind: "user", key: `own ${Math.random()}`, text, sends: true, at: new Date().toISOString() };
     this.chat(node).items.push(item);
     return item;
   }
@@ -59,7 +119,7 @@ export class Story {
   tool(node, tool, what) {
     const items = this.chat(node).items;
     let card = items.find((item) => item.kind === "tool" && item.id === tool.id);
-    if (!card) items.push((card = { kind: "tool", id: tool.id }));
+    if (!card) items.push((card = { kind: "tool", key: tool.id, id: tool.id }));
     Object.assign(card, { name: tool.name, args: tool.args }, what);
   }
 
@@ -67,7 +127,9 @@ export class Story {
   take(event, old = false) {
     if (this.seen.has(event.id)) return;
     this.seen.add(event.id);
+    this.held += 1;
     this.at = event.ts;
+    this.event = event.id;
     if (event.seq) this.seq = Math.max(this.seq, event.seq);
     const node = event.nodeId;
     const { run } = this;
@@ -106,13 +168,13 @@ export class Story {
         if (!old) delete run.edges[event.edgeId];
         break;
       case "handoff.sent":
-        this.chat(event.envelope.toNodeId).items.push({ kind: "handoff", id: event.id, from: event.envelope.fromNodeId, text: event.envelope.payload.message, at: event.ts });
+        this.chat(event.envelope.toNodeId).items.push({ kind: "handoff", key: event.id, id: event.id, from: event.envelope.fromNodeId, text: event.envelope.payload.message, at: event.ts });
         break;
       case "message.user": {
         const items = this.chat(event.message.nodeId).items;
         const own = items.find((item) => item.id === event.message.id);
         if (own) own.waits = false;
-        else items.push({ kind: "user", id: event.message.id, text: event.message.content, at: event.ts });
+        else items.push({ kind: "user", key: event.message.id, id: event.message.id, text: event.message.content, at: event.ts });
         break;
       }
       case "message.assistant.delta":
@@ -149,7 +211,7 @@ export class Story {
         if (!old) run.artifacts[event.artifact.id] = event.artifact;
         break;
       case "node.log":
-        this.chat(node).logs = [...this.chat(node).logs.slice(-49), event.line];
+        this.chat(node).logs = [...this.chat(node).logs, event.line].slice(-LOGS);
         break;
     }
   }

@@ -9,6 +9,7 @@ mod calls;
 mod defects;
 mod doors;
 mod driver;
+mod earlier;
 mod events;
 mod figures;
 mod flood;
