@@ -84,10 +84,15 @@ fn w3_the_page_comes_back_from_any_kill() {
     let mut play = Play::new();
     let nodes = ["One", "Two", "Three"].map(|label| play.node(label, "implementer", &json!({})));
     play.edge(&nodes[0], &nodes[1]);
-    let hand = json!({"id": "h", "name": "send_handoff", "args": {"to": "two", "message": "do:work handed"}});
+    let hand = json!({"id": "h", "name": "send_handoff", "args": {"to": "two", "message": "do:work NUMBER, handed over"}});
     let delta = says(&json!({"type": "message.assistant.delta", "delta": "I am"}));
-    play.script("work", &format!("{delta}\nsleep 0.05\n{}", finally("I am done.", &[])));
-    play.script("hand", &format!("{delta}\n{}", finally("I hand it over.", &[hand])));
+    // Each says which one it is, so that none is taken for another; and who says the same again and again is paused.
+    let number =
+        "number=$(printf '%s' \"$prompt\" | grep -o 'do:[a-z]* [0-9]*' | tail -1 | grep -o '[0-9]*$')";
+    let numbered = |script: String| format!("{number}\n{}", script.replace("NUMBER", "'\"$number\"'"));
+    let work = format!("{delta}\nsleep 0.05\n{}", finally("I am done with NUMBER.", &[]));
+    play.script("work", &numbered(work));
+    play.script("hand", &numbered(format!("{delta}\n{}", finally("I hand over NUMBER.", &[hand]))));
     let _ = play.server.child.kill();
     let _ = play.server.child.wait();
     play.server = start(&play.world, "0");
