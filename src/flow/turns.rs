@@ -14,7 +14,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::runner::Runner;
 use crate::runner::talk::TalkError;
-use crate::store::files::{Bounds, Files, Read, read_files, write_files};
+use crate::store::files::{Files, Read, write_files};
 use crate::store::{Commit, Expected, RefChange, RefName, StoreError, swap};
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const CONTEXT: &str = "contextpack.md";
 /// How many refs go at once.
 const TOGETHER: usize = 200;
-/// How much of one is read.
-const BOUNDS: Bounds = Bounds { files: 200, file: 64 << 20, all: 256 << 20 };
+/// Most bytes of a record.
+const RECORD_MAX: u64 = 64 << 20;
 
 /// What the next turn of the node has to know of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,14 +106,6 @@ pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<S
     Ok(store.publish(&name, commit).err())
 }
 
-/// What a turn left; none where nothing is known of it, what is there is none, or it has no signature that is asked for.
-pub fn left(runner: &Runner<'_>, run_id: &str) -> Option<Files> {
-    let name = ref_of(run_id)?;
-    let commit = runner.store.obtain(&name).ok().flatten()?;
-    let tree = vouched(runner, &name, commit).ok().flatten()?.tree;
-    read_files(&*runner.store, tree, BOUNDS).ok().map(|read| read.files)
-}
-
 /// The commit of what a turn left; none where it has no signature that is asked for.
 pub fn vouched(runner: &Runner<'_>, name: &RefName, commit: ObjectId) -> Result<Option<Commit>, StoreError> {
     let read = runner.store.read_commit(commit)?;
@@ -121,16 +113,14 @@ pub fn vouched(runner: &Runner<'_>, name: &RefName, commit: ObjectId) -> Result<
     Ok(ours.then_some(read))
 }
 
-/// The flow and the node of what is kept there, as its record says.
-fn owner(runner: &Runner<'_>, commit: ObjectId) -> Option<(RunId, NodeId)> {
+/// The record in what a turn left; none where it is none.
+fn record_in(runner: &Runner<'_>, tree: ObjectId) -> Option<Record> {
     let store = &*runner.store;
-    let tree = store.read_commit(commit).ok()?.tree;
     let entry = store.read_tree(tree).ok()?.into_iter().find(|entry| entry.name == RECORD.as_bytes())?;
-    if store.blob_size(entry.id).ok()? > 1 << 20 {
+    if store.blob_size(entry.id).ok()? > RECORD_MAX {
         return None;
     }
-    let record: Record = serde_json::from_slice(&store.read_blob(entry.id).ok()?).ok()?;
-    Some((record.run_id, record.node_id))
+    serde_json::from_slice(&store.read_blob(entry.id).ok()?).ok()
 }
 
 /// Takes away what the turns of a flow left, or of one of its nodes; returns how many.
@@ -138,8 +128,9 @@ pub fn forget(runner: &Runner<'_>, flow: RunId, node: Option<NodeId>) -> Result<
     let store = &*runner.store;
     let mut gone = Vec::new();
     for (name, commit) in store.scan(&String::from_utf8_lossy(TURNS))? {
-        let is_it = |(of, whose): (RunId, NodeId)| of == flow && node.is_none_or(|node| node == whose);
-        if name.is_own() && owner(runner, commit).is_some_and(is_it) {
+        let is_it = |left: Record| left.run_id == flow && node.is_none_or(|node| node == left.node_id);
+        let record = || record_in(runner, store.read_commit(commit).ok()?.tree);
+        if name.is_own() && record().is_some_and(is_it) {
             gone.push(RefChange::delete(name, commit));
         }
     }
@@ -154,7 +145,9 @@ pub fn forget(runner: &Runner<'_>, flow: RunId, node: Option<NodeId>) -> Result<
     Ok(gone.len())
 }
 
-/// Its record.
+/// The record of a turn; none where nothing is known of it, what is there is none, or it has no signature that is asked for.
 pub fn record(runner: &Runner<'_>, run_id: &str) -> Option<Record> {
-    serde_json::from_slice(left(runner, run_id)?.get(RECORD)?).ok()
+    let name = ref_of(run_id)?;
+    let commit = runner.store.obtain(&name).ok().flatten()?;
+    record_in(runner, vouched(runner, &name, commit).ok().flatten()?.tree)
 }
