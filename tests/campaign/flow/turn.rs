@@ -81,8 +81,10 @@ fn end(world: &World) -> String {
         for run in landed(world, node) {
             let prompt = stage.life.show(&format!("refs/aynig/turns/{run}"), "prompt.full.txt");
             let quoted = prompt.lines().filter_map(|line| line.strip_prefix("> "));
-            // When an earlier turn was is no part of what came.
-            let quoted = quoted.filter(|line| *line != AGAIN && !line.starts_with("Your turn of "));
+            // When an earlier turn was is no part of what came, nor is it that what one called which failed was not performed (N7).
+            let apart = ["Your turn of ", "{\"call\":"];
+            let quoted =
+                quoted.filter(|line| *line != AGAIN && !apart.iter().any(|with| line.starts_with(with)));
             told.push(format!("{node}: {:?}", quoted.collect::<Vec<_>>()));
         }
     }
