@@ -131,10 +131,17 @@ impl Browser {
         }
     }
 
+    /// Clicks at what is called so, once nothing lies over it and it is not being drawn anew.
     #[track_caller]
     pub fn click(&self, path: &str) {
-        let at = self.find(path);
-        self.post(&format!("element/{at}/click"), &json!({}));
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let at = self.find(path);
+            let answer = self.post(&format!("element/{at}/click"), &json!({}));
+            let Some(error) = answer["error"].as_str() else { return };
+            assert!(Instant::now() < until, "{path} takes no click: {error}: {}", answer["message"]);
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Presses keys where the focus is.
