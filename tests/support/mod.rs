@@ -122,8 +122,12 @@ impl Repo {
     }
 
     /// A command in that environment, in the repository once it exists.
+    ///
+    /// It is looked up here: a name that is left to the `PATH` of the new process has this one copied by `fork`, threads, memory
+    /// and all, for each of the thousands of times that a test calls Git.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
+        let program = program.as_ref();
+        let mut command = Command::new(which::which(program).unwrap_or_else(|_| program.into()));
         command.env_clear().envs(self.env());
         if self.path().exists() {
             command.current_dir(self.path());
