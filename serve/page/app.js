@@ -1,6 +1,7 @@
 // The page: which screen is shown, what is known of the branches, and what keeps that true.
 
-import { html, render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
+import { html, visible } from "./text.js";
+import { render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
 import { Apart, Command, Trouble, isRunning } from "./parts.js";
 import { Branches, Needs, Running, waitingBranches } from "./screens.js";
 import { Branch } from "./branch.js";
@@ -60,7 +61,7 @@ function tell(fresh) {
   if (!fresh.length || !document.hidden || !window.Notification || Notification.permission !== "granted") return;
   const [first] = fresh;
   const more = fresh.length > 1 ? ` and ${fresh.length - 1} more` : "";
-  const shown = new Notification(`${first.branch}${more}`, { body: (first.text ?? first.why ?? first.subject ?? "").slice(0, 200), tag: "aynig" });
+  const shown = new Notification(visible(`${first.branch}${more}`), { body: visible((first.text ?? first.why ?? first.subject ?? "").slice(0, 200)), tag: "aynig" });
   shown.onclick = () => { focus(); location.hash = "#/needs"; };
 }
 

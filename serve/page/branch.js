@@ -1,6 +1,7 @@
 // One branch: its events, what its last run changed, what that printed.
 
-import { html, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useState } from "./vendor.js";
 import { Ago, Standing, Trouble, branchPath, span, subjectOf } from "./parts.js";
 import { Diff, useAnswer } from "./diff.js";
 import { Log } from "./log.js";

@@ -3,7 +3,8 @@
 // A comment names the file, the line, the id of the file's content, and the line itself: who reads the message finds the
 // place without this page.
 
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
 import { Trouble } from "./parts.js";
 
 /** Asks again whenever `on` changes; the answer before stays until the next is there. */

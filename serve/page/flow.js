@@ -1,6 +1,7 @@
 // Flows: the list of them, and one with its graph, its nodes and their conversations.
 
-import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 import { Act, Ago, Empty, Trouble } from "./parts.js";
 import { Approval, Node } from "./node.js";
 import { Story, placed } from "./story.js";

@@ -2,7 +2,8 @@
 //
 // A million lines are bytes and the places where lines begin; text is made of what is looked at, and nothing else.
 
-import { html, useEffect, useRef, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useEffect, useRef, useState } from "./vendor.js";
 import * as wire from "./wire.js";
 
 const PIECE = 1 << 20;

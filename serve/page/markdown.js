@@ -1,7 +1,8 @@
 // Markdown of what agents and commands say, as elements of the page: headings, lists, quotes, code, emphasis, links. What
 // looks like HTML stays text; a link leads to http or https alone.
 
-import { html, useMemo } from "./vendor.js";
+import { html } from "./text.js";
+import { useMemo } from "./vendor.js";
 
 const INLINE = /(`+)([^`](?:[\s\S]*?[^`])?)\1(?!`)|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*|\[([^[\]\n]{1,500})\]\((https?:\/\/[^\s)]{1,2000})\)|(https?:\/\/[^\s<>"')\]]{1,2000})/g;
 

@@ -1,6 +1,7 @@
 // One node of a flow: what is said to it and by it, the calls that wait for a person, and what it is.
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { html, visibleJson } from "./text.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 import { Act, Ago, Trouble, useDraft } from "./parts.js";
 import { Markdown } from "./markdown.js";
 import * as wire from "./wire.js";
@@ -35,7 +36,7 @@ function Item({ item, nodes }) {
 
 /** A call that waits: as it is, with other arguments, or not at all. */
 export function Approval({ approval, node, from, can, onDone }) {
-  const first = JSON.stringify(approval.tool.args, null, 2);
+  const first = visibleJson(JSON.stringify(approval.tool.args, null, 2));
   const [args, setArgs] = useState(first);
   const [reason, setReason] = useState("");
   let wanted = null;

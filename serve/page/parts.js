@@ -1,6 +1,7 @@
 // Small parts that every screen is made of. Text from a repository is only ever a text node.
 
-import { Component, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { Component, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 

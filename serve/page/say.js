@@ -1,6 +1,7 @@
 // What a person says: a message to a branch, an answer to a question, a pause.
 
-import { html, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useLayoutEffect, useRef, useState } from "./vendor.js";
 import { Act, Ago, BranchName, Trouble, useDraft } from "./parts.js";
 import { Diff } from "./diff.js";
 import * as wire from "./wire.js";

@@ -1,6 +1,7 @@
 // The screens that list branches: what needs a person, what runs, all of them.
 
-import { html, useEffect, useMemo, useRef, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useEffect, useMemo, useRef, useState } from "./vendor.js";
 import { Act, Ago, Apart, BranchName, Empty, NextState, Standing, branchPath, isRunning, isStalled, needsPerson, span, subjectOf, useNow } from "./parts.js";
 import { Log } from "./log.js";
 import { Approval } from "./node.js";

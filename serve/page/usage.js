@@ -1,6 +1,7 @@
 // What runs used and cost: by day, branch, model or state, drawn and as a table.
 
-import { html, useEffect, useState } from "./vendor.js";
+import { html } from "./text.js";
+import { useEffect, useState } from "./vendor.js";
 import { Empty, Trouble } from "./parts.js";
 import { useAnswer } from "./diff.js";
 import * as wire from "./wire.js";

@@ -32,6 +32,7 @@ const FILES: &[File] = files! {
     "app.js": "text/javascript; charset=utf-8",
     "wire.js": "text/javascript; charset=utf-8",
     "parts.js": "text/javascript; charset=utf-8",
+    "text.js": "text/javascript; charset=utf-8",
     "screens.js": "text/javascript; charset=utf-8",
     "enter.js": "text/javascript; charset=utf-8",
     "branch.js": "text/javascript; charset=utf-8",

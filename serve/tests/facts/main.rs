@@ -24,6 +24,7 @@ mod remote;
 mod restarts;
 mod runs;
 mod screens;
+mod spoof;
 mod stream;
 mod support;
 mod talk;
