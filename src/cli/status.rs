@@ -19,6 +19,7 @@ use crate::protocol::flow::rests;
 use crate::protocol::inbox::QUESTION;
 use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
+use crate::protocol::question::Question;
 use crate::protocol::resemble::missed_state;
 use crate::protocol::run_events::Progress;
 use crate::protocol::text::{escape, shell_word, with_causes};
@@ -282,22 +283,28 @@ pub(super) fn answered(
     }
 }
 
+/// The command that answers a question, with its choices: by its branch, or by its id where that asks `more` than one.
+pub(super) fn answer_call(question: &Question, at: &Addressed, more: bool) -> String {
+    let choices = question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
+    let choices = choices.collect::<Vec<_>>().join("|");
+    let choices = if choices.is_empty() { "<answer>".to_owned() } else { choices };
+    let call = at.call("answer");
+    let answer = match call.strip_suffix(&*at.word).filter(|_| more) {
+        Some(call) => format!("{call}{}", question.id),
+        None => call,
+    };
+    format!("{answer} {choices}")
+}
+
 /// What a branch asks, what answers it, and for how long it has.
 fn asked_of(status: &BranchStatus, asking: &Asking, now: i64, remote: Option<&str>) -> String {
     let all = asking.open_of(&status.branch);
     let at = Addressed::new(&status.branch, remote);
     let told = all.iter().map(|asked| {
         let text = escape(asked.question.text.lines().next().unwrap_or_default().as_bytes());
-        let choices = asked.question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
-        let choices = choices.collect::<Vec<_>>().join("|");
-        let choices = if choices.is_empty() { "<answer>".to_owned() } else { choices };
-        let call = at.call("answer");
-        let answer = match call.strip_suffix(&*at.word).filter(|_| all.len() > 1) {
-            Some(call) => format!("{call}{}", asked.question.id),
-            None => call,
-        };
+        let answer = answer_call(&asked.question, &at, all.len() > 1);
         let since = asked.asked.map(|at| format!(" (for {})", span(now.saturating_sub(at))));
-        format!("; it asks '{text}': {answer} {choices}{}", since.unwrap_or_default())
+        format!("; it asks '{text}': {answer}{}", since.unwrap_or_default())
     });
     let unsigned = asking.unsigned_of(&status.branch);
     told.chain(unsigned.iter().map(|unsigned| format!("; not believed: {unsigned}"))).collect()

@@ -8,10 +8,13 @@ use crate::app::session::Session;
 use crate::contract::flow::NodeFile;
 use crate::contract::id::NodeId;
 use crate::contract::words::NodeStatus;
+use crate::flow::approval::TOOL;
 use crate::flow::nodes::status_of;
 use crate::flow::store::Listed;
 use crate::flow::{FlowError, Flows, Kept};
-use crate::protocol::inbox::{MessageId, parse_inbox_ref};
+use crate::protocol::inbox::parse_inbox_ref;
+use crate::protocol::message::Message;
+use crate::runner::talk::ask::Asked;
 use crate::runner::{Runner, Tip};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
@@ -29,8 +32,8 @@ pub struct NodeView {
     pub summary: Option<String>,
     /// How many messages wait for it.
     pub waiting: usize,
-    /// What it asks.
-    pub asks: Vec<MessageId>,
+    /// What it asks, and whether that is to have a call of a tool allowed.
+    pub asks: Vec<(Asked, bool)>,
     /// Whether its branch is held by the flow.
     pub held: bool,
 }
@@ -77,11 +80,10 @@ pub fn view(runner: &Runner<'_>, kept: Kept) -> Result<FlowView, FlowError> {
     for (id, file) in &kept.flow.nodes {
         let branch = RefName::branch(&file.branch);
         let tip = runner.read_tip(&branch)?;
-        let asks: Vec<MessageId> = open
-            .iter()
-            .filter(|(asked, _)| asked.branch() == branch)
-            .map(|(asked, _)| asked.question.id)
-            .collect();
+        let mut asks = Vec::new();
+        for (asked, _) in open.iter().filter(|(asked, _)| asked.branch() == branch) {
+            asks.push((asked.clone(), is_call(runner, asked)?));
+        }
         let is_for =
             |name: &RefName| parse_inbox_ref(name.as_bytes()).is_some_and(|at| at.branch == branch.short());
         nodes.push(NodeView {
@@ -95,6 +97,13 @@ pub fn view(runner: &Runner<'_>, kept: Kept) -> Result<FlowView, FlowError> {
         });
     }
     Ok(FlowView { kept, nodes })
+}
+
+/// Whether a question is to have a call of a tool allowed: a person approves or denies it, and answers any other.
+fn is_call(runner: &Runner<'_>, asked: &Asked) -> Result<bool, FlowError> {
+    let commit = runner.store.read_commit(asked.commit)?;
+    let said = Message::parse(&commit.message);
+    Ok(said.last(TOOL).is_some())
 }
 
 fn summary(tip: &Tip) -> String {

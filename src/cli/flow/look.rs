@@ -2,8 +2,10 @@
 
 use super::super::args_flow::{Look, One};
 use super::super::fail::Failure;
+use super::super::hints::Addressed;
 use super::super::output;
 use super::super::session::Global;
+use super::super::status::answer_call;
 use super::{flags, name, node_name};
 use crate::app::flow::events::Reading;
 use crate::app::flow::lines::FlowLine;
@@ -52,6 +54,7 @@ pub fn show(global: &Global, args: &One) -> Result<i32, Failure> {
         return Ok(0);
     }
     let run = &kept.flow.run;
+    let remote = session.settings(&flags(&args.place))?.remote;
     let lines = output::Together::begin();
     output::line(&format!("{}: {}, {}, {} ({})", name(kept), run.status, run.mode, run.global_mode, kept.id));
     if let Some(summary) = &run.summary {
@@ -61,8 +64,14 @@ pub fn show(global: &Global, args: &One) -> Result<i32, Failure> {
         output::line(&format!("  {}", line(&view, node)));
         let said = node.summary.as_deref().unwrap_or("its branch is gone");
         output::line(&format!("    {}: {}", escape(node.file.branch.as_bytes()), escape(said.as_bytes())));
-        for asks in &node.asks {
-            output::line(&format!("    asks: git aynig flow approve {asks}, or deny"));
+        for (asked, is_call) in &node.asks {
+            let at = Addressed::new(&asked.branch(), remote.as_deref());
+            let answer = if *is_call {
+                format!("git aynig flow approve {}, or deny", asked.question.id)
+            } else {
+                answer_call(&asked.question, &at, node.asks.len() > 1)
+            };
+            output::line(&format!("    asks: {answer}"));
         }
     }
     for (id, file) in &kept.flow.edges {
