@@ -21,6 +21,8 @@ use crate::store::{Commit, Store, StoreError};
 pub const BLOCKED: &str = "blocked";
 /// The trailer of one call of a tool that `route` is to perform: the call as JSON, on one line.
 pub const CALL: &str = "dwp-flow-call";
+/// The trailer of what a person said to a call whose program was gone: a JSON text, on one line. `route` says it to the node.
+pub const ANSWER: &str = "dwp-flow-answer";
 /// The trailer that says how a turn ended, where it did not end well: `interrupted` or `failed`.
 pub const ENDED: &str = "dwp-turn";
 /// The trailer of the session that goes on.
@@ -57,6 +59,8 @@ pub struct Outcome {
     pub session: Option<String>,
     /// What it wants done; of a call that can't be read, why.
     pub calls: Vec<Result<ToolCall, String>>,
+    /// What people answered that its program did not hear.
+    pub answers: Vec<String>,
     /// What it can be compared with other turns by.
     pub signals: Signals,
     /// What it used.
@@ -104,7 +108,10 @@ impl Outcome {
         let calls = event.message.all(CALL).take(CALLS_MAX).map(|raw| {
             serde_json::from_slice(raw).map_err(|error| shown::line(error.to_string().as_bytes()))
         });
+        let answers = event.message.all(ANSWER).take(CALLS_MAX);
+        let answers = answers.filter_map(|raw| serde_json::from_slice(raw).ok()).collect();
         Some(Self {
+            answers,
             commit: commit.id,
             at: Time::from_seconds(commit.committed.unwrap_or(0)),
             turn,

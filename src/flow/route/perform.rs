@@ -79,6 +79,22 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
+    /// Says to the node what people answered whose program did not hear it: its next turn begins with that. A person had
+    /// their say, so what follows is counted anew.
+    pub fn answers(&mut self, turn: &Outcome) -> Result<(), RouteError> {
+        let millis = u64::try_from(turn.at.0).unwrap_or(0);
+        let from = Inside { hop: 0, ..self.inside.clone() };
+        for (nth, text) in turn.answers.iter().enumerate() {
+            let id = derived_id(millis, &[b"answered", turn.turn.0.as_bytes(), nth.to_string().as_bytes()]);
+            let sending = said(id, text.clone())?;
+            if let Some(why) = self.send_from(&from, &self.inside.branch.clone(), &sending)? {
+                let id = ToolId::of(turn.turn, &format!("answer {nth}"));
+                self.done.push(Done::refused(id, "ask", &why));
+            }
+        }
+        Ok(())
+    }
+
     /// Performs a call, or tells why not.
     fn call(&mut self, of: &Turn<'_>, call: &Result<ToolCall, String>) -> Result<(), RouteError> {
         let call = match call {
@@ -140,7 +156,16 @@ impl<'p, 'r> Performing<'p, 'r> {
 
     /// Sends; gives why that never can be: all that comes after it would wait for it for good.
     fn send(&mut self, branch: &RefName, sending: &Sending) -> Result<Option<String>, RouteError> {
-        match self.runner.send(branch, sending, Some(&self.inside)) {
+        self.send_from(&self.inside.clone(), branch, sending)
+    }
+
+    fn send_from(
+        &mut self,
+        inside: &Inside,
+        branch: &RefName,
+        sending: &Sending,
+    ) -> Result<Option<String>, RouteError> {
+        match self.runner.send(branch, sending, Some(inside)) {
             Ok(sent) if sent.waiting => self.sent.push(sent),
             Ok(_) => {}
             Err(

@@ -35,6 +35,21 @@ pub enum About {
     Call(Box<Called>),
 }
 
+/// What an agent was not told while its program was there.
+#[derive(Debug, Clone)]
+pub struct Untold {
+    /// In words.
+    pub line: String,
+    /// Whether a person said it: then the node has a turn for it, where this one has no more room.
+    pub is_answer: bool,
+}
+
+impl From<String> for Untold {
+    fn from(line: String) -> Self {
+        Self { line, is_answer: false }
+    }
+}
+
 /// A turn that is under way.
 pub struct Active<'t> {
     pub(super) ground: &'t Ground<'t>,
@@ -52,7 +67,7 @@ pub struct Active<'t> {
     /// The messages that told it.
     pub(super) interrupts: Vec<MessageId>,
     /// What the agent is to be told with its next prompt.
-    pub(super) untold: Vec<String>,
+    pub(super) untold: Vec<Untold>,
     /// Where its program's server of tools comes in; none where it has none.
     pub(super) door: Option<Rc<Door>>,
     /// Who waits there for what comes of which call.
@@ -133,7 +148,7 @@ impl<'t> Active<'t> {
         self.events.say_all(&events);
         let answer = talking.talk.answer(&asked.id, decision);
         talking.program.say(&answer.send);
-        self.untold.extend(answer.untold);
+        self.untold.extend(answer.untold.map(Untold::from));
         Ok(())
     }
 
@@ -202,7 +217,13 @@ impl<'t> Active<'t> {
     ) {
         let now = self.ground.runner.clock.instant();
         talking.iter_mut().for_each(|talking| talking.open_calls = talking.open_calls.saturating_sub(1));
+        let (words, before) = (in_words(&called.wish, letter), self.untold.len());
         self.follow_answer(approval_id, called, letter, talking.as_deref_mut());
+        // Its program is gone, or takes no answers.
+        for untold in self.untold.iter_mut().skip(before) {
+            let line = words.clone().unwrap_or_else(|| std::mem::take(&mut untold.line));
+            *untold = Untold { line, is_answer: true };
+        }
         talking.into_iter().for_each(|talking| talking.rest(now));
     }
 
@@ -306,9 +327,17 @@ impl<'t> Active<'t> {
         });
         // What goes as it was wished is no news.
         if line.is_none() && !as_wished {
-            self.untold.push(told(call, done));
+            self.untold.push(told(call, done).into());
         }
     }
+}
+
+/// What a person said to a question, for an agent that does not wait for it any more.
+fn in_words(wish: &Wish, letter: &Letter) -> Option<String> {
+    let Wish::Ask { question, .. } = wish else { return None };
+    let said = format!("{}\n{}", letter.choice.as_deref().unwrap_or_default(), letter.text);
+    let line = format!("You asked: {question}\n{} answered: {}", letter.from, said.trim());
+    Some(shown::block(line.as_bytes()))
 }
 
 /// The id of an approval, which is its question's.

@@ -5,7 +5,7 @@
 //! provider's own words, with what mends it: the run stalls, and what came stays unanswered. Implements N4 (the
 //! declaration), N9 (every ending), K51 (the wait).
 
-use super::active::Active;
+use super::active::{Active, Untold};
 use super::changed::Changed;
 use super::{Came, Ended, Ground, TurnError};
 use crate::agents::ending::Next;
@@ -16,7 +16,7 @@ use crate::agents::{Ending, Told, custom};
 use crate::contract::event::Body;
 use crate::contract::shown;
 use crate::contract::words::{FinalStatus, Provider};
-use crate::flow::outcome::{CALL, DIFF_HASH, ENDED, OUTPUT_HASH, SESSION, VERIFICATION};
+use crate::flow::outcome::{ANSWER, CALL, DIFF_HASH, ENDED, OUTPUT_HASH, SESSION, VERIFICATION};
 use crate::flow::turns::Sum;
 use crate::protocol::accepts::ACCEPTS;
 use crate::protocol::declaration::{Declaration, NotBefore};
@@ -121,7 +121,7 @@ impl Active<'_> {
     fn declare(&mut self, came: &Came, ended: Option<&str>) -> Result<Ended, TurnError> {
         let ground = self.ground;
         let changed = ground.changed()?;
-        self.untold.extend(changed.left_out.clone());
+        self.untold.extend(changed.left_out.clone().map(Untold::from));
         if let Some(why) = &changed.left_out {
             self.note(why);
         }
@@ -138,10 +138,22 @@ impl Active<'_> {
         for call in &self.calls.wanted {
             trailers.extend(serde_json::to_vec(call).ok().map(|call| Trailer::new(CALL, call)));
         }
+        if ended.is_none() {
+            trailers.extend(self.answers());
+        }
         let subject = summary(&text).unwrap_or_else(|| ended.unwrap_or("completed").to_owned());
         let declaration =
             Declaration { take, trailers, ..declaration(ROUTE, subject, &text).ok_or(TurnError::NoTurn)? };
         Ok(Ended::Declared(Box::new(writable(declaration))))
+    }
+
+    /// What people answered whose program is gone: `route` says it to the node, whose next turn it is.
+    fn answers(&mut self) -> Vec<Trailer> {
+        let (answers, untold): (Vec<_>, _) =
+            std::mem::take(&mut self.untold).into_iter().partition(|one| one.is_answer);
+        self.untold = untold;
+        let lines = answers.iter().filter_map(|one| serde_json::to_vec(&one.line).ok());
+        lines.map(|line| Trailer::new(ANSWER, line)).collect()
     }
 
     /// The turn is asked for once more.

@@ -4,7 +4,7 @@
 //! else. Implements N4 (events as they come), N7 (calls in text), N8 (the programs' own gates).
 
 use super::TurnError;
-use super::active::{About, Active};
+use super::active::{About, Active, Untold};
 use super::round::Talking;
 use crate::agents::Said;
 use crate::agents::lines::Line;
@@ -71,7 +71,7 @@ impl Active<'_> {
         for call in made {
             self.make(call, Some(talking))?;
         }
-        self.untold.extend(problems);
+        self.untold.extend(problems.into_iter().map(Untold::from));
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Active<'_> {
             let call = self.reporter.written(&call);
             self.make(call, None)?;
         }
-        self.untold.extend(problems);
+        self.untold.extend(problems.into_iter().map(Untold::from));
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ use crate::runner::{Runner, RunnerError, io};
 use crate::store::files::Files;
 use crate::supervisor::SupervisorError;
 use crate::supervisor::confine::Confinement;
-use active::Active;
+use active::{Active, Untold};
 use asking::Asking;
 use before::Before;
 use calls::Calls;
@@ -267,7 +267,8 @@ impl<'t> Active<'t> {
         let mut going = ground.session(before);
         let lost = going.is_none().then(|| before::catch_up(before)).flatten();
         let mut catch_up = lost;
-        let mut untold = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
+        let untold = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
+        let mut untold: Vec<Untold> = untold.into_iter().map(Untold::from).collect();
         let mut brought = &before.brought[..];
         let mut sum = before.record.as_ref().filter(|_| going.is_some()).and_then(|record| record.sum);
         let mut good: Option<Came> = None;
@@ -317,7 +318,7 @@ impl<'t> Active<'t> {
 
     /// What came where a round that was only to tell the agent more did not end well: what the rounds before it said and
     /// called stands, and what it was told is told again.
-    fn fall_back(&mut self, good: Came, ending: &Ending, untold: Vec<String>) -> Came {
+    fn fall_back(&mut self, good: Came, ending: &Ending, untold: Vec<Untold>) -> Came {
         self.note(&declared::words(self.ground.config().provider, ending));
         self.untold.splice(0..0, untold);
         let words = ending.words().to_owned();
@@ -368,7 +369,7 @@ impl<'t> Active<'t> {
         if came.ending != Ending::Completed && !self.interrupted {
             // A program that did not answer may not have read what it was told, either.
             let told = before.record.as_ref().map(|record| record.untold.clone()).unwrap_or_default();
-            self.untold.splice(..0, told);
+            self.untold.splice(..0, told.into_iter().map(Untold::from));
         }
         let session = came.session.clone().or_else(|| {
             // A program that never came so far has not lost what was there.
@@ -387,7 +388,7 @@ impl<'t> Active<'t> {
                 .or_else(|| before.record.as_ref().and_then(|record| record.cwd.clone())),
             session,
             sum: came.sum.filter(|_| ground.config().provider == Provider::Codex),
-            untold: std::mem::take(&mut self.untold),
+            untold: std::mem::take(&mut self.untold).into_iter().map(|one| one.line).collect(),
             waits,
         };
         let mut files = came.texts;

@@ -4,6 +4,7 @@
 //! for people. Implements N4 (the prompt), N6 (promises and conflicts in it).
 
 use super::Ground;
+use super::active::Untold;
 use super::before::Brought;
 use crate::contract::id::{NodeId, PayloadId};
 use crate::contract::prompt::{Incoming, Named, OpenPromise, Prompt, PromptKind, Situation, Work, compose};
@@ -32,7 +33,7 @@ impl Ground<'_> {
         &self,
         kind: PromptKind,
         brought: &[(Brought, Option<ObjectId>)],
-        untold: &[String],
+        untold: &[Untold],
         catch_up: Option<&str>,
         native_tools: bool,
     ) -> Prompt {
@@ -45,7 +46,7 @@ impl Ground<'_> {
                 id: PayloadId(self.turn.0),
                 from: "git-aynig".to_owned(),
                 kind: "note".to_owned(),
-                text: untold.join("\n"),
+                text: untold.iter().map(|one| &*one.line).collect::<Vec<_>>().join("\n"),
                 expectation: None,
                 attached: None,
                 merged: None,

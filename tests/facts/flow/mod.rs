@@ -1,6 +1,7 @@
 //! Flows: their refs, their nodes' branches, and the verbs about them, on real repositories. Implements the proof of N1-N3,
 //! N8, N10-N12, N14.
 
+mod answers;
 mod approvals;
 mod build;
 mod forged;

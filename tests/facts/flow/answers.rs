@@ -1,0 +1,79 @@
+//! What a person says to a node reaches it, whatever its program speaks and however it asked. (N4, N5, N8)
+
+use super::stage::Stage;
+use super::turn::played;
+use crate::support::life::eventually;
+use serde_json::json;
+
+/// A raw program that makes these calls at its first prompt, and says what it is told at each.
+fn raw(calls: &[serde_json::Value]) -> Stage {
+    let lines: String = calls.iter().map(|call| format!("{}\n", json!({ "tool_call": call }))).collect();
+    let script = format!(
+        "n=$(cat \"$T/n\" 2>/dev/null || echo 0); n=$((n+1)); cat >\"$T/prompt.$n\"; echo $n >\"$T/n\"\n\
+         if [ $n = 1 ]; then echo 'First.'; cat <<'CALLS'\n{lines}CALLS\nelse echo \"Done $n.\"; fi"
+    );
+    let stage = played(&script, &[("lead", "orchestrator"), ("worker", "implementer")]);
+    stage.life.config("aynig.provider.custom.protocol", "raw");
+    stage
+}
+
+/// The question that is open, once there is one.
+fn question(stage: &Stage) -> String {
+    let open = || stage.life.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/aynig/asked"]);
+    eventually("a question", || Some(open()).filter(|open| !open.is_empty())).trim().to_owned()
+}
+
+/// N8: an answer is the node's next turn, where its program was over when the answer came.
+#[test]
+fn an_answer_to_a_raw_program_is_its_next_turn() {
+    let stage =
+        raw(&[json!({"name": "ask", "args": {"question": "Which colour?", "choices": ["red", "blue"]}})]);
+    let (life, branch) = (&stage.life, stage.branch("lead"));
+    life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    let run = life.start_tick(&[&branch]);
+    let asked = question(&stage);
+    let shown = life.run(&["flow", "show", "play"]).expect(0).stdout;
+    assert!(!shown.contains("flow approve"), "it is no call to approve: {shown}");
+    let status = life.run(&["status"]).expect(0).stdout;
+    let hint = format!("git aynig answer {branch} red|blue");
+    assert!(shown.contains(&hint) && status.contains(&hint), "{shown}{status}");
+    life.run(&["answer", &asked, "blue", "-m", "As the sky."]).expect(0);
+    run.done().expect(0);
+    stage.go().expect(0);
+    assert_eq!(life.said("n").trim(), "2", "{}", life.body(&branch));
+    let prompt = life.said("prompt.2");
+    for said in ["Which colour?", "blue", "As the sky."] {
+        assert!(prompt.contains(said), "{said}: {prompt}");
+    }
+    // It is told once.
+    life.run(&["send", &branch, "-m", "more", "--no-tick"]).expect(0);
+    stage.go().expect(0);
+    assert!(!life.said("prompt.3").contains("As the sky."), "{}", life.said("prompt.3"));
+}
+
+/// N8: so is a person's no to a call; one that is allowed goes as it was wished, and is no news.
+#[test]
+fn a_no_to_a_call_of_a_raw_program_is_its_next_turn() {
+    let call = |to: &str| json!({"name": "send_handoff", "args": {"to": to, "message": "do it"}});
+    for (verb, turns) in [("deny", "2"), ("approve", "1")] {
+        let mut stage = raw(&[call("worker")]);
+        let id = stage.id("lead");
+        stage.flow.nodes[&id].config.permissions = serde_json::from_value(
+            json!({"cliPermissionsMode": "gated", "agentManagementRequiresApproval": true}),
+        )
+        .unwrap();
+        stage.write_flow();
+        let (life, branch) = (&stage.life, stage.branch("lead"));
+        life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+        let run = life.start_tick(&[&branch]);
+        let asked = question(&stage);
+        let shown = life.run(&["flow", "show", "play"]).expect(0).stdout;
+        assert!(shown.contains(&format!("git aynig flow approve {asked}")), "{shown}");
+        life.run(&["flow", verb, &asked, "-m", "Not today."]).expect(0);
+        run.done().expect(0);
+        life.tick(&[&branch]).expect(0);
+        life.tick(&[&branch]);
+        assert_eq!(life.said("n").trim(), turns, "{verb}: {}", life.body(&branch));
+        assert_eq!(life.said("prompt.2").contains("Not today."), verb == "deny");
+    }
+}
