@@ -307,6 +307,9 @@ fn read_record(notes: &Path, number: usize) -> Record {
     let read = match crate::store::read_plain(&path, RECORD_MAX) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Record::default(),
         Err(error) => Err(error.to_string()),
+        // A loss of power keeps the name of a note that was not yet on the disk, and nothing, or zeros, for what it said.
+        // What its run did by then is no more on the disk than that.
+        Ok(raw) if raw.iter().all(|byte| *byte == 0) => return Record::default(),
         Ok(raw) => serde_json::from_slice(&raw).map_err(|error| error.to_string()),
     };
     read.unwrap_or_else(|why| Record { unreadable: Some(Unreadable { path, why }), ..Record::default() })

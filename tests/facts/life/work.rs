@@ -2,6 +2,7 @@
 
 use crate::support::life::Life;
 use serde_json::Value;
+use std::path::Path;
 
 const NEXT: &str = "\necho 'SET_STATE {\"state\":\"next\"}'";
 
@@ -381,4 +382,28 @@ fn a_slot_whose_note_cannot_be_read_keeps_what_is_in_it() {
     std::fs::write(&note, content).unwrap();
     life.run(&["gc"]);
     assert_eq!(life.show(&life.attempts()[0], "made"), "work");
+}
+
+/// K26: a note that a loss of power left without its content is none: the slot is made anew, and all verbs go on.
+#[test]
+fn a_slot_whose_note_a_power_loss_emptied_is_made_anew() {
+    let life = Life::new(&[(
+        "build",
+        "pwd >>\"$T/where\"; ls >\"$T/there\"; echo 'SET_STATE {\"state\":\"done\"}'",
+    )]);
+    life.event("work", "build", "");
+    life.tick(&["--jobs", "1", "work"]).expect(0);
+    let note = life.repo.git_dir().join("aynig/slots/0.json");
+    for (n, lost) in [Vec::new(), vec![0; 512]].into_iter().enumerate() {
+        std::fs::write(life.slot(0).join("half"), "").unwrap();
+        std::fs::write(&note, lost).unwrap();
+        life.run(&["gc"]).expect(0);
+        let branch = format!("next-{n}");
+        life.event(&branch, "build", "");
+        life.tick(&["--jobs", "1", &branch]).expect(0);
+        assert_eq!(life.state(&branch), "done");
+        assert!(!life.said("there").contains("half"), "{}", life.said("there"));
+    }
+    let slot = life.slot(0);
+    assert_eq!(life.said("where").lines().filter(|dir| Path::new(dir) == slot).count(), 3);
 }
