@@ -7,12 +7,17 @@ pub const LINE_MAX: usize = 4096;
 
 /// One line: control and direction characters escaped, cut at `LINE_MAX` bytes with what is left out said.
 pub fn line(raw: &[u8]) -> String {
-    cut(&escape(head(raw)), raw.len())
+    cut(&escape(head(raw, LINE_MAX)), raw.len(), LINE_MAX)
 }
 
 /// Several lines, line feeds and tabs kept, cut as one is.
 pub fn block(raw: &[u8]) -> String {
-    cut(&escape_block(head(raw)), raw.len())
+    block_within(raw, LINE_MAX)
+}
+
+/// Several lines, cut at `most` bytes.
+pub fn block_within(raw: &[u8], most: usize) -> String {
+    cut(&escape_block(head(raw, most)), raw.len(), most)
 }
 
 /// The last bytes of several lines, as many as one line may have.
@@ -21,13 +26,13 @@ pub fn tail(raw: &[u8]) -> String {
     block(raw[from..].trim_ascii())
 }
 
-fn head(raw: &[u8]) -> &[u8] {
-    &raw[..raw.len().min(LINE_MAX)]
+fn head(raw: &[u8], most: usize) -> &[u8] {
+    &raw[..raw.len().min(most)]
 }
 
-fn cut(safe: &str, whole: usize) -> String {
-    let end = (0..=LINE_MAX.min(safe.len())).rev().find(|at| safe.is_char_boundary(*at)).unwrap_or(0);
-    if end == safe.len() && whole <= LINE_MAX {
+fn cut(safe: &str, whole: usize, most: usize) -> String {
+    let end = (0..=most.min(safe.len())).rev().find(|at| safe.is_char_boundary(*at)).unwrap_or(0);
+    if end == safe.len() && whole <= most {
         safe.to_owned()
     } else {
         format!("{} [of {whole} bytes]", &safe[..end])

@@ -17,7 +17,7 @@ use crate::contract::node::NodePatch;
 use crate::contract::shown;
 use crate::contract::words::LogSource;
 use crate::flow::approval;
-use crate::protocol::inbox::{Letter, MessageId};
+use crate::protocol::inbox::{Letter, MessageId, TEXT_MAX};
 use crate::runner::change::ChangeError;
 use crate::runner::talk::TalkError;
 use crate::runner::talk::ask::Asked as Question;
@@ -26,6 +26,9 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
+
+/// Most bytes of a person's answer in a message to its node, which has room for the question besides.
+const ANSWER_MAX: usize = TEXT_MAX - (16 << 10);
 
 /// What a question is about.
 pub enum About {
@@ -336,8 +339,11 @@ impl<'t> Active<'t> {
 fn in_words(wish: &Wish, letter: &Letter) -> Option<String> {
     let Wish::Ask { question, .. } = wish else { return None };
     let said = format!("{}\n{}", letter.choice.as_deref().unwrap_or_default(), letter.text);
-    let line = format!("You asked: {question}\n{} answered: {}", letter.from, said.trim());
-    Some(shown::block(line.as_bytes()))
+    let (question, from) = (shown::line(question.as_bytes()), shown::line(letter.from.as_bytes()));
+    Some(format!(
+        "You asked: {question}\n{from} answered: {}",
+        shown::block_within(said.trim().as_bytes(), ANSWER_MAX)
+    ))
 }
 
 /// The id of an approval, which is its question's.

@@ -37,13 +37,14 @@ fn an_answer_to_a_raw_program_is_its_next_turn() {
     let status = life.run(&["status"]).expect(0).stdout;
     let hint = format!("git aynig answer {branch} red|blue");
     assert!(shown.contains(&hint) && status.contains(&hint), "{shown}{status}");
-    life.run(&["answer", &asked, "blue", "-m", "As the sky."]).expect(0);
+    let long = format!("As the sky.\n{}\nand so to its end", "x".repeat(60_000));
+    life.run(&["answer", &asked, "blue", "-m", &long]).expect(0);
     run.done().expect(0);
     stage.go().expect(0);
     assert_eq!(life.said("n").trim(), "2", "{}", life.body(&branch));
     let prompt = life.said("prompt.2");
-    for said in ["Which colour?", "blue", "As the sky."] {
-        assert!(prompt.contains(said), "{said}: {prompt}");
+    for said in ["Which colour?", "blue"].into_iter().chain(long.lines()) {
+        assert!(prompt.contains(said), "{} bytes of it are lost in {}", said.len(), prompt.len());
     }
     // It is told once.
     life.run(&["send", &branch, "-m", "more", "--no-tick"]).expect(0);
