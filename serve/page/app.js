@@ -2,7 +2,7 @@
 
 import { html, visible } from "./text.js";
 import { render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
-import { Apart, Command, Trouble, isRunning } from "./parts.js";
+import { Apart, Command, Said, Trouble, isRunning } from "./parts.js";
 import { Branches, Needs, Running, waitingBranches } from "./screens.js";
 import { Branch } from "./branch.js";
 import { Flow, Flows } from "./flow.js";
@@ -80,6 +80,23 @@ function Help({ onClose }) {
     <button type="button" onClick=${onClose}>Close</button></div></dialog>`;
 }
 
+function toContent() {
+  document.getElementById("main").focus({ preventScroll: true });
+}
+
+/** Where what had the focus is gone, the content has it: the next key goes on from there. */
+function useFocusKept() {
+  const last = useRef(null);
+  useEffect(() => {
+    const came = (event) => (last.current = event.target);
+    addEventListener("focusin", came);
+    return () => removeEventListener("focusin", came);
+  }, []);
+  useEffect(() => {
+    if (document.activeElement === document.body && last.current && !last.current.isConnected) toContent();
+  });
+}
+
 function step(by) {
   const links = [...document.querySelectorAll("main a.name")];
   const at = links.indexOf(document.activeElement);
@@ -97,6 +114,8 @@ function House() {
   const [tick, setTick] = useState(0);
   const [logTick, setLogTick] = useState(0);
   const [help, setHelp] = useState(false);
+  // What became of the last answer: its card is gone by then.
+  const [said, setSaid] = useState(null);
   const current = place.repo ?? repo;
   const shown = useRef(current);
   shown.current = current;
@@ -152,7 +171,12 @@ function House() {
   }, [logTick]);
   useEffect(() => {
     const pressed = (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(input|textarea|select)$/i.test(event.target.tagName)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (/^(input|textarea|select)$/i.test(event.target.tagName)) {
+        // A form that closes by it is gone by now, and gave the focus back.
+        if (event.key === "Escape" && event.target.isConnected) toContent();
+        return;
+      }
       const screen = SCREENS.find(([, , key]) => key === event.key);
       if (screen) location.hash = `#/${screen[0]}`;
       else if (event.key === "?") setHelp((open) => !open);
@@ -184,15 +208,27 @@ function House() {
   }, [known]);
   const policy = about && about.repos[current] && about.repos[current].policy;
   const can = about && !about.read_only && policy && policy.trusted;
-  const verb = async (...call) => {
-    const written = await wire.verb(...call);
-    await read();
-    return written;
+  const verb = async (repo, branch, name, body) => {
+    const answers = name === "answer";
+    try {
+      const written = await wire.verb(repo, branch, name, body);
+      await read();
+      if (answers) setSaid({ repo, branch, choice: body.choice });
+      return written;
+    } catch (failed) {
+      // Who came second is told, though the question is gone from the page with the first one's answer.
+      if (answers && failed.status === 409) {
+        setSaid({ repo, branch, failed });
+        await read();
+      }
+      throw failed;
+    }
   };
   const counts = { needs: waiting, running, branches: branches ? branches.length : 0 };
   const rest = { branches, questions, repo: current, can, verb, tick, logTick, reread: read };
+  useFocusKept();
   const states = useMemo(() => [...new Set((branches ?? []).flatMap((b) => [b.origin_state, b.state]))].filter((s) => s && s !== "working" && s !== "stalled").sort(), [known]);
-  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
+  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); toContent(); }}>To the content</a>
     <header class="top"><h1><a href="#/needs"><${Mark} />git-aynig</a></h1>
       ${about && about.repos.length > 1 && html`<label class="repo"><span class="hide">Repository</span><select name="repo" value=${current} onChange=${(e) => { setRepo(Number(e.target.value)); location.hash = `#/${place.screen === "branch" ? "branches" : place.screen}`; }}>
         ${about.repos.map((r) => html`<option key=${r.id} value=${r.id}>${r.name}</option>`)}</select></label>`}
@@ -203,6 +239,7 @@ function House() {
       ${!connected && html`<p class="bar off">No connection to the server: trying again. Nothing is lost; what runs goes on.</p>`}
       ${policy && !policy.trusted && html`<p class="bar">Nothing runs here until you say which commands may: <${Command} text=${policy.hint} /></p>`}
       ${branches && html`<${Pauses} pauses=${known.pauses} repo=${current} can=${can} reread=${read} />`}
+      ${branches && said && said.repo === current && html`<${Said} ...${said} of=${branches.find((b) => b.branch === said.branch)} onClose=${() => setSaid(null)} />`}
       ${about && about.read_only && html`<p class="bar">You may look, and change nothing.</p>`}</div>
     <main id="main" tabindex="-1">
       ${connected && html`<${Trouble} error=${error} />`}
@@ -211,7 +248,7 @@ function House() {
       <${Apart} key=${`${place.screen} ${place.name ?? place.run ?? ""}`}>
         ${branches && place.screen === "needs" && html`<${Needs} ...${rest} />`}
         ${branches && place.screen === "running" && html`${can && !known.pauses.some((p) => !p.patterns.length) && html`<div class="tools"><${PauseAll} repo=${current} reread=${read} /></div>`}<${Running} ...${rest} />`}
-        ${about && place.screen === "flow" && (place.run ? html`<${Flow} key=${place.run} id=${place.run} node=${place.node} can=${can} />` : html`<${Flows} can=${can} tick=${tick} />`)}
+        ${about && place.screen === "flow" && (place.run ? html`<${Flow} key=${place.run} id=${place.run} node=${place.node} ...${rest} />` : html`<${Flows} can=${can} tick=${tick} />`)}
         ${branches && place.screen === "usage" && html`<${Usage} repo=${current} tick=${tick} />`}
         ${branches && place.screen === "branches" && html`<${Branches} ...${rest} />`}
         ${branches && place.screen === "branch" && html`<${Branch} key=${`${current} ${place.name}`} name=${place.name} tab=${place.tab} branch=${branches.find((b) => b.branch === place.name)} ...${rest} />`}

@@ -87,7 +87,11 @@ export function message(comments, rows) {
 
 function Comment({ text, label, onText, onClose }) {
   const box = useRef(null);
-  useLayoutEffect(() => box.current.focus(), []);
+  useLayoutEffect(() => {
+    const opener = document.activeElement;
+    box.current.focus();
+    return () => opener.focus();
+  }, []);
   return html`<span class="comment"><label>${label} <textarea rows="2" ref=${box} value=${text} onInput=${(e) => onText(e.target.value)}
     onKeyDown=${(e) => e.key === "Escape" && onClose()}></textarea></label><button type="button" onClick=${onClose}>${text.trim() ? "Remove" : "Close"}</button></span>`;
 }

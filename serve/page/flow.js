@@ -4,6 +4,8 @@ import { html } from "./text.js";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 import { Act, Ago, Empty, Trouble } from "./parts.js";
 import { Approval, Node } from "./node.js";
+import { Question } from "./say.js";
+import { useApprovals } from "./screens.js";
 import { Story, placed } from "./story.js";
 import * as wire from "./wire.js";
 
@@ -39,7 +41,7 @@ export function Flows({ can, tick }) {
   const [error, setError] = useState(null);
   useEffect(() => {
     let gone = false;
-    wire.call("GET", "/api/runs").then((value) => gone || setKnown(value), (failed) => gone || setError(failed));
+    wire.call("GET", "/api/runs").then((value) => { if (!gone) { setKnown(value); setError(null); } }, (failed) => gone || setError(failed));
     return () => (gone = true);
   }, [tick]);
   if (error) return html`<${Trouble} error=${error} />`;
@@ -134,12 +136,17 @@ const AT_ONCE = 40;
 const pageOf = (id, before) => wire.call("GET", `/api/runs/${id}/events?${new URLSearchParams({ limit: PAGE, ...(before && { before }) })}`);
 
 /** Follows a flow: its state, its history, and what comes. */
-function useStory(id) {
+function useStory(id, tick) {
   const story = useRef(null);
   const [error, setError] = useState(null);
   const [, draw] = useState(0);
   const frame = useRef(0);
   const heard = useRef(null);
+  // What could not be read is read again with the next change.
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    if (error) setTries((n) => n + 1);
+  }, [tick]);
   const redraw = useCallback(() => {
     if (!frame.current) frame.current = setTimeout(() => { frame.current = 0; draw((n) => n + 1); }, 30);
   }, []);
@@ -151,15 +158,15 @@ function useStory(id) {
     let gone = false;
     (async () => {
       // What waits is asked for last: what of it is answered meanwhile is heard of below.
-      const [{ run, name }, history, { approvals }] = [await wire.call("GET", `/api/runs/${id}`), await pageOf(id), await wire.call("GET", "/api/approvals")];
+      const [{ run, name, repo }, history, { approvals }] = [await wire.call("GET", `/api/runs/${id}`), await pageOf(id), await wire.call("GET", "/api/approvals")];
       if (gone) return;
-      story.current = Object.assign(Story.of(run, history), { name });
+      story.current = Object.assign(Story.of(run, history), { name, repo });
       story.current.waits(approvals.filter(({ runId }) => runId === id));
       redraw();
       end = wire.follow(id, () => story.current.seq, (event) => { heard.current?.push(event); story.current.take(event); redraw(); });
     })().catch((failed) => gone || setError(failed));
     return () => { gone = true; end(); };
-  }, [id]);
+  }, [id, tries]);
   /** Lays what was before, until that is of this node. */
   const before = async (of, node) => {
     const many = of.chat(node).items.length;
@@ -205,8 +212,10 @@ function useStory(id) {
 }
 
 /** One flow. */
-export function Flow({ id, node, can }) {
-  const [story, error, { redraw, earlier, beginAt, forget }] = useStory(id);
+export function Flow({ id, node, can, questions, repo, verb, tick }) {
+  const [story, error, { redraw, earlier, beginAt, forget }] = useStory(id, tick);
+  const asked = questions.filter(({ branch }) => story?.repo === repo && branch.startsWith(`flow/${story.name}/`));
+  const approvals = useApprovals(asked);
   if (error) return html`<${Trouble} error=${error} />`;
   if (!story) return null;
   const { run } = story;
@@ -231,7 +240,7 @@ export function Flow({ id, node, can }) {
       ${can && run.status !== "stopped" && html`<${Act} label="Stop" confirm="End its turns" act=${set({ status: "stopped" })} />`}
       ${choose("mode", ["AUTO", "INTERACTIVE"])}${choose("globalMode", ["PLANNING", "IMPLEMENTATION"])}</div></header>
     ${story.evidence && run.status === "paused" && html`<div class="trouble" role="alert"><p>It goes in a circle, and was paused. Its last turns:</p><ul>${story.evidence.summaries.map((text, n) => html`<li key=${n}>${text}</li>`)}</ul></div>`}
-    <div role="status" aria-live="polite" class="cards calls">${[...story.approvals.values()].map((approval) => html`<${Approval} key=${approval.id} approval=${approval} node=${run.nodes[approval.node]} can=${can} onDone=${gone} />`)}</div>
+    <div role="status" aria-live="polite" class="cards calls">${[...story.approvals.values()].map((approval) => html`<${Approval} key=${approval.id} approval=${approval} node=${run.nodes[approval.node]} can=${can} onDone=${gone} />`)}${approvals && asked.filter((q) => !approvals.has(q.id)).map((q) => html`<${Question} key=${q.id} question=${q} repo=${repo} can=${can} verb=${verb} />`)}</div>
     <div class=${node ? "flow two" : "flow"}><div>
       ${nodes ? html`<${Graph} run=${run} selected=${node} /><${Nodes} run=${run} can=${can} call=${call} />` : html`<${Empty} title="It has no nodes yet."><p>The first is mostly an orchestrator, which hands work to the others.</p><//>`}
       ${can && html`<div class="panel forms"><${Add} run=${run} call=${call} /><${Connect} run=${run} call=${call} /></div>`}

@@ -31,7 +31,7 @@ function Item({ item, nodes }) {
   return html`<div class="said agent">
     ${item.thought && html`<details><summary>Thinking</summary><pre>${item.thought}</pre></details>`}
     ${item.open ? html`<p class="asked">${item.text}</p>` : html`<${Markdown} text=${item.text} />`}
-    <p class="dim">${item.open ? "it is writing" : item.ended === "interrupted" ? "interrupted" : ""}<${When} at=${item.at} /></p></div>`;
+    <p class="dim">${item.open ? "it is writing" : item.ended === "interrupted" ? "cut short" : ""}<${When} at=${item.at} /></p></div>`;
 }
 
 /** A call that waits: as it is, with other arguments, or not at all. */

@@ -115,6 +115,25 @@ export function Trouble({ error, onClose }) {
   </div>`;
 }
 
+/** What became of an answer, and what has its branch go on where nothing does by itself. */
+export function Said({ branch, choice, failed, of, onClose }) {
+  return html`<div class="bar">${failed ? html`<span>Your answer to <bdi>${branch}</bdi> was not taken: ${failed.message}</span>`
+    : html`<span>You answered <bdi>${branch}</bdi>: <b><bdi>${choice}</bdi></b>.</span>${of && of.standing === "ready" && html`<span class="teach"><span>It is ready. What starts it:</span><${Command} text="git aynig run" /></span>`}`}
+    <button type="button" class="quiet" onClick=${onClose}>Close</button></div>`;
+}
+
+/** What opens and closes: `first` has the focus while it is open, and who opened it after that. */
+export function useOpen() {
+  const [open, setOpen] = useState(false);
+  const [first, opener, was] = [useRef(null), useRef(null), useRef(false)];
+  useLayoutEffect(() => {
+    if (open) first.current.focus();
+    else if (was.current) opener.current.focus();
+    was.current = open;
+  }, [open]);
+  return { open, setOpen, first, opener };
+}
+
 /** A button that does something, is busy meanwhile, and says what failed. */
 export function Act({ label, act, confirm, kind = "" }) {
   const [busy, setBusy] = useState(false);
@@ -141,16 +160,12 @@ export function Act({ label, act, confirm, kind = "" }) {
 
 /** A form that writes the branch's next state. */
 export function NextState({ branch, act }) {
-  const [open, setOpen] = useState(false);
+  const { open, setOpen, first, opener } = useOpen();
   const [state, setState] = useDraft(`state ${branch}`);
   const [message, setMessage] = useDraft(`why ${branch}`);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const first = useRef(null);
-  useLayoutEffect(() => {
-    if (open) first.current.focus();
-  }, [open]);
-  if (!open) return html`<button type="button" onClick=${() => setOpen(true)}>Set state…</button>`;
+  if (!open) return html`<button type="button" ref=${opener} onClick=${() => setOpen(true)}>Set state…</button>`;
   const send = async (event) => {
     event.preventDefault();
     setBusy(true);

@@ -1,22 +1,18 @@
 // What a person says: a message to a branch, an answer to a question, a pause.
 
 import { html } from "./text.js";
-import { useLayoutEffect, useRef, useState } from "./vendor.js";
-import { Act, Ago, BranchName, Trouble, useDraft } from "./parts.js";
+import { useState } from "./vendor.js";
+import { Act, Ago, BranchName, Trouble, useDraft, useOpen } from "./parts.js";
 import { Diff } from "./diff.js";
 import * as wire from "./wire.js";
 
 /** A form that opens where a button was; what was typed stays where it was refused. */
 export function Typed({ label, title, name, button, act, draft, rows = 3 }) {
-  const [open, setOpen] = useState(false);
+  const { open, setOpen, first, opener } = useOpen();
   const [text, setText] = useDraft(draft);
   const [done, setDone] = useState(null);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const first = useRef(null);
-  useLayoutEffect(() => {
-    if (open) first.current.focus();
-  }, [open]);
   const send = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -34,7 +30,7 @@ export function Typed({ label, title, name, button, act, draft, rows = 3 }) {
     if (e.key === "Escape") setOpen(false);
     if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) send(e);
   };
-  if (!open) return html`<span class="act"><button type="button" onClick=${() => { setOpen(true); setDone(null); }}>${label}</button>${done && html`<span role="status">${done}</span>`}</span>`;
+  if (!open) return html`<span class="act"><button type="button" ref=${opener} onClick=${() => { setOpen(true); setDone(null); }}>${label}</button>${done && html`<span role="status">${done}</span>`}</span>`;
   return html`<form class="next" onSubmit=${send} onKeyDown=${keys}>
     <label>${title} <textarea name=${name} rows=${rows} required value=${text} ref=${first} onInput=${(e) => setText(e.target.value)}></textarea></label>
     <div class="row"><button class="main" disabled=${busy}>${button}</button><button type="button" onClick=${() => setOpen(false)}>Cancel</button></div>

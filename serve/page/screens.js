@@ -14,7 +14,7 @@ export function Verbs({ branch, repo, can, verb, whole = false }) {
   const act = (name, body) => () => verb(repo, branch.branch, name, body);
   return html`<div class="verbs">
     ${isStalled(branch) && html`<${Act} label="Retry" kind="main" act=${act("retry", {})} />`}
-    ${isRunning(branch) && html`<${Act} label="Cancel" confirm="Take its lease away" act=${act("cancel", {})} />`}
+    ${isRunning(branch) && html`<${Act} label="Cancel" confirm="End its run" act=${act("cancel", {})} />`}
     ${!isRunning(branch) && html`<${NextState} branch=${branch.branch} act=${(body) => act("set-state", body)()} />`}
     <${Say} branch=${branch} repo=${repo} verb=${verb} />
     ${whole && html`<${Act} label="Pause it" confirm="Start nothing on it" act=${act("pause", {})} />`}
@@ -37,7 +37,7 @@ export const waitingBranches = (branches, questions) => {
 };
 
 /** Calls of flows' nodes that wait, by the id of their question. */
-function useApprovals(questions) {
+export function useApprovals(questions) {
   const [known, setKnown] = useState(null);
   const ids = questions.filter((q) => q.branch.startsWith("flow/")).map((q) => q.id).join(" ");
   useEffect(() => {

@@ -157,8 +157,13 @@ pub async fn list(Of(state): Ours) -> Answer {
 }
 
 async fn whole(state: Arc<State>, id: RunId) -> Answer {
-    let found = reading(move || state.run(id)).await?;
-    Ok(Json(json!({"run": found.run, "name": found.name})).into_response())
+    let (found, repo) = reading(move || {
+        let place = state.place_of(id)?;
+        let repo = state.served.places.iter().position(|one| one.folder == place.folder);
+        Ok::<_, Failed>((state.run(id)?, repo))
+    })
+    .await?;
+    Ok(Json(json!({"run": found.run, "name": found.name, "repo": repo})).into_response())
 }
 
 /// One run.

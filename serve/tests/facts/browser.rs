@@ -88,7 +88,7 @@ fn w9_what_runs_is_seen_as_it_runs() {
     browser.sees("running on");
     browser.fits("branch-live");
     browser.click("//button[.='Cancel']");
-    browser.click("//button[.='Take its lease away']");
+    browser.click("//button[.='End its run']");
     browser.sees("canceled");
     let _ = tick.wait();
     browser.fits("branch-canceled");

@@ -4,10 +4,16 @@ use crate::driver::Browser;
 use crate::runs::flowing;
 use crate::support::{World, until};
 use crate::talk::asking;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
+
+/// What has the focus.
+fn at(browser: &Browser) -> Value {
+    browser.says("return document.activeElement.id || document.activeElement.tagName")
+}
 
 /// Goes there with the tabulator.
 #[track_caller]
@@ -81,8 +87,16 @@ fn w10_the_keyboard_answers_a_question() {
     browser.sees("+ready");
     press(&browser, "//button[.='yes']");
     browser.sees("Nothing waits for you.");
+    // What is left says what was done, and what has it go on; the next key goes on from the content.
+    browser.sees("You answered site: yes.");
+    browser.sees("git aynig run");
+    assert_eq!(at(&browser), json!("main"));
+    browser.fits("answered");
     world.run();
     assert_eq!(server.get("/api/branches/site").json()["state"], "told");
+    until("nothing is to be started any more", || (!browser.text().contains("What starts it")).then_some(()));
+    press(&browser, "//div[@role='status']//button[.='Close']");
+    assert!(!browser.text().contains("You answered"));
 }
 
 /// W10: a branch that stalled is tried again, commented on, and given another state.
@@ -102,11 +116,46 @@ fn w10_the_keyboard_retries_what_stalled() {
     browser.sees("stalled");
     press(&browser, "//article[@aria-label='broken']//button[starts-with(., 'Message')]");
     browser.types("look at the log first");
+    browser.types(ESCAPE);
+    assert_eq!(browser.says("return document.activeElement.textContent"), json!("Message…"));
+    browser.types(ENTER);
     browser.holds("\u{e009}", ENTER);
     browser.sees("Sent.");
+    assert_eq!(browser.says("return document.activeElement.textContent"), json!("Message…"));
     press(&browser, "//article[@aria-label='broken']//button[starts-with(., 'Set state')]");
     browser.types(&format!("build{TAB}by hand{TAB}{ENTER}"));
     until("it has another state", || {
         (server.get("/api/branches/broken").json()["state"] == "build").then_some(())
     });
+}
+
+/// W10: Escape leaves a field, so that the keys lead elsewhere again.
+#[test]
+fn w10_escape_leaves_a_field() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = asking();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.types("b");
+    reach(&browser, "//input[@name='search']");
+    browser.types(&format!("si{ESCAPE}"));
+    assert_eq!(at(&browser), json!("main"));
+    browser.types("n");
+    browser.sees("Deploy <b>it</b>?");
+}
+
+/// W9: who answers second is told that, though the question is gone.
+#[test]
+fn w9_a_second_answer_is_told() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let world = asking();
+    let server = world.serve(&[]);
+    browser.enter(&server);
+    browser.sees("Deploy <b>it</b>?");
+    // The page hears of nothing while it answers.
+    browser.says("const real = window.fetch; window.fetch = (path, how) => String(path).includes('/api/questions?') && !window.let ? new Promise(() => {}) : real(path, how); return 1");
+    world.aynig(&["answer", "site", "not yet"]);
+    browser.click("//button[.='yes']");
+    browser.sees("Your answer to site was not taken");
+    browser.sees("was answered by");
 }

@@ -1,6 +1,7 @@
 //! What a person does on each screen, with a mouse and without: questions, pauses, comments, logs, usage.
 
 use crate::driver::{Browser, busy};
+use crate::play::{Play, finally};
 use crate::support::{World, until};
 use crate::talk::asking;
 use serde_json::json;
@@ -273,4 +274,25 @@ fn w9_a_call_is_made_with_other_arguments() {
     assert_eq!(server.get("/api/approvals").json()["approvals"], json!([]));
     browser.looks(360, 740, "light");
     browser.fits("flow-said-narrow");
+}
+
+/// W9: what an agent asks stands on the page of its flow, and is answered there.
+#[test]
+fn w9_a_question_of_a_node_is_answered_on_its_flow() {
+    let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };
+    let mut play = Play::new();
+    let asks = json!({"name": "ask", "args": {"question": "Which colour?", "choices": ["red", "blue"]}});
+    play.script("asks", &finally("I have to know.", &[asks]));
+    let node = play.node("Lead", "implementer", &json!({}));
+    play.go();
+    play.say(&node, "do:asks");
+    browser.enter(&play.server);
+    browser.open(&format!("http://{}/#/flow/{}", play.server.address, play.run));
+    browser.sees("Which colour?");
+    browser.fits("flow-question");
+    browser.click("//div[contains(@class,'calls')]//button[.='blue']");
+    browser.sees(": blue.");
+    until("it is asked no more", || {
+        (browser.says("return document.querySelector('.calls').innerText") == json!("")).then_some(())
+    });
 }
