@@ -117,7 +117,7 @@ export function Trouble({ error, onClose }) {
 
 /** What became of an answer, and what has its branch go on where nothing does by itself. */
 export function Said({ branch, choice, failed, of, onClose }) {
-  return html`<div class="bar">${failed ? html`<span>Your answer to <bdi>${branch}</bdi> was not taken: ${failed.message}</span>`
+  return html`<div class="bar row wrap">${failed ? html`<span>Your answer to <bdi>${branch}</bdi> was not taken: ${failed.message}</span>`
     : html`<span>You answered <bdi>${branch}</bdi>: <b><bdi>${choice}</bdi></b>.</span>${of && of.standing === "ready" && html`<span class="teach"><span>It is ready. What starts it:</span><${Command} text="git aynig run" /></span>`}`}
     <button type="button" class="quiet" onClick=${onClose}>Close</button></div>`;
 }

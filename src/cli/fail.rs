@@ -275,11 +275,9 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
             Some(if unsigned.why.is_empty() { gone } else { format!("git aynig doctor, or {gone}") })
         }
         TalkError::Unseen(id, _) => Some(format!("git show refs/aynig/asked/{id}")),
-        TalkError::Outside
-        | TalkError::Answered { .. }
-        | TalkError::Message(_)
-        | TalkError::Unreadable(..)
-        | TalkError::Change(_) => None,
+        // An answer stands; what else is to be said is a message.
+        TalkError::Answered { .. } => Some("git aynig send <branch> -m <text>".to_owned()),
+        TalkError::Outside | TalkError::Message(_) | TalkError::Unreadable(..) | TalkError::Change(_) => None,
     }
 }
 

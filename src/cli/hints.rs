@@ -4,6 +4,7 @@
 //! writes no command that another user pastes. A branch of a remote is named with it, or the command would look for
 //! it here. Implements K36.
 
+use crate::protocol::flow::slug_of;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::{branch_word, escape, move_ref_away, shell_word};
 use crate::runner::RunnerError;
@@ -54,6 +55,11 @@ impl Addressed {
     /// What takes pauses back where it is.
     pub fn resume(&self) -> String {
         format!("git aynig resume{}", self.option())
+    }
+    /// What has the flow go on that it may be a node of.
+    pub fn resume_flow(&self) -> Option<String> {
+        let slug = slug_of(self.branch.short())?;
+        Some(format!("git aynig flow resume{} {slug}", self.option()))
     }
     /// Another state for it.
     pub fn set(&self, state: &str) -> String {

@@ -14,6 +14,7 @@ use crate::app::status::{
     self, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, is_paused, left, run_of, stalled_why,
     standing_name, waits,
 };
+use crate::flow::outcome::BLOCKED;
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
 use crate::protocol::flow::rests;
 use crate::protocol::inbox::QUESTION;
@@ -271,9 +272,12 @@ pub(super) fn answered(
             let known = if is_asked_again { Some(state(status)) } else { status.alike.first().cloned() };
             let at = Addressed::new(&status.branch, remote);
             let event = status.tip.event.as_ref();
+            // A node that went in a circle, or too far, and its flow with it.
+            let stopped = at.resume_flow().filter(|_| state(status) == BLOCKED);
             let set = match event.and_then(|event| event.message.last(QUESTION)) {
                 Some(_) if !asks.is_empty() => asks,
                 Some(_) => format!("; {} <choice>", at.call("answer")),
+                None if stopped.is_some() => format!("; {}{asks}", stopped.unwrap_or_default()),
                 None => format!("; {}{asks}", at.set(&known.unwrap_or_else(|| "<state>".to_owned()))),
             };
             format!("{}{words}{set}", since.unwrap_or_default())

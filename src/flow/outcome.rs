@@ -23,6 +23,8 @@ pub const BLOCKED: &str = "blocked";
 pub const CALL: &str = "dwp-flow-call";
 /// The trailer of what a person said to a call whose program was gone: a JSON text, on one line. `route` says it to the node.
 pub const ANSWER: &str = "dwp-flow-answer";
+/// The same of what was refused to a program that has no session in which it could be told.
+pub const REFUSED: &str = "dwp-flow-refused";
 /// The trailer that says how a turn ended, where it did not end well: `interrupted` or `failed`.
 pub const ENDED: &str = "dwp-turn";
 /// The trailer of the session that goes on.
@@ -61,6 +63,8 @@ pub struct Outcome {
     pub calls: Vec<Result<ToolCall, String>>,
     /// What people answered that its program did not hear.
     pub answers: Vec<String>,
+    /// What was refused that its program could not be told.
+    pub refused: Vec<String>,
     /// What it can be compared with other turns by.
     pub signals: Signals,
     /// What it used.
@@ -108,10 +112,13 @@ impl Outcome {
         let calls = event.message.all(CALL).take(CALLS_MAX).map(|raw| {
             serde_json::from_slice(raw).map_err(|error| shown::line(error.to_string().as_bytes()))
         });
-        let answers = event.message.all(ANSWER).take(CALLS_MAX);
-        let answers = answers.filter_map(|raw| serde_json::from_slice(raw).ok()).collect();
+        let texts = |key: &str| {
+            let texts = event.message.all(key).take(CALLS_MAX);
+            texts.filter_map(|raw| serde_json::from_slice(raw).ok()).collect()
+        };
         Some(Self {
-            answers,
+            answers: texts(ANSWER),
+            refused: texts(REFUSED),
             commit: commit.id,
             at: Time::from_seconds(commit.committed.unwrap_or(0)),
             turn,

@@ -115,7 +115,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         }
     }
 
-    /// The flow that a person means, by its name in any case, or by its id.
+    /// The flow that a person means, by its name in any case, by its id, or by the folder of its branches.
     ///
     /// # Errors
     /// [`FlowError::NoFlow`], [`FlowError::Several`], [`FlowError::Unreadable`].
@@ -125,10 +125,11 @@ impl<'f, 'r> Flows<'f, 'r> {
             return self.of_id(id);
         }
         let says = |name: &str| name.to_lowercase() == wanted.to_lowercase();
-        let (mut found, mut other) = (Vec::new(), None);
+        let (mut found, mut of_folder, mut other) = (Vec::new(), None, None);
         for listed in self.all()? {
             match listed.read {
                 Ok(kept) if says(&kept.flow.run.name) => found.push(kept),
+                Ok(kept) if kept.flow.run.slug == wanted => of_folder = Some(kept),
                 Err(error @ FlowError::OtherVersion { .. }) => {
                     let is_it = matches!(&error, FlowError::OtherVersion { name, .. } if says(name));
                     other = other.or(is_it.then_some(error));
@@ -142,7 +143,11 @@ impl<'f, 'r> Flows<'f, 'r> {
                 let ids = found.iter().chain([&one]).map(|kept| kept.id).collect();
                 Err(FlowError::Several { name: shown(name), ids })
             }
-            (None, _) => Err(other.unwrap_or_else(|| FlowError::NoFlow(shown(name)))),
+            (None, _) => match (other, of_folder) {
+                (Some(other), _) => Err(other),
+                (None, Some(kept)) => Ok(kept),
+                (None, None) => Err(FlowError::NoFlow(shown(name))),
+            },
         }
     }
 

@@ -9,7 +9,7 @@ a commit under refs/aynig/flows/, and nothing has to stay running for it. See gi
 'events' shows what happened, and with '--follow' what happens; 'artifacts' lists the files that came of turns. 'turn' and \
 'route' are what the commands of these two states call.
 
-A flow is named by its name, in any case, or by its id; a node by its alias, its label or its id. Each verb takes \
+A flow is named by its name, in any case, by its id, or by the folder of its branches below flow/; a node by its alias, its label or its id. Each verb takes \
 '--remote NAME' for the flows of a remote, and '--json'.";
 
 /// `flow`, sections.

@@ -94,11 +94,11 @@ pub fn route(
     }
     for turn in open.iter().rev() {
         performing.turn(turn)?;
-        performing.answers(turn)?;
+        performing.tell(turn)?;
     }
-    // Whom a person answered it has a turn for that before it is said to have left its own answer out.
-    let is_answered = open.iter().any(|turn| !turn.answers.is_empty());
-    if next == Next::Idle && !is_answered && turn.ended == contract::projection::Ended::Completed {
+    // Who is told something has a turn for that before it is said to have left its own answer out.
+    let is_told = open.iter().any(|turn| !turn.answers.is_empty() || !turn.refused.is_empty());
+    if next == Next::Idle && !is_told && turn.ended == contract::projection::Ended::Completed {
         performing.tell_who_waits(turn)?;
     }
     // What asked this turn to end and says nothing more is not for the next one, though its sender was killed.

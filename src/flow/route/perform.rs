@@ -79,16 +79,20 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
-    /// Says to the node what people answered whose program did not hear it: its next turn begins with that. A person had
-    /// their say, so what follows is counted anew.
-    pub fn answers(&mut self, turn: &Outcome) -> Result<(), RouteError> {
+    /// Says to the node what people answered, and what was refused, whose program did not hear it: its next turn begins with
+    /// that. Where a person had their say, what follows is counted anew.
+    pub fn tell(&mut self, turn: &Outcome) -> Result<(), RouteError> {
         let millis = u64::try_from(turn.at.0).unwrap_or(0);
-        let from = Inside { hop: 0, ..self.inside.clone() };
-        for (nth, text) in turn.answers.iter().enumerate() {
-            let id = derived_id(millis, &[b"answered", turn.turn.0.as_bytes(), nth.to_string().as_bytes()]);
+        let answers = turn.answers.iter().enumerate().map(|(nth, text)| ("answered", "answer", 0, nth, text));
+        let hop = self.inside.hop;
+        let refused = turn.refused.iter().enumerate().map(|(nth, text)| ("told", "refusal", hop, nth, text));
+        for (how, what, hop, nth, text) in answers.chain(refused) {
+            let nth = nth.to_string();
+            let id = derived_id(millis, &[how.as_bytes(), turn.turn.0.as_bytes(), nth.as_bytes()]);
             let sending = said(id, text.clone())?;
+            let from = Inside { hop, ..self.inside.clone() };
             if let Some(why) = self.send_from(&from, &self.inside.branch.clone(), &sending)? {
-                let id = ToolId::of(turn.turn, &format!("answer {nth}"));
+                let id = ToolId::of(turn.turn, &format!("{what} {nth}"));
                 self.done.push(Done::refused(id, "ask", &why));
             }
         }

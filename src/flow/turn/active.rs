@@ -43,13 +43,24 @@ pub enum About {
 pub struct Untold {
     /// In words.
     pub line: String,
-    /// Whether a person said it: then the node has a turn for it, where this one has no more room.
-    pub is_answer: bool,
+    /// Whether the node has a turn for it, where this one has no more room.
+    pub due: Due,
+}
+
+/// What asks for a turn in which an agent is told something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing: it is told with a prompt that there is for something else.
+    Never,
+    /// That its call was refused, and its program has no session in which it could be told.
+    Refused,
+    /// A person, who said it.
+    Answered,
 }
 
 impl From<String> for Untold {
     fn from(line: String) -> Self {
-        Self { line, is_answer: false }
+        Self { line, due: Due::Never }
     }
 }
 
@@ -225,7 +236,7 @@ impl<'t> Active<'t> {
         // Its program is gone, or takes no answers.
         for untold in self.untold.iter_mut().skip(before) {
             let line = words.clone().unwrap_or_else(|| std::mem::take(&mut untold.line));
-            *untold = Untold { line, is_answer: true };
+            *untold = Untold { line, due: Due::Answered };
         }
         talking.into_iter().for_each(|talking| talking.rest(now));
     }

@@ -5,7 +5,7 @@
 //! provider's own words, with what mends it: the run stalls, and what came stays unanswered. Implements N4 (the
 //! declaration), N9 (every ending), K51 (the wait).
 
-use super::active::{Active, Untold};
+use super::active::{Active, Due, Untold};
 use super::changed::Changed;
 use super::{Came, Ended, Ground, TurnError};
 use crate::agents::ending::Next;
@@ -16,7 +16,7 @@ use crate::agents::{Ending, Told, custom};
 use crate::contract::event::Body;
 use crate::contract::shown;
 use crate::contract::words::{FinalStatus, Provider};
-use crate::flow::outcome::{ANSWER, CALL, DIFF_HASH, ENDED, OUTPUT_HASH, SESSION, VERIFICATION};
+use crate::flow::outcome::{ANSWER, CALL, DIFF_HASH, ENDED, OUTPUT_HASH, REFUSED, SESSION, VERIFICATION};
 use crate::flow::turns::Sum;
 use crate::protocol::accepts::ACCEPTS;
 use crate::protocol::declaration::{Declaration, NotBefore};
@@ -139,7 +139,7 @@ impl Active<'_> {
             trailers.extend(serde_json::to_vec(call).ok().map(|call| Trailer::new(CALL, call)));
         }
         if ended.is_none() {
-            trailers.extend(self.answers());
+            trailers.extend(self.for_next_turn());
         }
         let subject = summary(&text).unwrap_or_else(|| ended.unwrap_or("completed").to_owned());
         let declaration =
@@ -147,13 +147,16 @@ impl Active<'_> {
         Ok(Ended::Declared(Box::new(writable(declaration))))
     }
 
-    /// What people answered whose program is gone: `route` says it to the node, whose next turn it is.
-    fn answers(&mut self) -> Vec<Trailer> {
-        let (answers, untold): (Vec<_>, _) =
-            std::mem::take(&mut self.untold).into_iter().partition(|one| one.is_answer);
+    /// What the node has its next turn for: `route` says it to the node.
+    fn for_next_turn(&mut self) -> Vec<Trailer> {
+        let (due, untold): (Vec<_>, _) =
+            std::mem::take(&mut self.untold).into_iter().partition(|one| one.due != Due::Never);
         self.untold = untold;
-        let lines = answers.iter().filter_map(|one| serde_json::to_vec(&one.line).ok());
-        lines.map(|line| Trailer::new(ANSWER, line)).collect()
+        let trailer = |one: &Untold| {
+            let key = if one.due == Due::Answered { ANSWER } else { REFUSED };
+            serde_json::to_vec(&one.line).ok().map(|line| Trailer::new(key, line))
+        };
+        due.iter().filter_map(trailer).collect()
     }
 
     /// The turn is asked for once more.

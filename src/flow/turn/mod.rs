@@ -48,7 +48,7 @@ use crate::runner::{Runner, RunnerError, io};
 use crate::store::files::Files;
 use crate::supervisor::SupervisorError;
 use crate::supervisor::confine::Confinement;
-use active::{Active, Untold};
+use active::{Active, Due, Untold};
 use asking::Asking;
 use before::Before;
 use calls::Calls;
@@ -304,7 +304,12 @@ impl<'t> Active<'t> {
             });
             let next = session.as_deref().and_then(|id| ground.going_on(id, &told));
             let more = !self.untold.is_empty() && round < ROUNDS_MAX && !self.interrupted && !self.terminated;
-            match next.filter(|_| more && ending == Ending::Completed) {
+            let more = more && ending == Ending::Completed;
+            if more && next.is_none() {
+                let waits = self.untold.iter_mut().filter(|untold| untold.due == Due::Never);
+                waits.for_each(|untold| untold.due = Due::Refused);
+            }
+            match next.filter(|_| more) {
                 Some(next) => {
                     (going, catch_up, brought) = (Some(next), None, &[]);
                     untold = std::mem::take(&mut self.untold);

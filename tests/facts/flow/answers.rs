@@ -78,3 +78,25 @@ fn a_no_to_a_call_of_a_raw_program_is_its_next_turn() {
         assert_eq!(life.said("prompt.2").contains("Not today."), verb == "deny");
     }
 }
+
+/// N7: what is refused to a raw program is its next turn, which it has once; so is a line that is no call.
+#[test]
+fn a_refusal_to_a_raw_program_is_its_next_turn() {
+    let handoff = json!({"name": "send_handoff", "args": {"to": "nobody", "message": "do it"}});
+    for (call, said) in [(handoff, "nobody"), (json!({"name": 5}), "a tool call without a name")] {
+        let stage = raw(&[call]);
+        let (life, branch) = (&stage.life, stage.branch("lead"));
+        life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+        stage.go().expect(0);
+        assert_eq!(life.said("n").trim(), "2", "{}", life.body(&branch));
+        assert!(life.said("prompt.2").contains(said), "{}", life.said("prompt.2"));
+        // What follows is counted: nobody had their say.
+        assert_ne!(
+            life.git(&["log", "-1", "--format=%(trailers:key=dwp-hop,valueonly)", &branch]).trim(),
+            "1"
+        );
+        life.run(&["send", &branch, "-m", "more", "--no-tick"]).expect(0);
+        stage.go().expect(0);
+        assert!(!life.said("prompt.3").contains(said), "{}", life.said("prompt.3"));
+    }
+}

@@ -121,6 +121,18 @@ fn what_cannot_be_is_refused_by_name() {
     assert_eq!(life.branches().len(), 3);
 }
 
+/// N2: a flow is found by what its branches say, where no other has that name.
+#[test]
+fn a_flow_is_named_by_the_folder_of_its_branches() {
+    let life = review();
+    life.flow(&["new", "Release 2"]).expect(0);
+    let shown = life.flow(&["show", "release-2"]).expect(0).stdout;
+    assert!(shown.starts_with("Release 2: "), "{shown}");
+    life.flow(&["new", "release-2"]).expect(0);
+    let shown = life.flow(&["show", "release-2"]).expect(0).stdout;
+    assert!(shown.starts_with("release-2: "), "{shown}");
+}
+
 /// N2a: a flow whose nodes could have no turn is refused, with the mend.
 #[test]
 fn a_flow_is_refused_where_no_turn_could_be_had() {

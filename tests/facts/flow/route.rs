@@ -243,6 +243,8 @@ fn a_node_that_goes_in_a_circle_pauses_the_flow() {
     assert_eq!(stage.turns("lead"), 5, "the first and two repetitions");
     assert_eq!(stage.now().run.status, RunStatus::Paused);
     assert_eq!(stage.life.state(&stage.branch("lead")), "blocked");
+    let waits = stage.life.run(&["status", "--waiting"]).expect(0).stdout;
+    assert!(waits.contains("git aynig flow resume play") && !waits.contains("set-state"), "{waits}");
     let stalled = stage.events().into_iter().find_map(|event| match event.body {
         aynig::contract::event::Body::RunStalled { evidence } => Some(evidence),
         _ => None,
