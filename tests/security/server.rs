@@ -55,42 +55,55 @@ const STEERING: &[&str] = &[
 #[test]
 fn s08_nothing_that_steers_git_is_passed_on() {
     assert!(STEERING.len() >= 40, "{}", STEERING.len());
-    let mut world = World::any();
-    let dir = repo(&world, &[("show", &format!("env >\"$SEEN.command\"\n{DONE}"))]);
-    world.aynig(&dir, &["set-state", "show", "-b", "work"]).expect(0);
-    // A git that writes down what it is given. One child is meant to have what the caller said by `git -c`: the reader of
-    // the whole configuration, which starts nothing, and which confinement needs wherever a child could start something.
-    let (seen, real) = (world.root().join("seen"), world.git.program.clone());
-    std::fs::remove_file(world.root().join("bin/git")).unwrap();
-    let seen_of = "{ echo \"called: $*\"; case \" $* \" in *' config --list '*) env | grep -v '^GIT_CONFIG_' ;; *) env ;; esac; }";
-    let script = format!("#!/bin/sh\n{seen_of} >>\"$SEEN\"\nexec '{}' \"$@\"\n", real.display());
-    executable(&world.root().join("bin/git"), &script);
-    world.set("SEEN", &seen);
-    // Of a file system that Git has to write to, so that children of ours are needed.
-    std::fs::write(dir.join("file.txt"), "one\n").unwrap();
-    for name in STEERING {
-        let value = match *name {
-            "GIT_DIR" | "GIT_COMMON_DIR" => dir.join(".git").into_os_string(),
-            "GIT_CONFIG_COUNT" | "GIT_PUSH_OPTION_COUNT" => "1".into(),
-            "GIT_REPLACE_REF_BASE" => "refs/canary/".into(),
-            "GIT_CONFIG_KEY_0" => "core.fsmonitor".into(),
-            _ => "/canary".into(),
-        };
-        // gix reads these itself, as Git would; what is looked at here are children.
-        if !matches!(*name, "GIT_OBJECT_DIRECTORY" | "GIT_COMMON_DIR" | "GIT_DEFAULT_HASH") {
-            world.set(name, value);
+    // With the folder that is named as the working tree, and without: then Git is asked what it makes of the repository.
+    for is_there in [true, false] {
+        let mut world = World::any();
+        let canary = world.root().join("canary");
+        if is_there {
+            std::fs::create_dir(&canary).unwrap();
         }
-    }
-    let said = world.aynig(&dir, &["tick", "work"]);
-    let mut all = std::fs::read_to_string(&seen).unwrap_or_default();
-    all += &std::fs::read_to_string(world.root().join("seen.command"))
-        .unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
-    assert!(all.contains("PATH="));
-    let calls: Vec<&str> = all.lines().filter(|line| line.starts_with("called: ")).collect();
-    // What the runner sets itself: an identity, an index of its own, configuration that switches filters off.
-    for line in all.lines().filter(|line| line.starts_with("GIT_")) {
-        assert!(!line.contains("/canary") && !line.contains("core.fsmonitor"), "{line}: {calls:?}");
-        assert!(!line.starts_with("GIT_PUSH_OPTION") && !line.starts_with("GIT_DIR="), "{line}: {calls:?}");
+        let dir = repo(&world, &[("show", &format!("env >\"$SEEN.command\"\n{DONE}"))]);
+        world.aynig(&dir, &["set-state", "show", "-b", "work"]).expect(0);
+        // A git that writes down what it is given. Two children are meant to have what the caller said by `git -c`, and
+        // start nothing: the reader of the whole configuration, which confinement needs wherever a child could start
+        // something, and the one that says whether Git takes the repository.
+        let (seen, real) = (world.root().join("seen"), world.git.program.clone());
+        std::fs::remove_file(world.root().join("bin/git")).unwrap();
+        let seen_of = "{ echo \"called: $*\"; case \" $* \" in *' config --list '* | *' rev-parse --git-dir ') \
+                       env | grep -v '^GIT_CONFIG_' ;; *) env ;; esac; }";
+        let script = format!("#!/bin/sh\n{seen_of} >>\"$SEEN\"\nexec '{}' \"$@\"\n", real.display());
+        executable(&world.root().join("bin/git"), &script);
+        world.set("SEEN", &seen);
+        // Of a file system that Git has to write to, so that children of ours are needed.
+        std::fs::write(dir.join("file.txt"), "one\n").unwrap();
+        for name in STEERING {
+            let value = match *name {
+                "GIT_DIR" | "GIT_COMMON_DIR" => dir.join(".git").into_os_string(),
+                "GIT_CONFIG_COUNT" | "GIT_PUSH_OPTION_COUNT" => "1".into(),
+                "GIT_REPLACE_REF_BASE" => "refs/canary/".into(),
+                "GIT_CONFIG_KEY_0" => "core.fsmonitor".into(),
+                _ => canary.clone().into_os_string(),
+            };
+            // gix reads these itself, as Git would; what is looked at here are children.
+            if !matches!(*name, "GIT_OBJECT_DIRECTORY" | "GIT_COMMON_DIR" | "GIT_DEFAULT_HASH") {
+                world.set(name, value);
+            }
+        }
+        let said = world.aynig(&dir, &["tick", "work"]);
+        let mut all = std::fs::read_to_string(&seen).unwrap_or_default();
+        all += &std::fs::read_to_string(world.root().join("seen.command"))
+            .unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+        assert!(all.contains("PATH="));
+        let calls: Vec<&str> = all.lines().filter(|line| line.starts_with("called: ")).collect();
+        assert!(is_there || calls.iter().any(|call| call.ends_with(" rev-parse --git-dir")), "{calls:?}");
+        // What the runner sets itself: an identity, an index of its own, configuration that switches filters off.
+        for line in all.lines().filter(|line| line.starts_with("GIT_")) {
+            assert!(!line.contains("canary") && !line.contains("core.fsmonitor"), "{line}: {calls:?}");
+            assert!(
+                !line.starts_with("GIT_PUSH_OPTION") && !line.starts_with("GIT_DIR="),
+                "{line}: {calls:?}"
+            );
+        }
     }
 }
 
