@@ -163,6 +163,8 @@ pub struct Told {
     pub text: Option<String>,
     /// What came of a message that was not ended.
     pub open: String,
+    /// How many bytes of that came.
+    pub came: usize,
     /// What was used. Codex tells the sum over its thread: see [`Spent::since`].
     pub spent: Spent,
     /// The last line's judgement.
@@ -179,16 +181,24 @@ pub const KEPT_MAX: usize = 4 << 20;
 pub const OUTPUT_MAX: usize = 64 << 10;
 
 impl Told {
-    /// A piece of a message came.
+    /// A piece of a message came. Of one that is too long the middle goes: it begins with what came of the turn, and ends with
+    /// what is wanted.
     pub(super) fn piece(&mut self, piece: &str) -> Said {
-        let room = KEPT_MAX.saturating_sub(self.open.len());
-        self.open.push_str(head(piece, room));
+        self.open.push_str(piece);
+        self.came += piece.len();
+        if self.open.len() > KEPT_MAX {
+            let from = head(&self.open, KEPT_MAX / 4).len();
+            let begins = |at: &usize| self.open.is_char_boundary(*at);
+            let to = (self.open.len() - KEPT_MAX / 4..).find(begins).unwrap_or(from);
+            self.open.replace_range(from..to, &format!("\n[of {} bytes, without their middle]\n", self.came));
+        }
         Said::Piece(piece.to_owned())
     }
 
     /// A whole message came.
     pub(super) fn whole(&mut self, text: &str) -> Said {
         self.open.clear();
+        self.came = 0;
         self.text = Some(text.to_owned());
         Said::Text(text.to_owned())
     }

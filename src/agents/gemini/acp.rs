@@ -66,7 +66,7 @@ impl Acp {
                 let session = result["sessionId"].as_str().map(str::to_owned).or_else(|| self.resume.clone());
                 let session = session.unwrap_or_default();
                 // What was said before is told again on a resume, and is not this turn's.
-                self.told.open.clear();
+                (self.told.open, self.told.came) = (String::new(), 0);
                 self.told.text = None;
                 let prompt = json!([{"type": "text", "text": self.prompt}]);
                 let params = json!({"sessionId": session, "prompt": prompt});

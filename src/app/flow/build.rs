@@ -88,6 +88,8 @@ fn head(change: &Change<'_>, name: &str) -> Result<ObjectId, AppError> {
 fn has_turns(change: &Change<'_>, base: ObjectId) -> Result<(), AppError> {
     let interrupt = Interrupt::never()?;
     let runner = change.session.runner(&change.settings, &interrupt, &Silent)?;
+    // In a clone that is new, what a remote's trusted branch has is not known here yet.
+    runner.store.refresh()?;
     let tip = Tip::from(runner.store.read_commit(base)?);
     let mut missing = Vec::new();
     for name in [TURN, ROUTE] {

@@ -100,3 +100,20 @@ fn a_refusal_to_a_raw_program_is_its_next_turn() {
         assert!(!life.said("prompt.3").contains(said), "{}", life.said("prompt.3"));
     }
 }
+
+/// N7: what a raw program wants stands at the end of what it prints, however long that is.
+#[test]
+fn a_raw_program_that_prints_much_is_heard_to_its_end() {
+    let call = json!({"tool_call": {"name": "send_handoff", "args": {"to": "worker", "message": "do it"}}});
+    let script = format!(
+        "cat >/dev/null; echo 'What came of it.'; head -c 9000000 /dev/zero | tr '\\0' x; echo; echo 'Its end.'\n\
+         cat <<'CALL'\n{call}\nCALL"
+    );
+    let stage = played(&script, &[("lead", "orchestrator"), ("worker", "implementer")]);
+    stage.life.config("aynig.provider.custom.protocol", "raw");
+    let (life, branch) = (&stage.life, stage.branch("lead"));
+    life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
+    life.tick(&[&branch]).expect(0);
+    assert_eq!(life.git(&["log", "-1", "--format=%s", &branch]), "What came of it.");
+    assert!(life.git(&["log", "-1", "--format=%(trailers:key=dwp-flow-call)", &branch]).contains("do it"));
+}

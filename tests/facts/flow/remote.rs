@@ -3,6 +3,16 @@
 use super::{ROUTE, TURN};
 use crate::support::net::Net;
 
+/// N2a: a clone that has heard of nothing yet makes a flow by what the remote's trusted branch has.
+#[test]
+fn a_new_clone_makes_a_flow_of_its_remote() {
+    let net = Net::new(&[("turn", TURN), ("route", ROUTE)]);
+    net.life.git(&["config", "--global", "aynig.commandsFrom", "refs/heads/main"]);
+    let one = net.machine("one");
+    one.run(&["flow", "new", "Review", "--remote", "origin"]).expect(0);
+    assert!(one.run(&["flow", "list", "--remote", "origin"]).expect(0).stdout.starts_with("Review: "));
+}
+
 /// N14: what one machine makes the other sees; both change it at once; each turn is had once; and it goes with its branches.
 #[test]
 fn two_machines_drive_one_flow_through_a_remote() {

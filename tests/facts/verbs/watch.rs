@@ -1,5 +1,6 @@
 //! `status --watch` on a terminal of its own, and what `status` shows of what runs and waits.
 
+use crate::support::life::eventually;
 use crate::verbs::rig::Rig;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{Winsize, openpty};
@@ -243,9 +244,12 @@ fn a_run_is_shown_with_the_last_line_that_it_printed() {
     let rig = Rig::new();
     rig.set("other", "ok");
     let mut tick = rig.hold("work");
-    let said = rig.aynig(&["status", "--running"]).expect(0).out;
+    // What it prints is in its log a moment later.
+    let said = eventually("its line", || {
+        Some(rig.aynig(&["status", "--running"]).expect(0).out).filter(|said| said.ends_with(": one\n"))
+    });
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.starts_with("work  working  wait in run ") && said.ends_with(": one\n"), "{said}");
+    assert!(said.starts_with("work  working  wait in run "), "{said}");
     let object = &rig.json(&["status", "--json", "work"], 0, "aynig.status/1")[0];
     assert_eq!((&object["last_line"], &object["group"]), (&"one".into(), &"running".into()));
     rig.go();
