@@ -12,6 +12,7 @@
 use super::binary::GitStore;
 use super::bulk;
 use super::gix_report::{gix_error, gix_write_error};
+use super::small_object;
 use crate::protocol::id::ObjectId;
 use crate::store::git::command::Git;
 use crate::store::refs::files::{FilesRefs, Policy, Shared};
@@ -194,9 +195,14 @@ impl GixStore {
         }
         if !is_there {
             self.refs.make_dirs_unsynced(&folder)?;
-            self.loose
-                .write_buf(kind, data)
-                .map_err(gix_write_error("write the object to", &self.objects_dir))?;
+            match small_object::stored(kind, data) {
+                Some(file) => small_object::place(&self.objects_dir, &path, &file)?,
+                None => self
+                    .loose
+                    .write_buf(kind, data)
+                    .map(drop)
+                    .map_err(gix_write_error("write the object to", &self.objects_dir))?,
+            }
             self.refs.adjust_mode(&path)?;
         }
         if self.durable {

@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod gix_report;
 pub mod gix_store;
 pub mod memory;
+mod small_object;
 
 use crate::protocol::id::ObjectId;
 use crate::store::{StoreError, TreeEntry};
