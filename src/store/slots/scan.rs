@@ -57,15 +57,9 @@ struct Walk<'a> {
     traps: Mutex<Vec<BString>>,
 }
 
-/// Bytes of an index below which one thread reads it.
-const ONE_THREAD_MAX: u64 = 1 << 20;
-
 /// Reads the runner's index copy.
 pub(crate) fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File, StoreError> {
-    // Threads pay for many entries alone, and to count the processors takes a dozen calls.
-    let short = path.metadata().is_ok_and(|meta| meta.len() < ONE_THREAD_MAX);
-    let options = gix::index::decode::Options { thread_limit: short.then_some(1), ..Default::default() };
-    gix::index::File::at(path, hash, true, options)
+    gix::index::File::at(path, hash, true, Default::default())
         .map_err(|e| StoreError::Gix { what: "read the index", message: e.to_string() })
 }
 
