@@ -64,13 +64,18 @@ pub(crate) fn fit(
     old: ObjectId,
     new: ObjectId,
 ) -> Result<Fit<Fitted>, StoreError> {
-    if at.away {
-        // Its index would say what the branch held before, and the next commit there take the outcome back.
-        let git_dir = at.git_dir.display();
-        let why = format!("the working tree of '{git_dir}' has the branch checked out, and is not here");
-        return Ok(Fit::Blocked(Obstacle::Failed(why)));
+    match away(at) {
+        Some(by) => Ok(Fit::Blocked(by)),
+        None => try_on(repo, at, (old, new), false),
     }
-    try_on(repo, at, (old, new), false)
+}
+
+/// What is in the way of a working tree that is not here: its index would say what the branch held before, and the
+/// next commit there take the outcome back.
+fn away(at: &Worktree) -> Option<Obstacle> {
+    let git_dir = at.git_dir.display();
+    let why = || format!("the working tree of '{git_dir}' has the branch checked out, and is not here");
+    at.away.then(why).map(Obstacle::Failed)
 }
 
 /// [`fit`] where an earlier process may have been killed on the way.
@@ -105,9 +110,18 @@ fn try_on(
 }
 
 impl Fitted {
-    /// Locks the index; what changed meanwhile is tried again.
-    fn hold(self, repo: &Repository, patience: Duration) -> Result<Fit<(Self, IndexLock)>, StoreError> {
-        let Some(lock) = IndexLock::take(repo, &self.at.git_dir, patience)? else {
+    /// Locks the index, unless it is locked already; what changed meanwhile is tried again.
+    fn hold(
+        self,
+        repo: &Repository,
+        locked: Option<IndexLock>,
+        patience: Duration,
+    ) -> Result<Fit<(Self, IndexLock)>, StoreError> {
+        let lock = match locked {
+            Some(lock) => Some(lock),
+            None => IndexLock::take(repo, &self.at.git_dir, patience)?,
+        };
+        let Some(lock) = lock else {
             return Ok(Fit::Blocked(Obstacle::Lock(IndexLock::path(&self.at.git_dir))));
         };
         if self.copy.is_current() {
@@ -227,8 +241,9 @@ pub(crate) fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> 
     Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: Some(*fitted), lock: None })
 }
 
-/// Has a working tree follow its branch, which has moved already. Where it can't, its index stays locked until the
-/// next verb has seen to it: an ordinary commit there would take the outcome back.
+/// Has a working tree follow its branch, which has moved already. Its index is locked before the first look at it,
+/// which takes a while: an ordinary commit there would take the outcome back. Where it can't follow, the index stays
+/// locked until the next verb has seen to it.
 pub(crate) fn follow(
     repo: &Repository,
     at: &Worktree,
@@ -236,17 +251,24 @@ pub(crate) fn follow(
     old: ObjectId,
     new: ObjectId,
 ) -> Result<Finished, StoreError> {
-    match fit(repo, at, old, new)? {
-        Fit::Blocked(by) => Ok(Finished::Blocked(at.dir.clone(), by)),
-        Fit::Fits(fitted) => {
-            let mut noted = note(repo, fitted, branch)?;
-            match noted.bring(repo) {
-                Ok(()) => Ok(noted.arrived()),
-                Err(by) => {
-                    noted.lock.take().into_iter().for_each(IndexLock::leave);
-                    Ok(Finished::Blocked(noted.at.dir, by))
-                }
-            }
+    let blocked = |by| Ok(Finished::Blocked(at.dir.clone(), by));
+    if let Some(by) = away(at) {
+        return blocked(by);
+    }
+    let Some(lock) = IndexLock::take(repo, &at.git_dir, HELD_MAX)? else {
+        return blocked(Obstacle::Lock(IndexLock::path(&at.git_dir)));
+    };
+    let fitted = match fit(repo, at, old, new)? {
+        Fit::Blocked(by) => return blocked(by),
+        Fit::Fits(fitted) => fitted,
+    };
+    let mut noted = note(repo, fitted, branch)?;
+    noted.lock = Some(lock);
+    match noted.bring(repo) {
+        Ok(()) => Ok(noted.arrived()),
+        Err(by) => {
+            noted.lock.take().into_iter().for_each(IndexLock::leave);
+            Ok(Finished::Blocked(noted.at.dir, by))
         }
     }
 }
@@ -257,10 +279,12 @@ impl Noted {
         &self.at
     }
 
-    /// Locks the index and brings the outcome into the working tree. Where that fails, [`Noted::put_back`] is next.
+    /// Locks the index, where it is not locked yet, and brings the outcome into the working tree. Where that fails,
+    /// [`Noted::put_back`] is next.
     pub(crate) fn bring(&mut self, repo: &Repository) -> Result<(), Obstacle> {
         let Some(fitted) = self.fitted.take() else { return Ok(()) };
-        let (fitted, lock) = match fitted.hold(repo, HELD_MAX).map_err(|error| failed(&error))? {
+        let held = fitted.hold(repo, self.lock.take(), HELD_MAX).map_err(|error| failed(&error))?;
+        let (fitted, lock) = match held {
             Fit::Fits(held) => *held,
             Fit::Blocked(by) => return Err(by),
         };
@@ -386,7 +410,7 @@ impl Left {
             Fit::Blocked(by) => return Ok(Finished::Blocked(dir, by)),
             Fit::Fits(fitted) => fitted,
         };
-        match fitted.hold(repo, HELD_LATER)? {
+        match fitted.hold(repo, None, HELD_LATER)? {
             Fit::Blocked(by) => Ok(Finished::Blocked(dir, by)),
             Fit::Fits(held) => Ok(match held.0.bring(repo, &held.1)? {
                 Ok(()) => Finished::Arrived(dir),

@@ -122,6 +122,32 @@ fn who_comes_late_and_cannot_follow_commits_nothing_over_the_outcome() {
     assert_eq!(life.show("work", "file"), "one\nmore");
 }
 
+/// K28: nor while it follows: its index is locked from before the first look at it
+#[test]
+fn who_comes_late_commits_nothing_over_the_outcome_while_it_follows() {
+    let life = checked_out(DONE);
+    let other = life.repo.home().join("other");
+    life.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
+    let theirs = format!("cd '{}' && env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$real\"", other.display());
+    let said = life.shared().join("said");
+    let script = format!(
+        "case \"$*\" in\n\
+         *--work-tree=*other*) [ -e '{said}' ] || ({theirs} commit --allow-empty -qm mine) 2>'{said}' ;;\n\
+         *'read-tree -m -u '[!-]*) ({theirs} symbolic-ref HEAD refs/heads/work) ;;\n\
+         esac\nexec \"$real\" \"$@\"",
+        said = said.display(),
+    );
+    let done = ticked(&life, &git_that(&life.shared(), &script)).expect(0);
+    let said = fs::read_to_string(said).unwrap();
+    assert!(said.contains("index.lock"), "{said}");
+    assert_eq!(
+        (life.state("work").as_str(), life.show("work", "file").as_str()),
+        ("done", "one\nmore"),
+        "{done:?}"
+    );
+    assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
+}
+
 /// K28: what is in the way of the index itself, once all files are there, is told as well; the note stays till then.
 #[test]
 fn an_index_that_cannot_take_its_place_is_told_and_put_back_by_the_next_verb() {
