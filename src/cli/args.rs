@@ -32,6 +32,17 @@ const ANYWHERE: &str = "Options of every verb";
     arg_required_else_help = true
 )]
 pub struct Cli {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub anywhere: Anywhere,
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Flags that every verb takes.
+#[derive(Debug, Args)]
+pub struct Anywhere {
     /// Run as if started in this folder
     #[arg(short = 'C', value_name = "PATH", global = true, help_heading = ANYWHERE)]
     pub directory: Vec<PathBuf>,
@@ -44,9 +55,6 @@ pub struct Cli {
     /// Say more: branches with nothing to do, commits and leases in status
     #[arg(short, long, global = true, help_heading = ANYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// What to do
-    #[command(subcommand)]
-    pub verb: Verb,
 }
 
 /// The verbs.

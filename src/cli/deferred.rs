@@ -1,10 +1,14 @@
 //! Arguments of a verb that are defined once the verb is typed: a hook or a tick does not pay for those of all others.
 //!
-//! More than half of what an idle tick computed was the definition of other verbs' arguments.
+//! More than half of what an idle tick computed was the definition of other verbs' arguments. Of verbs that timers and
+//! scripts call, the other verbs' names and pages are not defined either: a third of an idle tick's memory was theirs.
 
+use super::args::{Anywhere, Cli, Run, SetState, Status, Tick, Verb};
 use clap::builder::Resettable;
 use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
 /// The arguments of one verb.
@@ -43,4 +47,86 @@ impl<T: Args> Args for Deferred<T> {
 fn described(command: Command, add: impl FnOnce(Command) -> Command) -> Command {
     let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
     add(command).about(Resettable::from(about)).long_about(Resettable::from(long_about))
+}
+
+/// The command line, where it begins with a verb that is called often and is right. What is wrong with any other, and
+/// what help asks for, the whole definition says.
+pub(super) fn called_often(argv: &[OsString]) -> Option<Cli> {
+    let (_program, typed) = argv.split_first()?;
+    match typed.first()?.to_str()? {
+        "tick" => alone::<Tick>(typed, Verb::Tick),
+        "run" => alone::<Run>(typed, Verb::Run),
+        "set-state" => alone::<SetState>(typed, Verb::SetState),
+        "status" => alone::<Status>(typed, Verb::Status),
+        _ => None,
+    }
+}
+
+/// What was typed, by the definition of one verb, whose name comes first.
+fn alone<T: Args>(typed: &[OsString], verb: fn(Deferred<T>) -> Verb) -> Option<Cli> {
+    // The process is short: the definition is not taken apart again.
+    let mut command = ManuallyDrop::new(T::augment_args(Anywhere::augment_args(Command::new("git-aynig"))));
+    let matches = command.try_get_matches_from_mut(typed).ok()?;
+    let anywhere = Anywhere::from_arg_matches(&matches).ok()?;
+    Some(Cli { anywhere, verb: verb(Deferred(T::from_arg_matches(&matches).ok()?)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    /// What is typed, and what follows the four verbs where it is right for one of them at least.
+    const TYPED: [&str; 30] = [
+        "",
+        "work",
+        "work other",
+        "-C a -C b --git-dir g -q -vv work",
+        "-vv -C=a work -q",
+        "--json",
+        "--json work -v",
+        "-n --remote origin --role r --jobs 2 a",
+        "-j3 --current-branch skip",
+        "--current-branch=only --lease 5m --grace 1 --timeout 2h --tee --log-level debug",
+        "--chain --detach",
+        "--detach --json",
+        "--detached",
+        "--every 5s a b",
+        "-- -x --every",
+        "build -b work -m one -m two --trailer k:v --trailer k:w --no-tick",
+        "build -F - --keep-trailers",
+        "build -F f -m m",
+        "build --emit",
+        "build --emit --branch b",
+        "build --push --remote r",
+        "build --dialect aynig",
+        "--waiting",
+        "--watch",
+        "--porcelain work",
+        "-h",
+        "--help",
+        "--version",
+        "--nonsense",
+        "-j x",
+    ];
+
+    #[test]
+    fn a_verb_alone_is_read_as_by_the_whole_definition() {
+        let mut right = 0;
+        for verb in ["tick", "run", "set-state", "status", "cancel"] {
+            for rest in TYPED {
+                let argv: Vec<OsString> =
+                    ["git-aynig", verb].into_iter().chain(rest.split_whitespace()).map(Into::into).collect();
+                let whole = Cli::try_parse_from(&argv).ok().filter(|_| verb != "cancel");
+                right += usize::from(whole.is_some());
+                assert_eq!(format!("{:?}", called_often(&argv)), format!("{whole:?}"), "{argv:?}");
+            }
+        }
+        assert!(right > 40, "{right}");
+        for first in ["", "-q tick", "-C x tick work", "tick-tock"] {
+            let argv: Vec<OsString> =
+                ["git-aynig"].into_iter().chain(first.split_whitespace()).map(Into::into).collect();
+            assert!(called_often(&argv).is_none(), "{first}");
+        }
+    }
 }
