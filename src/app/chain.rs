@@ -189,10 +189,10 @@ impl<'a> Chaining<'a> {
     fn note_ahead(&self, mut branches: Vec<RefName>) -> Result<(Vec<RefName>, Vec<Taken>), AppError> {
         let mut taken = Vec::new();
         // Who watches sees what becomes of them.
-        if self.settings.wait_for_slot || branches.len() <= self.settings.jobs {
+        if self.settings.wait_for_slot || branches.len() <= self.settings.jobs.get() {
             return Ok((branches, taken));
         }
-        let later = branches.split_off(self.settings.jobs);
+        let later = branches.split_off(self.settings.jobs.get());
         for branch in &later {
             // What can't be noted is in hand all the same.
             if let Err(error) = self.note(branch) {
@@ -240,7 +240,7 @@ impl<'a> Chaining<'a> {
             self.tally.count(report, false);
         };
         if let Err(error) =
-            evaluate(&Round::of(branches.clone()), self.settings.jobs, false, true, make, told)
+            evaluate(&Round::of(branches.clone()), self.settings.jobs.get(), false, true, make, told)
         {
             for branch in &branches {
                 self.note(branch)?;

@@ -7,7 +7,7 @@ use crate::protocol::environment::is_dropped;
 use crate::protocol::event::{LEASE_MAX, LEASE_MIN};
 use crate::protocol::name::RoleName;
 use crate::protocol::usage::Usd;
-use crate::runner::settings::{CommandsFrom, REMOTE_GRACE, Sandbox, Settings};
+use crate::runner::settings::{CommandsFrom, Jobs, REMOTE_GRACE, Sandbox, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
 use crate::store::protected::is_protected;
@@ -19,6 +19,7 @@ use crate::store::slots::keep::Keeping;
 use crate::store::{RefName, pattern};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Dispatches that may lead to one another in a flow.
@@ -171,14 +172,12 @@ impl Config {
 
     /// Everything that a runner is told.
     pub fn settings(&self, repo: &Repository, flags: &Flags) -> Result<Settings, AppError> {
-        // Asked for only where nothing else says it: the answer takes a dozen calls.
-        let cpus = || std::thread::available_parallelism().map_or(1, usize::from) as u64;
         let jobs = match (flags.jobs, self.get("jobs")) {
-            (Some(jobs), _) => jobs as u64,
-            (None, Some(_)) => self.number("jobs", 1)?,
-            (None, None) => cpus(),
+            (Some(jobs), _) => Jobs::Said(jobs),
+            (None, Some(_)) => Jobs::Said(usize::try_from(self.number("jobs", 1)?).unwrap_or(usize::MAX)),
+            (None, None) => Jobs::Processors(OnceLock::new()),
         };
-        if jobs == 0 {
+        if matches!(jobs, Jobs::Said(0)) {
             return Err(match flags.jobs {
                 Some(_) => Misuse::NoJobs.into(),
                 None => bad_value("jobs", "0", "a number from 1 on"),
@@ -201,8 +200,8 @@ impl Config {
             },
             timeout: self.duration("timeout", flags.timeout.as_deref())?.filter(|t| !t.is_zero()),
             kill_grace: self.duration("killGrace", None)?.unwrap_or(Duration::from_secs(10)),
-            jobs: usize::try_from(jobs).unwrap_or(usize::MAX),
-            chain_jobs: self.get("jobs").map_or(1, |_| usize::try_from(jobs).unwrap_or(usize::MAX)),
+            chain_jobs: self.get("jobs").map_or(1, |_| jobs.get()),
+            jobs,
             role: self.role(flags.role.as_deref())?,
             role_use: if self.bool("roleOnly", false)? { RoleUse::Only } else { RoleUse::First },
             max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),

@@ -230,7 +230,7 @@ impl<A: Audience> Look<'_, A> {
         };
         self.audience.settled(&settled);
         settled.iter().for_each(count);
-        let jobs = if round.waiting() <= 1 { 1 } else { self.settings.jobs };
+        let jobs = if round.waiting() <= 1 { 1 } else { self.settings.jobs.get() };
         let done = if jobs == 1 {
             runner.work_off(&round, self.dry, chain, &told)
         } else {

@@ -15,6 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A repository with its configuration.
 pub struct Session {
@@ -31,10 +32,19 @@ pub struct Session {
     pub has_heard: bool,
     /// The folder and the Git directory that it was opened by.
     opened: (PathBuf, Option<PathBuf>),
+    /// When its configuration was about to be read.
+    read: Instant,
 }
+
+/// What was read so shortly before is believed: a claim takes longer than that itself, and what is said while it is made
+/// comes too late as well.
+const JUST_NOW: Duration = Duration::from_millis(10);
 
 impl Mandate for Session {
     fn holds(&self) -> bool {
+        if self.read.elapsed() < JUST_NOW {
+            return true;
+        }
         let (folder, named) = &self.opened;
         let now = || -> Result<Config, AppError> {
             let repo = self.repo.again(folder, named.as_deref())?;
@@ -61,6 +71,7 @@ impl Session {
         named: Option<&Path>,
         listener: Arc<dyn Listener>,
     ) -> Result<Self, AppError> {
+        let read = Instant::now();
         let mut repo = Repository::discover(folder, named)?;
         let config = Config::new(&repo, &config::read(&repo)?);
         repo.set_durable(config.durable()?);
@@ -76,6 +87,7 @@ impl Session {
             is_chain: false,
             has_heard: false,
             opened,
+            read,
         })
     }
 

@@ -132,7 +132,7 @@ struct Speaker {
 impl Speaker {
     fn new(global: &Global, json: bool, settings: &Settings, selection: &Selection) -> Self {
         // What several commands print at once says whose it is.
-        let several = settings.jobs > 1 && selection.named.len() != 1;
+        let several = selection.named.len() != 1 && settings.jobs.get() > 1;
         Self {
             display: Display::new(global.quiet || json, settings.tee).several(several),
             selection: selection.clone(),

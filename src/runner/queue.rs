@@ -104,7 +104,7 @@ impl Runner<'_> {
         }
         let waiting = pending::notes(self.repo).iter().any(Note::is_free);
         // Slots are looked at only where a branch waits.
-        let free = if waiting && !stuck { self.free_slots(self.settings.jobs)? } else { 0 };
+        let free = if waiting && !stuck { self.free_slots(self.settings.jobs.get())? } else { 0 };
         Ok((Seen { waiting, free: free > 0, kept }, free))
     }
 

@@ -51,6 +51,28 @@ pub enum CurrentBranch {
 /// What clocks of several machines may differ by, where that is not configured, in seconds.
 pub(crate) const REMOTE_GRACE: u64 = 30;
 
+/// How many commands run at a time.
+#[derive(Debug, Clone)]
+pub enum Jobs {
+    /// As many as was said.
+    Said(usize),
+    /// One for each processor that this process may use. They are counted once that is asked for: it takes twenty
+    /// calls, and a tick that finds nothing to do does not ask.
+    Processors(OnceLock<usize>),
+}
+
+impl Jobs {
+    /// The number, 1 at least.
+    pub fn get(&self) -> usize {
+        match self {
+            Self::Said(number) => *number,
+            Self::Processors(counted) => {
+                *counted.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+            }
+        }
+    }
+}
+
 /// Everything that was configured.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -71,7 +93,7 @@ pub struct Settings {
     /// From SIGTERM to SIGKILL.
     pub kill_grace: Duration,
     /// Commands at a time, and slots.
-    pub jobs: usize,
+    pub jobs: Jobs,
     /// Commands at a time of a chain that a hook starts: one, where that is not configured.
     pub chain_jobs: usize,
     /// The role whose commands go first.

@@ -112,7 +112,7 @@ impl Runner<'_> {
 
     /// The pool of slots.
     pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
-        Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs)
+        Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs.get())
     }
 
     /// Takes a free slot, waiting for one where that was asked for. `None`: stopped, nothing free, or the
@@ -156,7 +156,7 @@ impl Runner<'_> {
                 }
             }
             // Where all are taken, runs that wait for an answer have given their jobs back.
-            if pool.resize(self.settings.jobs + self.asking_runs(&pool)) {
+            if pool.resize(self.settings.jobs.get() + self.asking_runs(&pool)) {
                 continue;
             }
             if let Some(error) = unsettled {

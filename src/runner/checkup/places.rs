@@ -32,7 +32,7 @@ impl Runner<'_> {
         let device = |path: &Path| path.metadata().map(|m| m.dev()).ok();
         let same = device(&parent) == device(&self.repo.common_dir);
         let disk = if same { "the repository's disk" } else { "another disk than the repository" };
-        let text = format!("at most {} in '{}', on {disk}", self.settings.jobs, shown(root));
+        let text = format!("at most {} in '{}', on {disk}", self.settings.jobs.get(), shown(root));
         found.push(Finding::new(Fine, "worktrees", text));
         if !self.repo.aynig_dir().join("slots").exists() {
             return Ok(());
@@ -78,7 +78,7 @@ impl Runner<'_> {
                 found.push(Finding::new(Fine, "worktrees", text));
             }
         }
-        if let Some(on) = kept.first().filter(|_| kept.len() >= self.settings.jobs) {
+        if let Some(on) = kept.first().filter(|_| kept.len() >= self.settings.jobs.get()) {
             let text =
                 "all of them are kept by runs whose commands have ended: a tick waits for a lease to end";
             found.push(Finding::new(Warning, "worktrees", text).mend(Mend::Cancel(on.clone())));
