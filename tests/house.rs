@@ -55,7 +55,10 @@ const OWNED: &[(&str, &[&str])] = &[
     (".spawn()", &["supervisor", "store"]),
     (".exec()", &["supervisor", "store", "cli/serve.rs"]),
     (".output()", &["supervisor", "store"]),
+    ("Command::spawn(", &["supervisor", "store"]),
     ("posix_spawn", &["supervisor"]),
+    // Which rooms have a program run to its end by the supervisor.
+    ("Bounded", &["supervisor", "store", "runner", "governed", "flow", "app", "cli"]),
     ("nix::unistd::fork", &[]),
     ("Instant::now", &["store", "supervisor", "runner/clock.rs", "governed", "app", "cli"]),
     ("SystemTime", &["store", "supervisor", "runner", "governed", "app", "cli"]),

@@ -57,15 +57,15 @@ pub fn reread<E>(
     Ok(if is_beyond(tip, new)? { Reread::Won } else { Reread::Lost })
 }
 
-/// How often a swap without a verdict is tried again where the branch is here.
+/// How often a swap is tried again that is worth a few attempts.
 const TRIES: u32 = 5;
 
 /// What swaps that may yet succeed are worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// The branch is here: a few attempts.
+    /// A few attempts.
     Tries,
-    /// It is on a remote: until that moment on the clock that counts suspend.
+    /// Attempts until that moment on the clock that counts suspend.
     Until(Duration),
 }
 

@@ -121,7 +121,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Fills the slot, and makes what the command finds in the run's folder, and its logs.
-    pub(super) fn prepare(&mut self) -> Result<(), RunnerError> {
+    pub(super) fn set_up(&mut self) -> Result<(), RunnerError> {
         self.fill()?;
         let runner = self.runner;
         let failed = |error: BeneathError| io("prepare", &self.dir)(error.into());

@@ -8,7 +8,7 @@
 use super::active_run::ActiveRun;
 use super::attempt::left_out_ref;
 use super::inbox::Found;
-use super::land::{Moved, blocked_notes};
+use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Outcome, Ran};
 use super::run_events::usage_trailers;
 use super::supervise::Ended;

@@ -6,7 +6,7 @@
 //! delivered all the same. Implements K47, K47b.
 
 use super::inbox::Found;
-use super::land::{Moved, blocked_notes};
+use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Refusal, Report, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};

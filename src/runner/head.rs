@@ -8,8 +8,8 @@
 //! Implements K20-K22 (the second column of their table), K29.
 
 use super::active_run::ActiveRun;
-use super::land::{Moved, blocked_notes};
 use super::lease::Lease;
+use super::move_branch::{Moved, blocked_notes};
 use super::report::{LostTo, Note, Unforwarded};
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::complete::{Exit, HeadIs};

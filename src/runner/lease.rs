@@ -1,7 +1,8 @@
 //! Holding a branch: the lease commit, the swap that makes it the head, and its renewals.
 //!
 //! Each swap names the head that it replaces; losing one is no error. A swap whose verdict is unknown is tried
-//! again with the same expectation. Every swap of a run goes through `advance_by`.
+//! again with the same expectation. Every move of a run's branch is an `advance_once`; all but a renewal, which the run's
+//! own loop repeats, go through `advance_by`, which tries again.
 //! Implements K10, K11, K18 (times), K44 (the ref of a run).
 
 use super::report::{Refusal, Skip, Verdict};
@@ -207,19 +208,20 @@ impl Runner<'_> {
         is_written(branch, self.advance_by(branch, Swapped::of(old, new), log, self.soon(), Patience::Tries)?)
     }
 
-    /// Moves a branch from `old` to `new`. An unknown verdict is tried again: a few times where the branch is local,
-    /// until that moment where it is on a remote. A remote that answers, and whose branch is where it was, is asked
-    /// as often as `unheard` says where its word did not reach us, and a few times where it was no: a lock there, a
-    /// full disk and a hook differ in what they say alone, and no text decides (K11, K31).
+    /// Moves a branch from `old` to `new`, and tries again what may pass:
+    /// - the verdict is unknown: until `until` on a remote, a few times where the branch is local;
+    /// - the branch is where it was, and the remote's word did not reach us: as `if_untouched` says;
+    /// - the branch is where it was, and the remote said no: a few times. A lock there, a full disk and a hook differ in
+    ///   what they say alone, and no text decides (K11, K31).
     fn advance_by(
         &self,
         branch: &RefName,
         swap: Swapped<'_>,
         log: &str,
         until: Duration,
-        unheard: Patience,
+        if_untouched: Patience,
     ) -> Result<Swap, RunnerError> {
-        let patience = match self.settings.remote {
+        let if_unknown = match self.settings.remote {
             Some(_) => Patience::Until(until),
             None => Patience::Tries,
         };
@@ -227,11 +229,11 @@ impl Runner<'_> {
         loop {
             let verdict = self.advance_once(branch, swap, log, until);
             let patience = match &verdict {
-                Ok(Swap::Unknown { .. }) => Some(patience),
+                Ok(Swap::Unknown { .. }) => Some(if_unknown),
                 Ok(Swap::Won | Swap::Lost { .. }) => None,
                 Err(error) if error.is_no() => Some(Patience::Tries),
                 Err(RunnerError::Store(StoreError::Remote { failure, .. })) => {
-                    failure.may_pass().then_some(unheard)
+                    failure.may_pass().then_some(if_untouched)
                 }
                 Err(_) => None,
             };

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 pub(super) const PREPARE: &str = "prepare";
 
 impl ActiveRun<'_> {
-    /// Prepares the slot where that is asked for. What ended the run already, if anything did.
-    pub(super) fn prepared(&mut self) -> Result<Option<(Exit, Option<Supervised>)>, RunnerError> {
+    /// Runs `.aynig/prepare`, where there is one and the slot has not had it. What ended the run already, if anything did.
+    pub(super) fn run_prepare_program(&mut self) -> Result<Option<(Exit, Option<Supervised>)>, RunnerError> {
         let program = self.program.place.join(PREPARE);
         if !program.is_file() {
             return Ok(None);

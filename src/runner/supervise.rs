@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the supervised part of a run ended.
 pub(super) enum RunEnd {
-    /// Its command was never started, for this reason.
-    NotPrepared(String),
+    /// Its slot was not filled, or a log not made, for this reason: its command was never started.
+    NotSetUp(String),
     /// Its command ended, or could not be started.
     Ended(Box<Ended>),
 }
@@ -73,8 +73,8 @@ impl ActiveRun<'_> {
         runner.observer.told(self.branch, Progress::Claimed { run_id: self.run_id(), state });
         let occupant = self.occupant();
         self.slot.occupy(Some(occupant))?;
-        if let Err(error) = self.prepare() {
-            return Ok(RunEnd::NotPrepared(with_causes(&error)));
+        if let Err(error) = self.set_up() {
+            return Ok(RunEnd::NotSetUp(with_causes(&error)));
         }
         let (exit, guardian) =
             self.execute().unwrap_or_else(|error| (Exit::NotStarted(with_causes(&error)), None));
@@ -96,7 +96,7 @@ impl ActiveRun<'_> {
             }
             BeforeStart::Renew | BeforeStart::Start => {}
         }
-        if let Some(ended) = self.prepared()? {
+        if let Some(ended) = self.run_prepare_program()? {
             return Ok(ended);
         }
         let program = self.program.place.join(&self.program.command.path);

@@ -1,7 +1,9 @@
 //! One evaluation of one branch, in the contract's order.
 //!
 //! read head, resolve command, decide, prepare (slot), claim, run, complete, swap. An expired lease is recovered
-//! and the branch judged again from the new head; a head that moved while we waited is judged again too.
+//! and the branch judged again from the new head; a head that moved while we waited is judged again too. Besides: a head
+//! that came from a remote is evaluated there, a flow's delivery that was left open is made, messages that wait are
+//! delivered, a request to land is answered.
 //! Implements K6-K9, K13, K34, K35.
 
 use super::active_run::{ActiveRun, Program};
@@ -74,6 +76,7 @@ impl Runner<'_> {
                     runner.evaluate(branch, dry, report)
                 });
             }
+            // The delivery of a flow that was cut off: its trigger is written once more, and is the head.
             if !dry && self.route_again(branch, &tip)? {
                 continue;
             }
@@ -174,7 +177,25 @@ impl Runner<'_> {
         report.wake = super::pending::read_wake(&dir);
         Ok(Step::Done(Box::new(ran?)))
     }
+}
 
+/// From a claim to the swap that ends its run.
+fn run_to_end(mut run: ActiveRun<'_>) -> Result<Ran, RunnerError> {
+    let mut ended = match run.run()? {
+        RunEnd::Ended(ended) => ended,
+        RunEnd::NotSetUp(why) => return run.end_unstarted(why),
+    };
+    loop {
+        let head = run.head_at_end(&mut ended)?;
+        let declared = run.meant(&ended.exit, &ended.declared)?;
+        let completion = complete(run.claim.run.dialect, &ended.exit, declared, head);
+        if let Some(ran) = run.swap(completion, head, &mut ended)? {
+            return Ok(ran);
+        }
+    }
+}
+
+impl Runner<'_> {
     fn read_head(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
         match self.read_tip(branch)? {
             Some(tip) => Ok(Some(tip)),
@@ -292,21 +313,5 @@ impl Runner<'_> {
             return end(Verdict::Refused(Refusal::Changed));
         }
         Ok(Step::Done(Box::new((slot, Program { command, place }))))
-    }
-}
-
-/// From a claim to the swap that ends its run.
-fn run_to_end(mut run: ActiveRun<'_>) -> Result<Ran, RunnerError> {
-    let mut ended = match run.run()? {
-        RunEnd::Ended(ended) => ended,
-        RunEnd::NotPrepared(why) => return run.end_unstarted(why),
-    };
-    loop {
-        let head = run.head_at_end(&mut ended)?;
-        let declared = run.meant(&ended.exit, &ended.declared)?;
-        let completion = complete(run.claim.run.dialect, &ended.exit, declared, head);
-        if let Some(ran) = run.swap(completion, head, &mut ended)? {
-            return Ok(ran);
-        }
     }
 }

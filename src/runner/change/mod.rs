@@ -9,8 +9,8 @@ mod inside;
 pub(crate) mod land;
 mod retry;
 
-use super::land::{Moved, blocked_notes};
 use super::lease::is_written;
+use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Refusal};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::declaration::{Declaration, travelling};

@@ -6,7 +6,7 @@
 //! that is killed after that leaves a branch that asks again, and is told that its target has it. Implements K60.
 
 use super::super::active_run::ActiveRun;
-use super::super::land::{Moved, blocked_notes};
+use super::super::move_branch::{Moved, blocked_notes};
 use super::super::report::{Note, Ran};
 use super::super::{Runner, RunnerError};
 use super::own;

@@ -9,7 +9,7 @@ mod finish;
 mod history;
 
 use super::known::Around;
-use super::land::{Moved, blocked_notes};
+use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Refusal, Report, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};

@@ -1,4 +1,5 @@
-//! Moving a branch, and with it the working trees that have it checked out.
+//! Moving a branch, and with it the working trees that have it checked out: of an outcome, a forwarded commit, a
+//! delivery, a landing.
 //!
 //! Tried first, noted, done, swapped; put back where the swap is lost. Implements K28.
 
