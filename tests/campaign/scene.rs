@@ -226,14 +226,11 @@ impl World {
         self.aynig(&[&["tick", "--json"], lease, &["work"]].concat(), false)
     }
 
-    /// Lets the lease run out.
+    /// Lets the lease run out: its three seconds, a remote's grace, and one more, as whole seconds are compared.
     pub fn wait(&self) {
         if self.faketime.is_none() {
-            std::thread::sleep(std::time::Duration::from_millis(if self.scene.remote {
-                33_500
-            } else {
-                3_500
-            }));
+            let seconds = if self.scene.remote { 34 } else { 4 };
+            std::thread::sleep(std::time::Duration::from_millis(seconds * 1000 + 500));
         }
     }
 
