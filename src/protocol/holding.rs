@@ -83,6 +83,11 @@ impl LeaseDeadlines {
         }
     }
 
+    /// True once less is left for renewing the lease than there was: what else is being done for the run has to end.
+    pub fn presses(&self, now: Duration) -> bool {
+        now >= self.renew + self.give_up.saturating_sub(self.renew) / 2
+    }
+
     /// When the lease asks for something next.
     pub fn next(&self, now: Duration) -> Duration {
         let next = if now < self.renew { self.renew } else { now + RENEW_AGAIN };

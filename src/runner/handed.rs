@@ -24,6 +24,8 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Most names in the folder.
 const NAMES_MAX: usize = 10_000;
+/// How long requests are answered one after another before the run's other duties are looked at.
+const AT_A_TIME: Duration = Duration::from_secs(1);
 
 impl ActiveRun<'_> {
     /// True where the command hands verbs over.
@@ -31,13 +33,17 @@ impl ActiveRun<'_> {
         self.runner.settings.sandbox != Sandbox::Off
     }
 
-    /// Answers what was asked for until now; true where that was something. What can't be read is no request.
+    /// Answers what was asked for until now, as far as there is time; true where that was something. What can't be read is
+    /// no request.
     pub(super) fn answer_handed(&mut self) -> bool {
         let Ok(root) = Root::open(&self.dir) else { return false };
         let Ok(root) = root.below(Path::new(FOLDER)) else { return false };
         let Ok(entries) = root.list(Path::new(""), NAMES_MAX) else { return false };
-        let mut any = false;
+        let (mut any, began) = (false, self.runner.clock.instant());
         for entry in entries {
+            if self.runner.clock.instant() - began >= AT_A_TIME || self.is_pressed() {
+                break;
+            }
             let name = PathBuf::from(entry.name);
             if name.to_str().and_then(|name| uuid::Uuid::parse_str(name).ok()).is_none() {
                 continue;
@@ -60,6 +66,14 @@ impl ActiveRun<'_> {
         any
     }
 
+    /// True where the run can't wait for an answer: it is to end, or half of the time for renewing its lease has gone by.
+    fn is_pressed(&self) -> bool {
+        let runner = self.runner;
+        let holds = self.own_event.is_none();
+        runner.interrupt.signal().is_some()
+            || holds && runner.deadlines(&self.claim).presses(runner.clock.elapsed())
+    }
+
     fn answer_one(&self, raw: &[u8]) -> Result<Answer, String> {
         let request = Handed::parse(raw)?;
         let words = request.words(self.branch.short())?;
@@ -80,12 +94,14 @@ impl ActiveRun<'_> {
             .env("AYNIG_REMOTE", run.remote.as_deref().unwrap_or(""))
             .env("AYNIG_HOP", run.hop.to_string());
         command.current_dir(&runner.repo.common_dir);
+        let is_pressed = || self.is_pressed();
         let input = request.text.map_or(Input::Null, |text| Input::Bytes(text.into_bytes()));
         let bounds = Bounded {
             input,
             stdout: Output::Capture(ANSWER_MAX),
             stderr: Output::Capture(ANSWER_MAX),
             deadline: Some(runner.clock.instant() + PATIENCE),
+            interrupt: Some(&is_pressed),
             own_group: true,
             ..bounds
         };

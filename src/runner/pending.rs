@@ -187,9 +187,9 @@ pub(crate) fn is_asking(run_dir: &Path) -> bool {
 /// Says that a command of the run of this folder waits for an answer, for as long as what is returned lives. `None`:
 /// another one of its processes says so already.
 pub(crate) fn begin_asking(run_dir: &Path) -> std::io::Result<Option<Flock<File>>> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
-    let file = options.open(run_dir.join(ASKING))?;
+    let path = run_dir.join(ASKING);
+    let (folder, name) = apart(&path)?;
+    let file = folder.lock_file(name, 0o600)?;
     Ok(Flock::lock(file, FlockArg::LockExclusiveNonblock).ok())
 }
 
@@ -199,8 +199,11 @@ pub(crate) fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
     line.push(0);
     line.extend_from_slice(woken.branch.as_bytes());
     line.push(0);
+    // The folder is the command's to write, and who notes here may be outside of what confines it: no link is followed.
+    let path = run_dir.join("wake");
+    let (folder, name) = apart(&path)?;
     // One write each: two that note at once don't mix.
-    std::fs::File::options().create(true).append(true).open(run_dir.join("wake"))?.write_all(&line)
+    folder.append(name, 0o644)?.write_all(&line)
 }
 
 /// What a run noted, each branch once.

@@ -143,7 +143,7 @@ impl Runner<'_> {
             return Err(io("find the worktree of this run in", &path)(std::io::ErrorKind::NotFound.into()));
         };
         let confinement = self.confined(&slot, vec![tmp.to_owned()], tmp);
-        let leads = slot.watch_leads(self.repo);
+        let leads = slot.watch_leads(self.repo)?;
         Ok(confinement.map(|confinement| OwnSandbox { confinement, slot, leads }))
     }
 

@@ -111,7 +111,7 @@ impl ActiveRun<'_> {
         self.started = self.runner.clock.instant();
         // What our own command starts is confined as well.
         let confined = self.runner.settings.sandbox != Sandbox::Off;
-        let watched = confined.then(|| self.slot.watch_leads(self.runner.repo));
+        let watched = confined.then(|| self.slot.watch_leads(self.runner.repo)).transpose()?;
         let guardian = Supervised::start(&spec)?;
         let (mut exit, guardian) = self.watch(guardian)?;
         if let Some(watched) = watched {

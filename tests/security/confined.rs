@@ -377,6 +377,81 @@ fn s37_a_changed_lead_ends_the_run_stalled_and_is_put_right() {
     }
 }
 
+/// K59: a link in the place of what is put right, more names than are looked at, and two changes at once.
+#[test]
+fn s37_what_is_put_right_is_below_the_objects_alone() {
+    if !confined() {
+        return;
+    }
+    let ways = [
+        "rm -rf \"$i\"; ln -s \"$HOME/precious\" \"$i\"",
+        "mkdir -p \"$i\"; ln -s \"$HOME/precious\" \"$i/more\"; mkdir \"$i/deep\"; ln -s \"$HOME/precious\" \"$i/deep/more\"",
+        "mkdir -p \"$i\"; echo /evil >\"$i/alternates\"; : >\"$(git rev-parse --absolute-git-dir)/config.worktree\"",
+        "mkdir -p \"$i\"; ln -s \"$HOME/precious/a\" \"$i/alternates\"",
+        "mkdir -p \"$i\"; cd \"$i\"; seq 10001 | xargs touch",
+        "mkdir -p \"$i\"; cd \"$i\"; for n in $(seq 40); do mkdir d; cd d; done; : >evil",
+    ];
+    for way in ways {
+        let script = format!(
+            "i=$(git rev-parse --path-format=absolute --git-common-dir)/objects/info\n({way})\n{DONE}"
+        );
+        let life = Life::new(&[("work", &script)]);
+        life.config("aynig.sandbox", "write");
+        let precious = life.repo.home().join("precious");
+        fs::create_dir_all(precious.join("deep")).unwrap();
+        for file in ["a", "deep/b"] {
+            fs::write(precious.join(file), "mine").unwrap();
+        }
+        life.event("a", "work", "");
+        let done = life.tick(&["a"]);
+        assert_eq!((done.code, life.state("a")), (Some(1), "stalled".into()), "{way}: {done:?}");
+        let left = ["a", "deep/b"].map(|file| fs::read_to_string(precious.join(file)).ok());
+        assert_eq!(left, [Some("mine".to_owned()), Some("mine".to_owned())], "{way}");
+        let info = life.path(".git/objects/info");
+        let names = if info.exists() { tree_of(&info) } else { BTreeMap::new() };
+        let led = names.keys().filter(|name| name.ends_with("alternates") || name.ends_with("evil"));
+        assert_eq!((led.count(), names.len() < 100, info.is_symlink()), (0, true, false), "{way}: {names:?}");
+        life.repo.assert_sound();
+    }
+}
+
+/// K59, K40, K48: what a verb notes in the run's folder, outside of what confines the command, follows no link and
+/// waits for no reader.
+#[test]
+fn s37_notes_in_the_run_s_folder_follow_no_link() {
+    if !confined() {
+        return;
+    }
+    let script = r#"
+cd "$AYNIG_RUN_DIR"
+id=$(git aynig send "$AYNIG_BRANCH" -m hi | grep -oE '[0-9a-f-]{36}' | head -n 1)
+for to in "$HOME/.profile" "$HOME/made"; do
+    ln -s "$to" taken; git aynig inbox --take "$id" >/dev/null 2>>"$T/err"; echo "take $?" >>"$T/said"; rm -f taken
+    ln -s "$to" asking; timeout 1 git aynig ask 'ok?' --wait >/dev/null 2>>"$T/err"; rm -f asking
+done
+mkfifo taken; git aynig inbox --take "$id" >/dev/null 2>>"$T/err"; echo "fifo $?" >>"$T/said"; rm taken
+ln -s "$HOME/.profile" wake; git aynig set-state done >>"$T/err" 2>&1; echo "set $?" >>"$T/said"
+"#;
+    for sandbox in ["write", "strict"] {
+        let life = Life::new(&[("build", script)]);
+        life.config("aynig.sandbox", sandbox);
+        for key in ["aynig.sandboxWrite", "aynig.sandboxRead"] {
+            life.config(key, life.shared().to_str().unwrap());
+        }
+        let own = Path::new(support::life::BIN).parent().unwrap();
+        life.git(&["config", "--global", "--add", "aynig.sandboxRead", own.to_str().unwrap()]);
+        life.run(&["hooks", "install"]).expect(0);
+        fs::write(life.repo.home().join(".profile"), "# mine\n").unwrap();
+        life.event("work;touch", "build", "");
+        let done = life.tick(&["work;touch", "--timeout", "60s"]);
+        let (said, err) = (life.said("said"), life.said("err"));
+        assert_eq!(said, "take 128\ntake 128\nfifo 128\nset 0\n", "{sandbox}: {err}{done:?}");
+        assert_eq!(fs::read_to_string(life.repo.home().join(".profile")).unwrap(), "# mine\n", "{sandbox}");
+        assert!(!life.repo.home().join("made").exists(), "{sandbox}");
+        assert_eq!(life.state("work;touch"), "done", "{sandbox}: {done:?}");
+    }
+}
+
 /// K59
 #[test]
 fn s37_strict_reads_no_home_and_no_other_run_and_connects_nowhere() {

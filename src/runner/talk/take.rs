@@ -42,11 +42,12 @@ impl Runner<'_> {
         let mut line =
             [waiting.kind.as_str(), &id.to_string(), &waiting.commit.to_string()].join(" ").into_bytes();
         line.push(b'\n');
+        let path = dir.join(TAKEN);
+        let failed = |error| ChangeError::from(io("write", &path)(error));
+        // The folder is the command's to write, and this process may be outside of what confines it: no link is followed.
+        let opened = apart(&path).and_then(|(folder, name)| folder.append(name, 0o644));
         // One write each: two that mark at once don't mix.
-        let failed = |error| ChangeError::from(io("write", &dir.join(TAKEN))(error));
-        let mut file =
-            std::fs::File::options().create(true).append(true).open(dir.join(TAKEN)).map_err(failed)?;
-        file.write_all(&line).map_err(failed)?;
+        opened.map_err(std::io::Error::from).and_then(|mut file| file.write_all(&line)).map_err(failed)?;
         Ok(waiting)
     }
 

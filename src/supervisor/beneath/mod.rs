@@ -194,12 +194,17 @@ impl Root {
 
     /// What stands there; `None` where nothing does. A link is [`Kind::Link`], and not followed.
     pub fn kind(&self, path: &Path) -> Result<Option<Kind>, BeneathError> {
+        Ok(self.look(path)?.map(|(kind, _)| kind))
+    }
+
+    /// [`Root::kind`], and what the system knows of it: of a link itself, not of what it names.
+    pub fn look(&self, path: &Path) -> Result<Option<(Kind, FileStat)>, BeneathError> {
         let look = || {
             let (folder, name) = self.place("look at", path)?;
             let stat = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW);
             stat.map_err(|errno| self.io("look at", path, errno))
         };
-        Ok(found(look())?.map(|stat| kind_of(&stat)))
+        Ok(found(look())?.map(|stat| (kind_of(&stat), stat)))
     }
 
     /// Where a link leads, as it says itself: nothing is looked for there.
