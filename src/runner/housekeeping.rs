@@ -5,9 +5,8 @@
 use super::{Runner, RunnerError, io};
 use crate::protocol::brought::Line;
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::hex;
 use crate::store::repository::Repository;
-use crate::store::{RefName, write_aside};
+use crate::store::{RefName, name_for, write_aside};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -71,9 +70,8 @@ impl Runner<'_> {
 
     fn note_path(&self, branch: &RefName, ending: &str) -> PathBuf {
         let place = self.settings.remote.as_ref().map(|remote| format!("{remote}:")).unwrap_or_default();
-        let name = hex(&[place.as_bytes(), branch.as_bytes()].concat());
-        // File names end at 255 bytes; a longer branch shares a note, which then only restarts the wait.
-        self.repo.aynig_dir().join("seen").join([&name[..name.len().min(240)], ending].concat())
+        let name = name_for(&[place.as_bytes(), branch.as_bytes()].concat());
+        self.repo.aynig_dir().join("seen").join(name + ending)
     }
 
     /// True where anything was noted of any head.

@@ -6,14 +6,12 @@
 //! (pending), K40.
 
 use super::{RunnerError, io};
-use crate::protocol::text::hex;
 use crate::store::beneath::apart;
 use crate::store::repository::Repository;
-use crate::store::{RefName, read_plain, write_aside};
+use crate::store::{RefName, name_for, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::ffi::OsString;
 use std::fs::File;
-use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -33,8 +31,6 @@ pub struct Woken {
 const WAKE_MAX: u64 = 1 << 20;
 /// No note is longer, in bytes.
 const NOTE_MAX: u64 = 64 << 10;
-/// How much of a name is in its note's: file names end at 255 bytes, and each byte is two there.
-const NAME_MAX: usize = 100;
 
 /// Notes that a branch waits for a slot, or for the next process that looks; `run_id` is what its pusher was told that
 /// the run would be.
@@ -43,7 +39,7 @@ pub(crate) fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) ->
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
     repo.share(&folder);
     let told = run_id.map(|id| [b"\0", id.as_bytes()].concat()).unwrap_or_default();
-    let note = folder.join(name_of(branch));
+    let note = folder.join(name_for(branch.as_bytes()));
     write_aside(&note, &[branch.as_bytes(), &told].concat())?;
     repo.share(&note);
     Ok(())
@@ -51,19 +47,6 @@ pub(crate) fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) ->
 
 fn folder(repo: &Repository) -> PathBuf {
     repo.aynig_dir().join("pending")
-}
-
-/// How the note of a branch is called.
-fn name_of(branch: &RefName) -> String {
-    let (begin, rest) = branch.as_bytes().split_at(branch.as_bytes().len().min(NAME_MAX));
-    let mut name = hex(begin);
-    if !rest.is_empty() {
-        // Names may differ in their ends alone.
-        let mut hasher = std::hash::DefaultHasher::new();
-        rest.hash(&mut hasher);
-        name += &format!("-{:016x}", hasher.finish());
-    }
-    name
 }
 
 /// A branch that is noted.
@@ -105,7 +88,7 @@ pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
     let note = Note {
         branch: branch.clone(),
         since: SystemTime::UNIX_EPOCH,
-        path: folder(repo).join(name_of(branch)),
+        path: folder(repo).join(name_for(branch.as_bytes())),
     };
     note.take()
 }
@@ -118,7 +101,9 @@ fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
     let id = fields.next().and_then(|id| std::str::from_utf8(id).ok());
     let id = id.filter(|id| uuid::Uuid::parse_str(id).is_ok()).map(str::to_owned);
     let name = path.file_name()?.to_str()?.split('.').next()?;
-    (branch.is_valid() && name == name_of(&branch)).then_some((branch, id))
+    // How the end of a long name is told from others' was another way in an older version.
+    let begin = |name: &str| name.split('-').next().map(str::to_owned);
+    (branch.is_valid() && begin(name) == begin(&name_for(branch.as_bytes()))).then_some((branch, id))
 }
 
 impl Note {

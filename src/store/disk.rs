@@ -1,8 +1,10 @@
 //! Small file operations that this room shares: writing aside, syncing, removing what may be read-only, and
 //! reading what a command may have put a fifo, a device or a link in the place of.
 
+use crate::protocol::text::hex;
 use crate::store::{StoreError, beneath, io_error};
 use nix::fcntl::OFlag;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -160,6 +162,18 @@ pub(crate) fn make_readable(path: &Path) {
             let mode = meta.permissions().mode() | 0o600;
             let _ = std::fs::set_permissions(&path, PermissionsExt::from_mode(mode));
         }
+    }
+}
+
+/// How much of what a file's name stands for is in it as it is: names end at 255 bytes, and each byte is two there.
+const NAMED_MAX: usize = 100;
+
+/// The name of a file that stands for these bytes and for no others, however many they are: an enemy may choose them.
+pub(crate) fn name_for(bytes: &[u8]) -> String {
+    let (begin, rest) = bytes.split_at(bytes.len().min(NAMED_MAX));
+    match rest.is_empty() {
+        true => hex(begin),
+        false => format!("{}-{}", hex(begin), hex(&Sha256::digest(rest)[..16])),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) use refs::{glance, watch};
 pub use refs::{locks, swap};
 
 use disk::{copy_file, copy_index, make_readable, sync, sync_file_system, sync_tables};
-pub(crate) use disk::{forbids_programs, is_plain, read_plain, remove_tree, write_aside};
+pub(crate) use disk::{forbids_programs, is_plain, name_for, read_plain, remove_tree, write_aside};
 use error::io_error;
 pub use error::{RemoteFailure, StoreError, Unread};
 pub(crate) use remote::network::tracking;

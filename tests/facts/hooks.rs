@@ -614,3 +614,34 @@ fn an_installation_that_is_killed_anywhere_leaves_a_working_repository() {
         }
     }
 }
+
+/// K41, K34: where a repository's own hooks are is asked before it is trusted too
+#[test]
+fn hooks_of_a_folder_of_the_repository_s_own_are_found_before_it_is_trusted() {
+    let life = Life::new(&STEPS);
+    let untrusted = || drop(life.git(&["config", "--global", "--unset-all", "aynig.commandsFrom"]));
+    untrusted();
+    life.git(&["config", "core.hooksPath", ".githooks"]);
+    for name in ["post-commit", ".githooks/post-commit"] {
+        life.write(name, "#!/bin/sh\necho mine\n");
+        std::fs::set_permissions(life.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "tools"]);
+    let said = life.run(&["hooks", "install"]).expect(0).stdout;
+    assert!(configured() || said.contains(".githooks/post-commit"), "{said}");
+    let changed = life.git(&["status", "--porcelain"]);
+    assert!(
+        changed.lines().all(|line| line.ends_with(".githooks/") || line.contains(" .githooks/")),
+        "{changed}"
+    );
+    life.config("aynig.commandsFrom", "branch");
+    life.run(&["hooks", "uninstall"]).expect(0);
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    let outside = life.shared().join("hooks");
+    untrusted();
+    life.git(&["config", "core.hooksPath", outside.to_str().unwrap()]);
+    let said = life.run(&["hooks", "install"]);
+    assert!(configured() || said.stdout.contains("outside") || said.stderr.contains("outside"), "{said:?}");
+    assert!(!outside.exists());
+}

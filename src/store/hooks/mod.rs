@@ -112,7 +112,8 @@ impl<'r> Hooks<'r> {
     /// Finds where Git looks for this repository's hooks.
     pub(crate) fn of(repo: &'r Repository) -> Result<Self, StoreError> {
         let home = repo.work_dir.as_deref().unwrap_or(&repo.git_dir);
-        let command = repo.git.git().plain(Some(&repo.git_dir)).verb("rev-parse");
+        // Also in a repository that is not trusted: where hooks are is asked, and none is started.
+        let command = repo.git.git().at_liberty().plain(Some(&repo.git_dir)).verb("rev-parse");
         let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
         let path =
             PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));

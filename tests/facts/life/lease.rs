@@ -349,3 +349,19 @@ fn a_second_interrupt_ends_the_git_child_that_hangs() {
     assert_eq!(life.show(&attempts[0], "new"), "work");
     life.repo.assert_sound();
 }
+
+/// K7: what was seen of one branch is not what was seen of another, however alike their long names begin.
+#[test]
+fn long_names_that_begin_alike_do_not_keep_each_other_waiting() {
+    let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("aynig.takeover", "observe");
+    let names = ["a", "b"].map(|end| "x".repeat(150) + end);
+    for name in &names {
+        life.event(name, "build", "");
+        life.lease(name, "build", "11111111-2222-4333-8444-555555555555", 1, 0);
+    }
+    eventually("both are recovered", || {
+        life.tick(&["-q"]);
+        names.iter().all(|name| life.state(name) == "stalled").then_some(())
+    });
+}
