@@ -110,17 +110,18 @@ impl Runner<'_> {
 
     /// True while a run whose command is over may still write its outcome, or say that it has.
     fn may_still_set(&self, number: usize, run: &Occupant) -> Result<bool, RunnerError> {
+        if let Some(slot) = self.pool()?.lock(number)? {
+            let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
+            if !same || !slot.is_inhabited()? {
+                return Ok(false);
+            }
+        }
         if self.lease_lives(run)? {
             return Ok(true);
         }
         let head = self.read_tip(&run.branch_name())?.and_then(|tip| tip.event);
-        if head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)) {
-            // Its lease is over, and the next tick of the branch says so.
-            return Ok(false);
-        }
-        let Some(slot) = self.pool()?.lock(number)? else { return Ok(true) };
-        let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
-        Ok(same && slot.is_inhabited()?)
+        // Where that is its own its lease is over, and the next tick of the branch says so.
+        Ok(!head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)))
     }
 
     fn take_on(&self, most: usize) -> Vec<Taken> {

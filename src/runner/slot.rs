@@ -196,7 +196,7 @@ impl Runner<'_> {
         let Some(mut occupant) = slot.record().run.clone() else {
             return Ok(!slot.is_inhabited()?);
         };
-        if occupant.lingering && self.lease_lives(&occupant)? {
+        if self.lingers(slot, &occupant)? {
             return Ok(false);
         }
         if occupant.lingering && occupant.outcome.is_none() {
@@ -248,10 +248,15 @@ impl Runner<'_> {
     pub(super) fn is_taken(&self, slot: &Slot) -> Result<bool, RunnerError> {
         let lives = match &slot.record().run {
             _ if slot.record().unreadable.is_some() => true,
-            Some(occupant) => occupant.lingering && self.lease_lives(occupant)?,
+            Some(occupant) => self.lingers(slot, occupant)?,
             None => slot.is_inhabited()?,
         };
         Ok(lives)
+    }
+
+    /// True where a run whose command is over keeps its slot: its lease lives, and so does a process of it.
+    fn lingers(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
+        Ok(occupant.lingering && slot.is_inhabited()? && self.lease_lives(occupant)?)
     }
 
     /// True while the occupant's lease is its branch's head and has not expired.

@@ -50,7 +50,13 @@ impl Runner<'_> {
             };
             let lingers = run.as_ref().is_some_and(|r| r.lingering);
             match (run, slot.is_inhabited()?) {
-                (Some(run), _) if lingers => {
+                (Some(run), false) if lingers => {
+                    let on = name(&run.branch_name());
+                    let text =
+                        format!("{number} holds work of run {id} on {on}, which has ended: it will be kept");
+                    found.push(Finding::new(Fine, "worktrees", text));
+                }
+                (Some(run), true) if lingers => {
                     let on = run.branch_name();
                     let text =
                         format!("{number} is kept by run {id} on {}, whose command has ended", name(&on));

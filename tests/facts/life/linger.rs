@@ -251,3 +251,23 @@ fn a_state_that_a_command_commits_is_no_outcome_and_is_said() {
     assert!(notes.contains("git aynig set-state done"), "{report}");
     assert_eq!(life.state("work"), "working");
 }
+
+/// K14, K21: what a command leaves behind keeps its slot while it lives, and not for as long as the lease does after that.
+#[test]
+fn a_slot_is_free_once_what_was_left_behind_has_ended() {
+    let keep = "echo work >kept; (read x <\"$T/gate\") >/dev/null 2>&1 </dev/null & echo $! >\"$T/pid\"";
+    let life = Life::new(&[("keep", keep), ("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("aynig.jobs", "1");
+    assert!(life.repo.command("mkfifo").arg(life.shared().join("gate")).status().unwrap().success());
+    life.event("a", "keep", "");
+    life.event("b", "build", "");
+    life.tick(&["--lease", "1h", "a"]).expect(0);
+    assert_eq!(life.state("a"), "working");
+    let said = life.run(&["doctor"]).stdout;
+    assert!(said.contains("all of them are kept"), "{said}");
+    std::fs::write(life.shared().join("gate"), "\n").unwrap();
+    life.tick(&["b"]).expect(0);
+    assert_eq!((life.state("a").as_str(), life.state("b").as_str()), ("working", "done"));
+    let attempts = life.attempts();
+    assert_eq!((attempts.len(), life.show(&attempts[0], "kept").as_str()), (1, "work"), "{attempts:?}");
+}
