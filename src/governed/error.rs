@@ -201,6 +201,18 @@ pub enum GovernedError {
 }
 
 impl GovernedError {
+    /// The state that was written all the same; of any other failure nothing was.
+    pub(crate) fn state(&self) -> Option<&State> {
+        let (Self::Hook { state, .. }
+        | Self::Conflict { state, .. }
+        | Self::TimedOut { state, .. }
+        | Self::PolicyViolation { escalated: Some(state), .. }) = self
+        else {
+            return None;
+        };
+        Some(state)
+    }
+
     /// The seed's `error_code`, where it has one for this.
     pub fn code(&self) -> Option<&'static str> {
         match self {

@@ -35,12 +35,34 @@ pub fn stage_turn_result(root: &Root, turn_id: &str, result: &Value) -> Result<P
     place(root, turn_id)
 }
 
-/// Stages bytes as a turn's result, whatever they say.
+/// Stages bytes as a turn's result, whatever they say; returns what was staged before.
 ///
 /// # Errors
 /// As [`make_staging`].
-pub(crate) fn stage_result(root: &Root, turn_id: &str, result: &[u8]) -> Result<(), GovernedError> {
-    disk::write_whole(root, &place(root, turn_id)?, result)
+pub(crate) fn stage_result(
+    root: &Root,
+    turn_id: &str,
+    result: &[u8],
+) -> Result<Option<Vec<u8>>, GovernedError> {
+    let path = place(root, turn_id)?;
+    let before = match is_staged(root, turn_id)? {
+        true => disk::read(root, &path)?,
+        false => None,
+    };
+    disk::write_whole(root, &path, result)?;
+    Ok(before)
+}
+
+/// Has staged again what was staged before, or nothing.
+///
+/// # Errors
+/// As [`make_staging`].
+pub(crate) fn stage_again(root: &Root, turn_id: &str, before: Option<&[u8]>) -> Result<(), GovernedError> {
+    let path = place(root, turn_id)?;
+    match before {
+        Some(before) => disk::write_whole(root, &path, before),
+        None => disk::remove_tree(root, &path),
+    }
 }
 
 /// True where a result is staged. What is no plain file there is no result, and goes.

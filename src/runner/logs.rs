@@ -164,7 +164,11 @@ pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     options.create(true).append(true).mode(0o600).custom_flags(flags.bits());
     let file = options.open(&path).map_err(io("open", &path))?;
     match file.metadata() {
-        Ok(meta) if meta.is_file() => Ok(file),
+        Ok(meta) if meta.is_file() => {
+            // It is no run's: in a shared repository each account appends to it.
+            repo.share(&path);
+            Ok(file)
+        }
         Ok(_) => Err(io("open", &path)(std::io::ErrorKind::InvalidInput.into())),
         Err(error) => Err(io("open", &path)(error)),
     }

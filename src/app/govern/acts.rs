@@ -5,7 +5,7 @@ use super::{Done, Facts, hooks};
 use crate::governed::{
     self, AcceptOptions, Accepted, Block, BundleOptions, Config, Escalation, GovernedError, HookPhase,
     Reactivation, Rejected, Rejection, Resolution, Root, get_active_turn, get_turn_staging_result_path,
-    load_state, observe, stage_result, write_dispatch_bundle,
+    load_state, observe, stage_again, stage_result, write_dispatch_bundle,
 };
 use crate::protocol::declaration::is_inside;
 
@@ -32,7 +32,8 @@ pub(crate) fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted 
     Ok(done)
 }
 
-/// Accepts the result of a turn, or of the only active one; `result` is staged first where it is given.
+/// Accepts the result of a turn, or of the only active one; `result` is staged first where it is given, and what was
+/// staged before is staged again where nothing came of it.
 pub(crate) fn accept(
     root: &Root,
     config: &Config,
@@ -40,11 +41,18 @@ pub(crate) fn accept(
     result: Option<&[u8]>,
     resolution: Resolution,
 ) -> Acted {
-    if let Some(result) = result {
-        stage(root, config, turn, result)?;
-    }
+    let staged = match result {
+        Some(result) => stage(root, config, turn, result)?,
+        None => None,
+    };
     let options = AcceptOptions { turn_id: turn.map(str::to_owned), resolution };
-    accepted_as(root, governed::accept_turn(root, config, &options)?)
+    let accepted = governed::accept_turn(root, config, &options);
+    if let (Err(error), Some((id, before))) = (&accepted, staged)
+        && error.state().is_none()
+    {
+        stage_again(root, &id, before.as_deref())?;
+    }
+    accepted_as(root, accepted?)
 }
 
 /// That a turn was accepted. What it declares as changed is committed even where rules for ignoring hide it: a gate that
@@ -59,12 +67,21 @@ pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
     Ok(done)
 }
 
+/// A turn's id, and what was staged for it.
+type Replaced = (String, Option<Vec<u8>>);
+
 /// Puts a result where its turn's is staged; that of no turn is left to the acceptance to refuse.
-fn stage(root: &Root, config: &Config, turn: Option<&str>, result: &[u8]) -> Result<(), GovernedError> {
+fn stage(
+    root: &Root,
+    config: &Config,
+    turn: Option<&str>,
+    result: &[u8],
+) -> Result<Option<Replaced>, GovernedError> {
     let state = load_state(root, config)?;
     let id = turn.map(str::to_owned).or_else(|| get_active_turn(&state).map(|turn| turn.id().to_owned()));
-    let Some(id) = id.filter(|id| state.turn(id).is_some()) else { return Ok(()) };
-    stage_result(root, &id, result)
+    let Some(id) = id.filter(|id| state.turn(id).is_some()) else { return Ok(None) };
+    let before = stage_result(root, &id, result)?;
+    Ok(Some((id, before)))
 }
 
 /// Rejects a turn's result, or that of the only active one.

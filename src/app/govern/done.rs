@@ -95,14 +95,8 @@ impl Done {
     /// An act that failed but was written down, as a change; any other failure changed nothing.
     pub fn settled(acted: Result<Self, GovernedError>) -> Act {
         acted.or_else(|error| {
-            let (GovernedError::Hook { state, .. }
-            | GovernedError::Conflict { state, .. }
-            | GovernedError::TimedOut { state, .. }
-            | GovernedError::PolicyViolation { escalated: Some(state), .. }) = &error
-            else {
-                return Err(error.into());
-            };
-            let mut done = Done::new((**state).clone(), error.to_string());
+            let Some(state) = error.state() else { return Err(error.into()) };
+            let mut done = Done::new(state.clone(), error.to_string());
             done.failure = Some(error);
             Ok(done)
         })

@@ -228,3 +228,26 @@ fn a_prompt_is_given_as_the_runtime_says() {
         assert_eq!(said.stdout.matches("SET_STATE ").count(), 1, "{said:?}");
     }
 }
+
+/// G4, G8: what could not be accepted takes the place of nothing.
+#[test]
+fn a_result_that_is_refused_leaves_what_was_staged() {
+    let (life, folder) = plain(|_| {});
+    let root = folder.to_str().unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+    govern(&life, &["assign", "--root", root]).expect(0);
+    let turns = std::fs::read_dir(folder.join(".agentxchain/dispatch/turns")).unwrap();
+    let turn = turns.flatten().next().unwrap().file_name();
+    let staged = folder.join(".agentxchain/staging").join(turn).join("turn-result.json");
+    let _ = std::fs::remove_file(&staged);
+    let result = folder.join("result.json");
+    for broken in ["{\"bad\":", "{}"] {
+        std::fs::write(&result, broken).unwrap();
+        govern(&life, &["accept", "--root", root, "-F", result.to_str().unwrap()]).expect(2);
+        assert!(!staged.exists(), "{broken}");
+    }
+    std::fs::create_dir_all(staged.parent().unwrap()).unwrap();
+    std::fs::write(&staged, "mine").unwrap();
+    govern(&life, &["accept", "--root", root, "-F", result.to_str().unwrap()]).expect(2);
+    assert_eq!(std::fs::read_to_string(&staged).unwrap(), "mine");
+}

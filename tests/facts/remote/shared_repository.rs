@@ -1,6 +1,6 @@
 //! A repository that several accounts share (`core.sharedRepository`): what is made in it is the group's.
 
-use crate::support::life::{BIN, Life, done};
+use crate::support::life::{BIN, Life, done, eventually};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
@@ -73,4 +73,11 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     // And back.
     life.event("last", "build", "dwp-n: 2\n");
     life.tick(&["--jobs", "1", "last"]).expect(0);
+    // What is dispatched in the background is told in one log, whoever began it.
+    life.run(&["hooks", "install"]).expect(0);
+    life.run(&["set-state", "build", "-b", "mine"]).expect(0);
+    eventually("the first account's chain is through", || (life.state("mine") == "done").then_some(()));
+    let said = as_other(BIN, &["set-state", "build", "-b", "theirs"]);
+    assert!(said.code == Some(0) && !said.stderr.contains("not dispatched"), "{said:?}");
+    eventually("the second account's chain is through", || (life.state("theirs") == "done").then_some(()));
 }
