@@ -13,7 +13,16 @@ use std::path::Path;
 const PROBES: usize = 3;
 
 /// Refs below these are the runner's; one of such a name leaves no room for any.
-const OWN: [&str; 3] = ["refs/aynig", "refs/aynig/run", "refs/aynig/attempts"];
+pub(super) const OWN: [&str; 3] = ["refs/aynig", "refs/aynig/run", "refs/aynig/attempts"];
+/// Refs below these are messages', questions', pauses' and flows': a run does without.
+pub(super) const TALK: [&str; 6] = [
+    "refs/aynig/inbox",
+    "refs/aynig/heard",
+    "refs/aynig/asked",
+    "refs/aynig/paused",
+    "refs/aynig/flows",
+    "refs/aynig/turns",
+];
 
 impl Runner<'_> {
     /// What keeps a head with a command from being dispatched.
@@ -32,7 +41,7 @@ impl Runner<'_> {
     pub(super) fn ready(&self) -> Result<(), RunnerError> {
         let runs = self.repo.aynig_dir().join("runs");
         if self.settings.ready.get().is_none() || !runs.is_dir() {
-            self.refs_in_the_way()?;
+            self.refs_in_the_way(&OWN)?;
             let unready = |what, path: &Path| {
                 let path = path.to_owned();
                 move |source| RunnerError::Unready { what, path, source }
@@ -49,8 +58,8 @@ impl Runner<'_> {
     }
 
     /// Refuses where a ref of the user's has the name of a folder of ours.
-    pub(super) fn refs_in_the_way(&self) -> Result<(), RunnerError> {
-        for other in OWN.map(RefName::new) {
+    pub(super) fn refs_in_the_way(&self, folders: &[&str]) -> Result<(), RunnerError> {
+        for other in folders.iter().copied().map(RefName::new) {
             if self.scratch.tip(&other)?.is_some() {
                 let name = RefName::new([other.as_bytes(), b"/*"].concat());
                 return Err(StoreError::NameConflict { name, other }.into());

@@ -44,6 +44,22 @@ fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
     }
 }
 
+/// K46, K49, K50: a run does without what messages, questions and pauses are in; `doctor` names what stands there.
+#[test]
+fn s34_a_ref_in_the_way_of_messages_is_named_by_doctor_alone() {
+    for name in ["refs/aynig/inbox", "refs/aynig/heard", "refs/aynig/asked", "refs/aynig/paused"] {
+        let life = life();
+        let main = life.rev("main");
+        life.git(&["update-ref", name, &main]);
+        life.tick(&["one"]).expect(0);
+        let found = life.run(&["doctor"]);
+        assert!(found.stdout.contains(&format!("'{name}' is in the way")), "{found:?}");
+        paste(&life, &found.stdout);
+        assert_eq!(life.try_rev(name), None);
+        assert!(!life.run(&["doctor"]).stdout.contains("in the way"));
+    }
+}
+
 /// K30: somebody's ref has the name of the folder that a remote's branches are heard in.
 #[test]
 fn s34_a_ref_in_the_way_of_what_a_remote_says_is_told_with_what_mends_it() {

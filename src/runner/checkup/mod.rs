@@ -18,7 +18,8 @@ mod remotes;
 
 pub(crate) use mend::Mend;
 
-use super::{Runner, RunnerError};
+use super::preflight::{OWN, TALK};
+use super::{Runner, RunnerError, logs};
 use crate::protocol::text::escape;
 use crate::protocol::text::with_causes;
 use crate::store::config;
@@ -131,7 +132,7 @@ impl Runner<'_> {
             "repository",
             format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
         ));
-        if let Err(error) = self.refs_in_the_way() {
+        for error in [&OWN[..], &TALK].iter().filter_map(|folders| self.refs_in_the_way(folders).err()) {
             let mut finding = Finding::new(Error, "repository", with_causes(&error));
             if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
                 finding = finding.mend(Mend::MoveRefAway(other.clone()));
@@ -166,7 +167,8 @@ impl Runner<'_> {
         let common = &self.repo.common_dir;
         // With reftable the other one is a file that only says so.
         let refs = if self.repo.reftable { "reftable" } else { "refs/heads" };
-        let places = [self.repo.aynig_dir(), common.join("objects"), common.join(refs)];
+        let (runs, logs) = (self.repo.aynig_dir().join("runs"), logs::folder(self.repo).0);
+        let places = [self.repo.aynig_dir(), common.join("objects"), common.join(refs), runs, logs];
         let places = places.iter().filter_map(|place| existing(place));
         places.into_iter().find(|place| access(place, AccessFlags::W_OK | AccessFlags::X_OK).is_err())
     }

@@ -499,11 +499,17 @@ fn a_folder_that_a_claim_cannot_write_to_is_an_error_with_the_command_that_mends
     }
     let rig = Rig::new();
     rig.set("work", "ok");
-    for name in ["objects", "refs/heads"] {
+    for name in ["objects", "refs/heads", "../.aynig/logs"] {
         let folder = rig.git_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o500)).unwrap();
         let findings = rig.doctor(1);
-        let finding = found(&findings, "error", "repository", &format!("{name}' cannot be written"));
+        let finding = found(
+            &findings,
+            "error",
+            "repository",
+            &format!("{}' cannot be written", name.trim_start_matches("../")),
+        );
         rig.world.run("sh", &rig.dir, &["-c", finding["hint"].as_str().unwrap()]).expect(0);
         rig.doctor(0);
     }
