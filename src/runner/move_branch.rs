@@ -113,7 +113,9 @@ impl Runner<'_> {
         for worktree in &at {
             match checkout::fit(self.repo, worktree, old, new)? {
                 Fit::Fits(found) => fitted.push(found),
-                Fit::Blocked(by) => return Ok(Err(by.seen_in(&worktree.dir))),
+                Fit::Blocked(by) => {
+                    return Ok(Err(self.told_of_what_is_left(branch, worktree, by).seen_in(&worktree.dir)));
+                }
             }
         }
         // A branch that has gone on is no longer ours to bring anything to.
@@ -149,6 +151,16 @@ impl Runner<'_> {
             noted.put_back(self.repo, Some(old));
         }
         Ok(Ok(noted))
+    }
+
+    /// What is in the way of a working tree. Files that a killed runner, or its child that still writes, has brought there
+    /// are no changes of the user's: the next verb sees to them.
+    fn told_of_what_is_left(&self, branch: &RefName, at: &Worktree, by: Obstacle) -> Obstacle {
+        let is_left = || checkout::pending(self.repo).iter().any(|(dir, of)| *dir == at.dir && of == branch);
+        match by {
+            Obstacle::Changes(_) if is_left() => Obstacle::Lock(checkout::lock_of(at)),
+            by => by,
+        }
     }
 
     /// Has working trees hold what their branch does, which did not move; what could not be put back is noted.

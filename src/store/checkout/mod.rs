@@ -454,6 +454,11 @@ pub(crate) fn finish_all(
     left(repo).map(finish).collect()
 }
 
+/// Where the lock of a working tree's index is, be it held or not.
+pub(crate) fn lock_of(at: &Worktree) -> PathBuf {
+    IndexLock::path(&at.git_dir)
+}
+
 /// Working trees that do not yet have what their branch holds, and the branch.
 pub(crate) fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
     left(repo).map(|left| (left.dir(), left.branch())).collect()

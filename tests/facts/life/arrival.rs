@@ -211,6 +211,31 @@ fn a_retry_that_was_killed_is_finished_by_the_next() {
     }
 }
 
+/// K28: while the child of a `retry` that was killed still writes, its files are not taken for the user's.
+#[test]
+fn what_a_killed_retry_still_writes_is_no_change_of_the_user_s() {
+    let life = checked_out(DONE);
+    life.write("file", "mine\n");
+    life.tick(&["work"]).expect(1);
+    life.git(&["checkout", "-q", "--", "file"]);
+    let go = life.shared().join("go");
+    let script = format!(
+        "case \"$*\" in *'read-tree -m -u '[!-]*) mkdir -p new; printf 'n\\n' >new/file; kill -9 $PPID\n\
+         n=0; until [ -e '{}' ] || [ $n = 600 ]; do sleep 0.1; n=$((n+1)); done; exit 1 ;; esac\nexec \"$real\" \"$@\"",
+        go.display()
+    );
+    let mut retry = life.aynig(&["retry", "work"]);
+    assert_eq!(retry.env("PATH", git_that(&life.shared(), &script)).status().unwrap().code(), None);
+    let said = life.run(&["retry", "work"]).expect(1);
+    assert!(!said.stderr.contains("local changes"), "{said:?}");
+    fs::write(go, "").unwrap();
+    crate::support::life::eventually("it lands once that is over", || {
+        (life.run(&["retry", "work"]).code == Some(0)).then_some(())
+    });
+    assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
 /// A `git` that kills its runner once it has changed a working tree.
 fn killing_git(life: &Life) -> OsString {
     let script = "case \"$*\" in *'read-tree -m -u '[!-]*) \"$real\" \"$@\"; kill -9 $PPID; exit ;; esac\nexec \"$real\" \"$@\"";
