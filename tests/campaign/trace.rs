@@ -227,11 +227,26 @@ fn state_of(pid: Pid) -> Option<(char, Duration)> {
     Some((fields.first()?.chars().next()?, Duration::from_millis(ticks * 10)))
 }
 
+/// A process that the system's account of this one names.
+fn field_of(pid: Pid, name: &str) -> Option<Pid> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).map(Pid::from_raw)
+}
+
 impl Tracer<'_> {
     fn follow(&mut self) {
         let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
         loop {
-            match waitpid(None, Some(flags)) {
+            let waited = waitpid(None, Some(flags));
+            if let Ok(
+                WaitStatus::PtraceSyscall(pid)
+                | WaitStatus::PtraceEvent(pid, ..)
+                | WaitStatus::Stopped(pid, _),
+            ) = waited
+            {
+                self.met(pid);
+            }
+            match waited {
                 Err(Errno::ECHILD) => break,
                 Err(Errno::EINTR) => {}
                 Err(error) => panic!("{error}"),
@@ -257,6 +272,8 @@ impl Tracer<'_> {
         {
             self.seen.left.push((self.role_of(pid).to_owned(), ended.elapsed()));
         }
+        // Its number may be another's from now on.
+        self.process.remove(&pid);
     }
 
     /// On to the next stop; where nothing is looked for any more, without one at each call.
@@ -297,16 +314,24 @@ impl Tracer<'_> {
         self.go_on(pid, None);
     }
 
+    /// On a busy machine a new process stops before its parent's stop that tells of it is seen.
+    fn met(&mut self, pid: Pid) {
+        if !self.process.contains_key(&pid) {
+            let parent = field_of(pid, "PPid:").unwrap_or(pid);
+            self.born(pid, parent);
+        }
+    }
+
     /// A new thread, or a new process that is its parent's twin yet.
     fn born(&mut self, new: Pid, parent: Pid) {
+        if self.process.contains_key(&new) {
+            return;
+        }
         self.alive.lock().unwrap().insert(new);
         if self.felled {
             let _ = kill(new, Signal::SIGKILL);
         }
-        let status = std::fs::read_to_string(format!("/proc/{new}/status")).unwrap_or_default();
-        let group =
-            status.lines().find_map(|l| l.strip_prefix("Tgid:")?.trim().parse().ok()).map(Pid::from_raw);
-        let group = group.unwrap_or(new);
+        let group = field_of(new, "Tgid:").unwrap_or(new);
         self.process.insert(new, group);
         if group == new {
             let parent = self.role_of(parent).to_owned();
