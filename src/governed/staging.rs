@@ -45,8 +45,9 @@ pub(crate) fn stage_result(
     result: &[u8],
 ) -> Result<Option<Vec<u8>>, GovernedError> {
     let path = place(root, turn_id)?;
+    // What can't be read is no result that could be staged again.
     let before = match is_staged(root, turn_id)? {
-        true => disk::read(root, &path)?,
+        true => disk::read(root, &path).ok().flatten(),
         false => None,
     };
     disk::write_whole(root, &path, result)?;

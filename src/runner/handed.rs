@@ -11,7 +11,7 @@ use crate::protocol::flow::{ROUTE, TURN, slug_of};
 use crate::protocol::handed::{ANSWER_MAX, Answer, FOLDER, Handed, REQUEST_MAX, REQUESTS_MAX};
 use crate::protocol::text::with_causes;
 use crate::store::beneath::Root;
-use crate::supervisor::bounded::{Bounded, Input, Output};
+use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
 use crate::supervisor::own_program;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,6 +22,8 @@ use std::time::Duration;
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// How long a verb may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What a verb that is broken off gets from SIGTERM to SIGKILL.
+const TERM_GRACE: Duration = Duration::from_millis(500);
 /// Most names in the folder.
 const NAMES_MAX: usize = 10_000;
 /// How long requests are answered one after another before the run's other duties are looked at.
@@ -66,11 +68,12 @@ impl ActiveRun<'_> {
         any
     }
 
-    /// True where the run can't wait for an answer: it is to end, or half of the time for renewing its lease has gone by.
+    /// True where the run can't wait for an answer: it is to end and its command was not told yet, or half of the time for
+    /// renewing its lease has gone by.
     fn is_pressed(&self) -> bool {
         let runner = self.runner;
-        let holds = self.own_event.is_none();
-        runner.interrupt.signal().is_some()
+        let holds = self.own_event.is_none() && self.interrupted.is_none();
+        self.interrupted.is_none() && runner.interrupt.signal().is_some()
             || holds && runner.deadlines(&self.claim).presses(runner.clock.elapsed())
     }
 
@@ -102,13 +105,15 @@ impl ActiveRun<'_> {
             stderr: Output::Capture(ANSWER_MAX),
             deadline: Some(runner.clock.instant() + PATIENCE),
             interrupt: Some(&is_pressed),
+            term_grace: TERM_GRACE,
             own_group: true,
             ..bounds
         };
         let ended = bounds.run().map_err(|why| with_causes(&why))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = ended.status.code().filter(|_| ended.verdict == Verdict::Ended);
         Ok(Answer {
-            code: ended.status.code().unwrap_or(75),
+            code: code.unwrap_or(75),
             out: text(&ended.stdout.bytes),
             err: text(&ended.stderr.bytes),
         })

@@ -114,7 +114,7 @@ impl Runner<'_> {
             match checkout::fit(self.repo, worktree, old, new)? {
                 Fit::Fits(found) => fitted.push(found),
                 Fit::Blocked(by) => {
-                    return Ok(Err(self.told_of_what_is_left(branch, worktree, by).seen_in(&worktree.dir)));
+                    return Ok(Err(self.told_of_who_writes(worktree, by).seen_in(&worktree.dir)));
                 }
             }
         }
@@ -153,13 +153,14 @@ impl Runner<'_> {
         Ok(Ok(noted))
     }
 
-    /// What is in the way of a working tree. Files that a killed runner, or its child that still writes, has brought there
-    /// are no changes of the user's: the next verb sees to them.
-    fn told_of_what_is_left(&self, branch: &RefName, at: &Worktree, by: Obstacle) -> Obstacle {
-        let is_left = || checkout::pending(self.repo).iter().any(|(dir, of)| *dir == at.dir && of == branch);
+    /// What is in the way of a working tree. What the child of a killed runner still writes there is no change of the
+    /// user's: the next verb sees to it.
+    fn told_of_who_writes(&self, at: &Worktree, by: Obstacle) -> Obstacle {
         match by {
-            Obstacle::Changes(_) if is_left() => Obstacle::Lock(checkout::lock_of(at)),
-            by => by,
+            Obstacle::Changes(_) if checkout::is_written_by_us(self.repo, at) => {
+                Obstacle::Lock(checkout::lock_of(at))
+            }
+            Obstacle::Changes(_) | Obstacle::Lock(_) | Obstacle::Failed(_) => by,
         }
     }
 

@@ -3,8 +3,9 @@
 //! A command runs below a guardian ([`guardian`]): the same binary in a small role, which outlives the
 //! caller just long enough that no process of the run does. [`Supervised`] is the caller's end of it:
 //! `start`, then `next` until [`Event::Exited`], then `end` or `linger`; dropping it kills the run.
-//! [`bounded`] runs short helpers that need no guardian, and asks its caller while it waits. A run is waited for in one
-//! loop on either side, without threads and callbacks; what is confined is started by a thread of a moment. Knows nothing of what the commands are for. Implements K16-K18.
+//! [`bounded`] runs short helpers that need no guardian, and asks its caller while it waits. A run is waited for
+//! in one loop on either side, without threads and callbacks; what is confined is started by a thread of a
+//! moment. Knows nothing of what the commands are for. Implements K16-K18.
 
 pub(crate) mod attended;
 pub(crate) mod background;

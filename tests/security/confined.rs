@@ -390,6 +390,8 @@ fn s37_what_is_put_right_is_below_the_objects_alone() {
         "mkdir -p \"$i\"; ln -s \"$HOME/precious/a\" \"$i/alternates\"",
         "mkdir -p \"$i\"; cd \"$i\"; seq 10001 | xargs touch",
         "mkdir -p \"$i\"; cd \"$i\"; for n in $(seq 40); do mkdir d; cd d; done; : >evil",
+        "mkdir -p \"$i/alternates\"",
+        "mkdir -p \"$i/closed\"; : >\"$i/new\"; chmod 000 \"$i/closed\"",
     ];
     for way in ways {
         let script = format!(
@@ -409,10 +411,56 @@ fn s37_what_is_put_right_is_below_the_objects_alone() {
         assert_eq!(left, [Some("mine".to_owned()), Some("mine".to_owned())], "{way}");
         let info = life.path(".git/objects/info");
         let names = if info.exists() { tree_of(&info) } else { BTreeMap::new() };
-        let led = names.keys().filter(|name| name.ends_with("alternates") || name.ends_with("evil"));
+        let led = names.keys().filter(|name| name.ends_with("alternates"));
         assert_eq!((led.count(), names.len() < 100, info.is_symlink()), (0, true, false), "{way}: {names:?}");
         life.repo.assert_sound();
     }
+}
+
+/// K59: whatever stands in the place of what said where other objects are, it says so again.
+#[test]
+fn s37_where_other_objects_are_is_brought_back() {
+    if !confined() {
+        return;
+    }
+    for way in
+        ["rm alternates", "rm alternates; mkdir -p alternates/x", "rm alternates; ln -s /evil alternates"]
+    {
+        let script = format!(
+            "i=$(git rev-parse --path-format=absolute --git-common-dir)/objects/info\n(cd \"$i\"; {way})\n{DONE}"
+        );
+        let life = Life::new(&[("work", &script)]);
+        life.config("aynig.sandbox", "write");
+        let others = life.repo.home().join("others.git");
+        life.git(&["init", "-q", "--bare", others.to_str().unwrap()]);
+        let said = format!("{}\n", others.join("objects").display());
+        let alternates = life.path(".git/objects/info/alternates");
+        fs::create_dir_all(alternates.parent().unwrap()).unwrap();
+        fs::write(&alternates, &said).unwrap();
+        life.event("a", "work", "");
+        let done = life.tick(&["a"]);
+        assert_eq!((done.code, life.state("a")), (Some(1), "stalled".into()), "{way}: {done:?}");
+        assert!(life.body("a").contains("objects/info"), "{way}: {}", life.body("a"));
+        assert_eq!(fs::read_to_string(&alternates).ok(), Some(said), "{way}");
+    }
+}
+
+/// K59, K18: a command that is told to end may still set its state.
+#[test]
+fn s37_what_is_asked_for_while_the_run_ends_is_answered() {
+    if !confined() {
+        return;
+    }
+    let script = "trap 'git aynig set-state done; exit 0' TERM; echo up >\"$T/up\"; sleep 300 & wait";
+    let life = Life::new(&[("build", script)]);
+    life.config("aynig.sandbox", "write");
+    life.config("aynig.sandboxWrite", life.shared().to_str().unwrap());
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    support::life::eventually("it runs", || life.shared().join("up").exists().then_some(()));
+    tick.signal(nix::sys::signal::Signal::SIGTERM);
+    tick.done();
+    assert_eq!(life.state("work"), "done");
 }
 
 /// K59, K40, K48: what a verb notes in the run's folder, outside of what confines the command, follows no link and

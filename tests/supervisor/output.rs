@@ -173,7 +173,7 @@ fn a_slow_caller_loses_nothing_and_delays_no_time_limit() {
 #[test]
 fn early_closed_output_is_no_end() {
     let rig = Rig::new();
-    let report = run(&rig.spec("echo SET 1; exec >&- 2>&-; sleep 0.1; exit 5"));
+    let report = run(&rig.spec("echo SET 1; exec >&- 2>&-; sleep 0.5; exit 5"));
     assert_eq!(report.ending, Some(Ending::Exited(5)));
     assert_eq!(report.lines, ["SET 1"]);
     assert!(!report.leaked && report.took >= Duration::from_millis(100));

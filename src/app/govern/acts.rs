@@ -50,7 +50,8 @@ pub(crate) fn accept(
     if let (Err(error), Some((id, before))) = (&accepted, staged)
         && error.state().is_none()
     {
-        stage_again(root, &id, before.as_deref())?;
+        // What was refused is said, whatever becomes of that.
+        let _ = stage_again(root, &id, before.as_deref());
     }
     accepted_as(root, accepted?)
 }

@@ -212,6 +212,16 @@ fn failed(error: &StoreError) -> Obstacle {
 /// Notes that a working tree is to follow its branch.
 pub(crate) fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> Result<Noted, StoreError> {
     let (at, old, new) = (fitted.at.clone(), fitted.old, fitted.new);
+    Ok(Noted { fitted: Some(*fitted), ..noted(repo, at, branch, (old, new))? })
+}
+
+/// [`note`] before it was tried.
+fn noted(
+    repo: &Repository,
+    at: Worktree,
+    branch: &RefName,
+    (old, new): (ObjectId, ObjectId),
+) -> Result<Noted, StoreError> {
     let folder = repo.aynig_dir().join("checkouts");
     std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
     let note = Note {
@@ -238,12 +248,12 @@ pub(crate) fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> 
         let _ = std::fs::remove_file(&aside);
         io_error("write", &path)(error)
     })?;
-    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: Some(*fitted), lock: None })
+    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: None, lock: None })
 }
 
-/// Has a working tree follow its branch, which has moved already. Its index is locked before the first look at it,
-/// which takes a while: an ordinary commit there would take the outcome back. Where it can't follow, the index stays
-/// locked until the next verb has seen to it.
+/// Has a working tree follow its branch, which has moved already. That is noted, and its index locked, before the first
+/// look at it, which takes a while: an ordinary commit there would take the outcome back. Where it can't follow, the note
+/// stays for the next verb, and where something of ours failed the lock does, until that verb has seen to it.
 pub(crate) fn follow(
     repo: &Repository,
     at: &Worktree,
@@ -255,20 +265,25 @@ pub(crate) fn follow(
     if let Some(by) = away(at) {
         return blocked(by);
     }
+    let mut noted = noted(repo, at.clone(), branch, (old, new))?;
     let Some(lock) = IndexLock::take(repo, &at.git_dir, HELD_MAX)? else {
-        return blocked(Obstacle::Lock(IndexLock::path(&at.git_dir)));
+        return blocked(Obstacle::Lock(lock_of(at)));
     };
-    let fitted = match fit(repo, at, old, new)? {
-        Fit::Blocked(by) => return blocked(by),
-        Fit::Fits(fitted) => fitted,
-    };
-    let mut noted = note(repo, fitted, branch)?;
+    match try_on(repo, at, (old, new), false) {
+        Ok(Fit::Fits(fitted)) => noted.fitted = Some(*fitted),
+        // It is the user's to get that out of the way, which takes the index.
+        Ok(Fit::Blocked(by)) => return blocked(by),
+        Err(error) => {
+            lock.leave();
+            return Err(error);
+        }
+    }
     noted.lock = Some(lock);
     match noted.bring(repo) {
         Ok(()) => Ok(noted.arrived()),
         Err(by) => {
             noted.lock.take().into_iter().for_each(IndexLock::leave);
-            Ok(Finished::Blocked(noted.at.dir, by))
+            blocked(by)
         }
     }
 }
@@ -452,6 +467,11 @@ pub(crate) fn finish_all(
         finished.unwrap_or_else(|error| Finished::Blocked(dir, failed(&error)))
     };
     left(repo).map(finish).collect()
+}
+
+/// True while a process of this tool, or a child of one, is at work in a working tree.
+pub(crate) fn is_written_by_us(repo: &Repository, at: &Worktree) -> bool {
+    IndexLock::is_ours(repo, &at.git_dir).unwrap_or(false)
 }
 
 /// Where the lock of a working tree's index is, be it held or not.

@@ -11,11 +11,11 @@ use crate::store::{StoreError, io_error, read_plain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Most bytes of a file that is put right; a longer one is only noticed.
+/// Most bytes of a file that is put right; a longer one goes where it was changed.
 const FILE_MAX: u64 = 1 << 20;
-/// Most names below `objects/info` that are looked at. More are taken for changed.
+/// Most names below `objects/info` that are looked at.
 const NAMES_MAX: usize = 10_000;
-/// How deep folders may lie in one another there; deeper ones are taken for changed too.
+/// How deep folders may lie in one another there.
 const DEPTH_MAX: usize = 16;
 /// What leads to other objects, below the folder of objects.
 const INFO: &str = "info";
@@ -24,28 +24,32 @@ const ALTERNATES: &str = "info/alternates";
 /// What `objects/info` was.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leads {
-    /// Its own kind, and each name below it but for folders, by its path below the folder of objects.
+    /// What stood where, by its path below the folder of objects.
     seen: BTreeMap<PathBuf, Seen>,
     alternates: Option<Vec<u8>>,
 }
 
-/// What a name stood for: inode, bytes and change time of what is no folder.
+/// What a name stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
+    /// A folder in the place of the file; any other changes with what is in it.
     Folder,
+    /// A folder that can't be listed, or holds more than is looked at.
+    Unlisted,
+    /// Anything else: its inode, its bytes, and when it changed.
     Other(u64, i64, i64, i64),
 }
 
 impl Leads {
-    fn of(objects: &Root) -> Result<Self, BeneathError> {
+    fn of(objects: &Root) -> Self {
         let (mut seen, mut folders) = (BTreeMap::new(), Vec::new());
-        let mut look = |path: PathBuf, folders: &mut Vec<PathBuf>| -> Result<(), BeneathError> {
-            let Some((kind, stat)) = objects.look(&path)? else { return Ok(()) };
+        let mut look = |path: PathBuf, folders: &mut Vec<PathBuf>| {
+            // What went meanwhile is not there, and what can't be looked at lies in a folder that can't be listed.
+            let Ok(Some((kind, stat))) = objects.look(&path) else { return };
             match kind {
-                // Git looks whether it is what it says, and a folder changes with what is in it.
                 Kind::Folder => {
                     folders.push(path.clone());
-                    if path == Path::new(INFO) {
+                    if path == Path::new(ALTERNATES) {
                         seen.insert(path, Seen::Folder);
                     }
                 }
@@ -54,51 +58,56 @@ impl Leads {
                     seen.insert(path, of);
                 }
             }
-            Ok(())
         };
-        look(PathBuf::from(INFO), &mut folders)?;
-        let mut left = NAMES_MAX;
+        look(PathBuf::from(INFO), &mut folders);
+        let (mut left, mut unlisted) = (NAMES_MAX, Vec::new());
         while let Some(folder) = folders.pop() {
-            // One that went, or became something else meanwhile, is seen as what it is by the next look.
             let most = if folder.components().count() < DEPTH_MAX { left } else { 0 };
-            let Some(entries) = found(objects.list(&folder, most))? else { continue };
-            left -= entries.len();
-            for entry in entries {
-                look(folder.join(entry.name), &mut folders)?;
+            match found(objects.list(&folder, most)) {
+                Ok(entries) => {
+                    let entries = entries.unwrap_or_default();
+                    left -= entries.len();
+                    entries.into_iter().for_each(|entry| look(folder.join(entry.name), &mut folders));
+                }
+                Err(_) => unlisted.push(folder),
             }
         }
-        let alternates = found(objects.read(Path::new(ALTERNATES), FILE_MAX)).ok().flatten();
-        Ok(Self { seen, alternates })
+        seen.extend(unlisted.into_iter().map(|folder| (folder, Seen::Unlisted)));
+        Self { seen, alternates: alternates(objects) }
     }
 
-    /// Takes out of `objects/info` what was not there, and brings back where other objects are.
+    /// Takes out of `objects/info` what was not there, and brings back where other objects are. The first thing that
+    /// could not be done is told when all else is.
     fn put_right(&self, objects: &Root) -> Result<(), BeneathError> {
-        let info = Path::new(INFO);
-        match Self::of(objects) {
-            Ok(now) => {
-                for (path, what) in &now.seen {
-                    if self.seen.get(path) != Some(what) && *what != Seen::Folder {
-                        objects.remove(path)?;
-                    }
-                }
+        let mut failed = Ok(());
+        for (path, what) in &Self::of(objects).seen {
+            if self.seen.get(path) == Some(what) {
+                continue;
             }
-            // More than can be looked at: none of it was there before, and Git makes the folder anew.
-            Err(BeneathError::Refused { .. }) => objects.rename(info, Path::new(&aside()))?,
-            Err(error) => return Err(error),
+            let gone = match what {
+                Seen::Other(..) => found(objects.remove(path)),
+                // Not moved elsewhere: that takes a right to write in it.
+                Seen::Folder | Seen::Unlisted => found(objects.rename(path, &aside(path))),
+            };
+            failed = failed.and(gone.map(drop));
         }
         if let Some(content) = &self.alternates
-            && found(objects.read(Path::new(ALTERNATES), FILE_MAX)).ok().flatten().as_ref() != Some(content)
+            && alternates(objects).as_ref() != Some(content)
         {
-            objects.create_dirs(info, 0o777)?;
+            objects.create_dirs(Path::new(INFO), 0o777)?;
             objects.replace(Path::new(ALTERNATES), content, 0o644)?;
         }
-        Ok(())
+        failed
     }
 }
 
-/// A name below the folder of objects that Git never looks at.
-fn aside() -> String {
-    format!("info.{}", uuid::Uuid::new_v4().simple())
+fn alternates(objects: &Root) -> Option<Vec<u8>> {
+    objects.read(Path::new(ALTERNATES), FILE_MAX).ok()
+}
+
+/// A name beside this one that Git never looks for.
+fn aside(path: &Path) -> PathBuf {
+    path.with_file_name(format!("taken-out-{}", uuid::Uuid::new_v4().simple()))
 }
 
 /// The folder of objects: which one it is the account says, whose link may lead to it.
@@ -110,7 +119,7 @@ fn objects(repo: &Repository) -> Result<Root, StoreError> {
 impl Slot {
     /// What leads Git now.
     pub(crate) fn watch_leads(&self, repo: &Repository) -> Result<Leads, StoreError> {
-        Leads::of(&objects(repo)?).map_err(|error| io_error("look at", &repo.common_dir)(error.into()))
+        Ok(Leads::of(&objects(repo)?))
     }
 
     /// Which of it a command changed; it is put right as far as that can be.
@@ -120,8 +129,7 @@ impl Slot {
         before: &Leads,
     ) -> Result<Option<String>, StoreError> {
         let objects = objects(repo)?;
-        // What can't be looked at was changed: it was looked at before.
-        let redirected = Leads::of(&objects).ok().as_ref() != Some(before);
+        let redirected = Leads::of(&objects) != *before;
         if redirected {
             before.put_right(&objects).map_err(|error| {
                 io_error("put right", &repo.common_dir.join("objects/info"))(error.into())

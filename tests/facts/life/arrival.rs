@@ -148,6 +148,30 @@ fn who_comes_late_commits_nothing_over_the_outcome_while_it_follows() {
     assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
 }
 
+/// K28: nor where another process holds its index all the while: the next verb brings it the outcome.
+#[test]
+fn who_comes_late_and_is_locked_by_another_gets_the_outcome_by_the_next_verb() {
+    let life = checked_out(DONE);
+    let other = life.repo.home().join("other");
+    life.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
+    let lock = life.path(".git/worktrees/other/index.lock");
+    let script = format!(
+        "case \"$*\" in *--work-tree=*other*) ;; *'read-tree -m -u '[!-]*)\n\
+         (: >'{}'; cd '{}' && env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$real\" symbolic-ref HEAD refs/heads/work) ;;\n\
+         esac\nexec \"$real\" \"$@\"",
+        lock.display(),
+        other.display()
+    );
+    let done = ticked(&life, &git_that(&life.shared(), &script));
+    assert_eq!((done.code, life.state("work").as_str()), (Some(1), "done"), "{done:?}");
+    assert!(done.stdout.contains("could not follow") && done.stdout.contains("hint:"), "{done:?}");
+    fs::remove_file(lock).unwrap();
+    life.run(&["status"]).expect(0);
+    assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
+    life.git(&["-C", other.to_str().unwrap(), "commit", "-q", "--allow-empty", "-m", "mine"]);
+    assert_eq!(life.show("work", "file"), "one\nmore");
+}
+
 /// K28: what is in the way of the index itself, once all files are there, is told as well; the note stays till then.
 #[test]
 fn an_index_that_cannot_take_its_place_is_told_and_put_back_by_the_next_verb() {
