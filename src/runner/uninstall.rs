@@ -33,6 +33,10 @@ pub struct Belongings {
     pub submodules: Vec<PathBuf>,
 }
 
+/// How often it is looked whether a slot that another process holds is free, and how long after one another.
+const LOOKS: usize = 40;
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
 /// Why nothing was removed.
 #[derive(Debug)]
 pub enum InUse {
@@ -95,7 +99,18 @@ impl Runner<'_> {
         Hooks::of(self.repo)?.uninstall()?;
         let logs = Duration::ZERO;
         let attempts = if work { Duration::ZERO } else { Duration::MAX };
-        let mut out = Collector::new(self, Expiry { logs, attempts }, false).collect();
+        let collect = || Collector::new(self, Expiry { logs, attempts }, false).collect();
+        let mut out = collect();
+        // A runner that locked a slot just now lets go of it as soon as it sees that this is at work.
+        for _ in 0..LOOKS {
+            if !out.failed.is_empty() || self.slots()?.is_empty() {
+                break;
+            }
+            self.interrupt.wait(LOOK_EVERY);
+            let more = collect();
+            out.removed.extend(more.removed);
+            out.failed.extend(more.failed);
+        }
         // What is left may be the user's, or the only copy of something.
         let left = self.slots()?;
         out.failed.extend(left.into_iter().map(|dir| io("remove", &dir)(ErrorKind::ResourceBusy.into())));
