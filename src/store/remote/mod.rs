@@ -328,7 +328,7 @@ impl Store for RemoteStore {
 
     fn fetch_heads(&self, names: &[RefName]) -> Result<(), StoreError> {
         // One that is gone fails the fetch of all.
-        if self.remote.fetch_some(names).is_err() {
+        if self.remote.fetch_some(names, self.keeps_any(&shared::HOLDING)?).is_err() {
             return self.refresh();
         }
         self.known.borrow_mut().retain(|name, _| !shared::comes_with_heads(name.as_bytes()));

@@ -98,6 +98,7 @@ impl Remote {
         &self,
         refspecs: &[OsString],
         heads: Option<Heads>,
+        forget: bool,
         patience: Option<Duration>,
     ) -> Result<(), StoreError> {
         let mut command = self.command().verb("fetch").args([
@@ -110,7 +111,7 @@ impl Remote {
             // The user's own tracking refs are the user's to move.
             "--refmap=",
         ]);
-        if heads.is_some() {
+        if forget {
             // Of what the refspecs name alone: a branch that is gone and was named fails the fetch.
             command = command.args(["--prune"]);
         }
@@ -146,14 +147,14 @@ impl Remote {
     /// began after a process asked answers that one too.
     pub(crate) fn fetch_all(&self) -> Result<(), StoreError> {
         let specs: Vec<OsString> = std::iter::once(self.heads()).chain(self.holding()).collect();
-        self.fetch_heads(&specs, Heads::All, None)
+        self.fetch_heads(&specs, Heads::All, true, None)
     }
 
     /// Fetches all branches and all shared refs, and forgets those that are gone.
     pub(crate) fn fetch_everything(&self) -> Result<(), StoreError> {
         let shared = shared::ALL.iter().map(|prefix| shared::refspec(self, prefix));
         let specs: Vec<OsString> = std::iter::once(self.heads()).chain(shared).collect();
-        self.fetch_heads(&specs, Heads::Everything, None)
+        self.fetch_heads(&specs, Heads::Everything, true, None)
     }
 
     /// What brings all branches.
@@ -161,24 +162,27 @@ impl Remote {
         format!("+refs/heads/*:{}*", self.tracking()).into()
     }
 
-    /// Fetches the shared refs whose names begin so, and forgets those that are gone.
+    /// Fetches the shared refs whose names begin so. With `forget`, those that are gone are forgotten; for that Git reads
+    /// every ref that is here, which takes longer than all else where there are many.
     pub(crate) fn fetch_shared(
         &self,
         prefixes: &[&[u8]],
+        forget: bool,
         patience: Option<Duration>,
     ) -> Result<(), StoreError> {
         let specs: Vec<OsString> = prefixes.iter().map(|prefix| shared::refspec(self, prefix)).collect();
-        self.fetch_heads(&specs, Heads::Shared, patience)
+        self.fetch_heads(&specs, Heads::Shared, forget, patience)
     }
 
-    /// Fetches these branches. Fails where one of them is gone.
-    pub(crate) fn fetch_some(&self, names: &[RefName]) -> Result<(), StoreError> {
+    /// Fetches these branches, and what holds branches, of which `forget` is said as in [`Remote::fetch_shared`]. Fails
+    /// where one of the branches is gone.
+    pub(crate) fn fetch_some(&self, names: &[RefName], forget: bool) -> Result<(), StoreError> {
         let tracking = self.tracking();
         let spec = |name: &RefName| {
             OsString::from_vec([b"+", name.as_bytes(), b":", tracking.as_bytes(), name.short()].concat())
         };
         let specs: Vec<OsString> = names.iter().map(spec).chain(self.holding()).collect();
-        self.fetch_heads(&specs, Heads::Some, None)
+        self.fetch_heads(&specs, Heads::Some, forget, None)
     }
 
     /// What brings what holds branches with them.
@@ -190,12 +194,13 @@ impl Remote {
         &self,
         specs: &[OsString],
         heads: Heads,
+        forget: bool,
         patience: Option<Duration>,
     ) -> Result<(), StoreError> {
         let asked = SingleFlight::join(&self.git.common_dir, &self.name);
         let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
-            let fetch = || self.fetch(specs, Some(heads), patience);
+            let fetch = || self.fetch(specs, Some(heads), forget, patience);
             let turn = || asked.wait(&|| self.git.git.stopped());
             let fetched = match heads {
                 // What another process fetches of branches is no answer.
@@ -234,13 +239,13 @@ impl Remote {
 
     /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
     pub(crate) fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
-        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], None, patience)
+        self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], None, false, patience)
     }
 
     /// Fetches one ref into the same name here.
     pub(crate) fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
         let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
-        self.fetch(&[OsString::from_vec(spec)], None, None)
+        self.fetch(&[OsString::from_vec(spec)], None, false, None)
     }
 
     /// What all branches hold there now, before anything is done about one of them.

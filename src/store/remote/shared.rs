@@ -63,12 +63,30 @@ impl RemoteStore {
         RefName::new([OWN, below].concat())
     }
 
+    /// True where a ref is kept here below these folders, or of these whole names, that may be gone on the remote.
+    pub(super) fn keeps_any(&self, prefixes: &[&[u8]]) -> Result<bool, StoreError> {
+        for prefix in prefixes {
+            let kept_as = self.kept(&RefName::new(*prefix));
+            let any = if prefix.ends_with(b"/") {
+                let scan = self.local.scan_all(&String::from_utf8_lossy(kept_as.as_bytes()))?;
+                !(scan.refs.is_empty() && scan.unreadable.is_empty())
+            } else {
+                // One that can't be read is there.
+                self.local.tip(&kept_as).map_or(true, |tip| tip.is_some())
+            };
+            if any {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Hears what the remote has below these prefixes, whole names included.
     pub(super) fn bring(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
         if self.offline || prefixes.is_empty() {
             return Ok(());
         }
-        self.remote.fetch_shared(prefixes, self.patience.get())?;
+        self.remote.fetch_shared(prefixes, self.keeps_any(prefixes)?, self.patience.get())?;
         let is_old = |name: &RefName| prefixes.iter().any(|prefix| name.as_bytes().starts_with(prefix));
         self.known.borrow_mut().retain(|name, _| !is_old(name));
         Ok(())
