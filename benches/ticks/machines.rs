@@ -1,8 +1,9 @@
 //! Many machines on one remote: how many triggers a second they answer together, beside as many bare pushes.
 //!
 //! Each trigger takes two pushes, a lease and an outcome. The yardstick is as many processes at a time, each with
-//! a clone of its own, that push two commits to each of as many branches, and never meet. Every round sets a fresh
-//! trigger on each branch; afterwards each must have been answered by exactly one run.
+//! a clone of its own, that push two commits to each of as many branches of a remote that is a copy of the other, and
+//! never meet: what a push costs grows with the refs of its remote, and what the yardstick moves is nothing that a
+//! machine should have to read. Every round sets a fresh trigger on each branch; afterwards each must have been answered by exactly one run.
 //! `AYNIG_BENCH_TRIGGERS` (default 400) says how many. Beside the rates stands the CPU time of all processes, which
 //! other work on the machine disturbs less.
 
@@ -48,6 +49,8 @@ fn number(name: &str, default: usize) -> usize {
 struct Fleet<'p> {
     place: &'p Place,
     origin: PathBuf,
+    /// A remote like that one, for the yardstick.
+    yard: PathBuf,
     base: String,
     triggers: usize,
     rounds: usize,
@@ -62,7 +65,7 @@ pub fn print(place: &Place) {
     println!("\n## Many machines on one remote\n");
     println!(
         "{} branches with a trigger each, medians of {} rounds. A trigger takes two pushes; as many at a time, from \
-         clones that never meet, push the same number of commits with bare `git push`. At least {AT_LEAST} of their \
+         clones that never meet, push the same number of commits with bare `git push` to a copy of the remote. At least {AT_LEAST} of their \
          rate; each trigger had one run.\n",
         fleet.triggers, fleet.rounds
     );
@@ -98,12 +101,15 @@ impl<'p> Fleet<'p> {
         );
         std::fs::write(source.join(".aynig/command/build"), script).expect("command");
         place.git(&source, &["commit", "-qam", "counts"]);
-        let origin = place.root.join("fleet.git");
-        place.git(&source, &["clone", "-q", "--bare", ".", &origin.to_string_lossy()]);
-        place.git(&origin, &["config", "gc.auto", "0"]);
+        let [origin, yard] = ["fleet.git", "yard.git"].map(|name| {
+            let remote = place.root.join(name);
+            place.git(&source, &["clone", "-q", "--bare", ".", &remote.to_string_lossy()]);
+            place.git(&remote, &["config", "gc.auto", "0"]);
+            remote
+        });
         let base = place.git_says(&origin, &["rev-parse", "main"], b"");
         let triggers = number("AYNIG_BENCH_TRIGGERS", 400);
-        Self { place, origin, base, triggers, rounds: number("AYNIG_BENCH_ROUNDS", 3).min(5) }
+        Self { place, origin, yard, base, triggers, rounds: number("AYNIG_BENCH_ROUNDS", 3).min(5) }
     }
 
     /// Sets a state event, or a plain commit, on every branch of a folder; says which commits.
@@ -134,8 +140,8 @@ impl<'p> Fleet<'p> {
         all.lines().map(str::to_owned).collect()
     }
 
-    fn machines(&self, kind: &str, count: usize) -> Vec<PathBuf> {
-        let origin = self.origin.to_string_lossy().into_owned();
+    fn clones(&self, of: &Path, kind: &str, count: usize) -> Vec<PathBuf> {
+        let origin = of.to_string_lossy().into_owned();
         let one = |n: usize| {
             let dir = self.place.root.join(format!("{kind}{n}"));
             if !dir.exists() {
@@ -176,7 +182,7 @@ impl<'p> Fleet<'p> {
 
     /// One round of ours: from the first start to the last end.
     fn answered(&self, machines: usize, jobs: usize, verb: &str, round: usize) -> Took {
-        let dirs = self.machines("machine", machines);
+        let dirs = self.clones(&self.origin, "machine", machines);
         self.set(&self.origin, "w", "dwp-state: build", round, &self.on_base());
         let runs = self.place.root.join("fleet-runs");
         let _ = std::fs::remove_file(&runs);
@@ -203,9 +209,9 @@ impl<'p> Fleet<'p> {
 
     /// As many pushes, so many at a time, each with branches and a clone of its own.
     fn pushed(&self, machines: usize, jobs: usize, round: usize) -> Took {
-        let dirs = self.machines("pusher", machines * jobs);
-        self.set(&self.origin, "y", "Kind: first", round, &self.on_base());
-        let first = self.tips(&self.origin, "y");
+        let dirs = self.clones(&self.yard, "pusher", machines * jobs);
+        self.set(&self.yard, "y", "Kind: first", round, &self.on_base());
+        let first = self.tips(&self.yard, "y");
         let mut plans: Vec<Vec<[String; 2]>> = Vec::new();
         for (n, dir) in dirs.iter().enumerate() {
             self.place.git(dir, &["fetch", "-q", "origin", "+refs/heads/y/*:refs/heads/have/*"]);
