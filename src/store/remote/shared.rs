@@ -67,12 +67,15 @@ impl RemoteStore {
     pub(super) fn keeps_any(&self, prefixes: &[&[u8]]) -> Result<bool, StoreError> {
         for prefix in prefixes {
             let kept_as = self.kept(&RefName::new(*prefix));
-            let any = if prefix.ends_with(b"/") {
-                let scan = self.local.scan_all(&String::from_utf8_lossy(kept_as.as_bytes()))?;
-                !(scan.refs.is_empty() && scan.unreadable.is_empty())
-            } else {
+            let any = match std::str::from_utf8(kept_as.as_bytes()) {
+                Ok(folder) if prefix.ends_with(b"/") => {
+                    let scan = self.local.scan_all(folder)?;
+                    !(scan.refs.is_empty() && scan.unreadable.is_empty())
+                }
+                // A folder that can't be listed by its name may hold one.
+                Err(_) if prefix.ends_with(b"/") => true,
                 // One that can't be read is there.
-                self.local.tip(&kept_as).map_or(true, |tip| tip.is_some())
+                Ok(_) | Err(_) => self.local.tip(&kept_as).map_or(true, |tip| tip.is_some()),
             };
             if any {
                 return Ok(true);
