@@ -1,9 +1,11 @@
 //! Messages and pauses of branches that machines share: sent by one, delivered by another, each once. Implements the
 //! proof of K46a, K47, K47a, K48, K50 in remote mode.
 
-use crate::support::life::Running;
+use crate::support::life::{Running, done};
 use crate::support::net::{Machine, Net};
 use aynig::protocol::inbox::{Kind, Letter, MessageId, heard_ref, inbox_ref};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 const IDLE: &str = "dwp-accepts: message=rework handoff=rework\n";
 /// Keeps what its trigger brought, and says whether attached work is here.
@@ -131,6 +133,43 @@ fn work_that_conflicts_is_fetched_before_the_command_starts() {
     assert_eq!((told["merged"].as_str(), told["attached"].as_str()), (Some("conflict"), Some(&*theirs)));
     assert_eq!(net.life.said("here").trim(), theirs);
     assert_eq!((net.show("work", "file"), brought(&net, &commit)), ("ours".into(), 0));
+}
+
+/// K30, K47a: what another machine took is forgotten by the fetch that finds it gone, and nothing is pushed for it,
+/// whatever bytes the branch's name has.
+#[test]
+fn a_message_that_is_gone_from_the_remote_is_forgotten() {
+    let net = Net::new(&[("rework", REWORK)]);
+    let head = net.event("work", "review", IDLE);
+    let b = net.machine("b");
+    let (_, commit) = send(&b, "message", id(1), "Use the other one.", None);
+    let pushed = net.life.shared().join("pushed");
+    let receive = net.life.shared().join("receive");
+    let script = format!("#!/bin/sh\necho >>'{}'\nexec git receive-pack \"$@\"\n", pushed.display());
+    std::fs::write(&receive, script).unwrap();
+    std::fs::set_permissions(&receive, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    b.git(&["config", "remote.origin.receivepack", &format!("'{}'", receive.display())]);
+    for branch in [&b"work"[..], b"w\xffrk"] {
+        let kind = Kind::new("message").unwrap();
+        let waiting = OsString::from_vec(inbox_ref(branch, &kind, id(1)));
+        let full = OsString::from_vec([b"refs/heads/", branch].concat());
+        let update = |args: &[&OsStr]| net.git(&[&[OsStr::new("update-ref")], args].concat());
+        update(&[&full, OsStr::new(&head)]);
+        update(&[&waiting, OsStr::new(&commit)]);
+        let tick = || {
+            let args = ["tick", "--remote", "origin"].map(OsStr::new);
+            done(b.aynig(&[&args[..], &[OsStr::from_bytes(branch)]].concat()).output().unwrap())
+        };
+        let kept = || b.git(&["for-each-ref", "--format=%(objectname)", "refs/aynig/shared/origin/inbox"]);
+        net.hook("update", "exit 1");
+        tick().expect(2);
+        assert_eq!((kept(), pushed.exists()), (commit.clone(), true), "{branch:?}");
+        std::fs::remove_file(&pushed).unwrap();
+        std::fs::remove_file(net.origin().join("hooks/update")).unwrap();
+        update(&[OsStr::new("-d"), &waiting]);
+        tick().expect(0);
+        assert_eq!((kept(), pushed.exists()), (String::new(), false), "{branch:?}");
+    }
 }
 
 /// K32, K47a: whoever ticks, at once and again.
