@@ -141,6 +141,9 @@ pub fn mend(home: &Home, file: &str, why: &Unfit, branch: Option<&RefName>, agai
         }
         Unfit::CarriageReturn(_) => ("", format!("sed -i 's/\\r$//' {file} && git add {file}")),
         Unfit::Words(_) => ("", format!("sed -i '1s/env /env -S /' {file} && git add {file}")),
+        Unfit::NoProgram => {
+            ("name in its first line what env is to start, after -S where there are several words: ", edit)
+        }
         Unfit::Empty | Unfit::NoInterpreter | Unfit::BadLine => {
             ("begin it with #!/bin/sh, or with what it is written for: ", edit)
         }

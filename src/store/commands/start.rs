@@ -47,6 +47,8 @@ pub enum Unfit {
     Program(Vec<u8>),
     /// `env` is given several words, and takes them for one name.
     Words(Vec<u8>),
+    /// `env` is given options or variables, and nothing to start.
+    NoProgram,
     /// The program that `#!` names is looked for in the worktree.
     Relative(Vec<u8>),
 }
@@ -78,6 +80,7 @@ impl fmt::Display for Unfit {
             Unfit::Interpreter(raw) => write!(f, "its interpreter '{}' is not here", name(raw)),
             Unfit::Program(raw) => write!(f, "env does not find '{}' on PATH", name(raw)),
             Unfit::Words(raw) => write!(f, "env takes '{}' for one name", name(raw)),
+            Unfit::NoProgram => f.write_str("env is given no program to start: several words need -S"),
             Unfit::Relative(raw) => {
                 write!(f, "its interpreter '{}' is looked for in the worktree: no absolute path", name(raw))
             }
@@ -140,22 +143,12 @@ fn trimmed(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What `env` makes of the one argument that the system gives it.
+/// What `env` makes of the one argument that the system gives it, or of the words that it is told to split that into.
 fn judge_env(argument: &[u8], path: Option<&OsStr>) -> Option<Unfit> {
-    let options = [&b"-S"[..], b"--split-string=", b"--split-string "];
-    let several = options.iter().find_map(|option| argument.strip_prefix(*option));
-    // Not all systems hand several words on as one.
-    let split = several.is_some() || !cfg!(target_os = "linux");
-    let words = trimmed(several.unwrap_or(argument));
-    let end = words.iter().position(u8::is_ascii_whitespace).filter(|_| split).unwrap_or(words.len());
-    let program = &words[..end];
-    // A variable, an option or a quote: what `env` does with that is its own affair.
+    let Some(program) = words_of_env(argument)?.first().copied() else { return Some(Unfit::NoProgram) };
+    // A variable or a quote: what `env` does with that is its own affair.
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"._+-/ \t\r".contains(b);
-    if program.is_empty()
-        || program.starts_with(b"-")
-        || !program.iter().all(plain)
-        || is_found(program, path)?
-    {
+    if !program.iter().all(plain) || is_found(program, path)? {
         return None;
     }
     Some(match program {
@@ -163,6 +156,36 @@ fn judge_env(argument: &[u8], path: Option<&OsStr>) -> Option<Unfit> {
         _ if program.iter().any(u8::is_ascii_whitespace) => Unfit::Words(program.to_owned()),
         _ => Unfit::Program(program.to_owned()),
     })
+}
+
+/// The program that `env` is to start and its arguments, options and variables before it left out. Without one `env`
+/// starts the command's own file, which starts `env` again, for ever. `None` where it has options that are not known here.
+fn words_of_env(argument: &[u8]) -> Option<Vec<&[u8]>> {
+    let long = argument.strip_prefix(b"--split-string").map(|rest| rest.strip_prefix(b"=").unwrap_or(rest));
+    let short = || {
+        let letters = argument.strip_prefix(b"-")?;
+        let at = letters.iter().position(|letter| !matches!(letter, b'i' | b'v' | b'0'))?;
+        (letters[at] == b'S').then(|| &letters[at + 1..])
+    };
+    let several = long.or_else(short);
+    // Not all systems hand several words on as one.
+    let split = several.is_some() || !cfg!(target_os = "linux");
+    if !split {
+        let is_program = !argument.is_empty() && !argument.starts_with(b"-") && !argument.contains(&b'=');
+        return Some(if is_program { vec![argument] } else { Vec::new() });
+    }
+    let words = several.unwrap_or(argument).split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut words = words.peekable();
+    while let Some(word) = words.peek() {
+        match *word {
+            b"-" | b"-i" | b"-v" | b"--ignore-environment" | b"--debug" => drop(words.next()),
+            b"-u" | b"-C" | b"--unset" | b"--chdir" => drop((words.next(), words.next())),
+            _ if word.starts_with(b"-") => return None,
+            _ if word.contains(&b'=') && word.iter().all(|b| !b"\"'\\$".contains(b)) => drop(words.next()),
+            _ => break,
+        }
+    }
+    Some(words.collect())
 }
 
 /// True where a program of this name is on `path`; `None` where that depends on the worktree, or on defaults.
@@ -213,9 +236,12 @@ mod tests {
             "#!/usr/bin/env sh\n",
             "#!/usr/bin/env -S sh -eu\n",
             // What these come to is for env to say.
-            "#!/usr/bin/env -S A=1 nothing-here\n",
-            "#!/usr/bin/env -i nothing-here\n",
+            "#!/usr/bin/env -S --none-such nothing-here\n",
+            "#!/usr/bin/env -S A='1 nothing-here'\n",
             "#!/usr/bin/env -S \"nothing here\"\n",
+            "#!/usr/bin/env -S A=1 -u B sh -e\n",
+            "#!/usr/bin/env -S A=1 sh\n",
+            "#!/usr/bin/env -iS -u B sh\n",
             "#!/usr/bin/env ./nothing-here\n",
             "\u{7f}ELF\0",
         ];
@@ -250,8 +276,16 @@ mod tests {
         is("#!/bin\n", "its interpreter '/bin' is not here");
         is("#!/usr/bin/env nothing-here\n", "env does not find 'nothing-here' on PATH");
         is("#!/usr/bin/env -S nothing-here -x\n", "env does not find 'nothing-here' on PATH");
+        is("#!/usr/bin/env -S -i A=1 -u B nothing-here\n", "env does not find 'nothing-here' on PATH");
         is("#!sh\n", "its interpreter 'sh' is looked for in the worktree: no absolute path");
+        let no_program = "env is given no program to start: several words need -S";
+        for argument in ["", " ", " -S", " -S A=1 B=2", " -vS -i", " --split-string=-u B"] {
+            is(&format!("#!/usr/bin/env{argument}\n"), no_program);
+        }
         if cfg!(target_os = "linux") {
+            for argument in ["A=1 sh", "-i sh", "-u A sh", "-C / sh", "-", "--unset=A sh"] {
+                is(&format!("#!/usr/bin/env {argument}\n"), no_program);
+            }
             is("#!/usr/bin/env sh -e\n", "env takes 'sh -e' for one name");
         }
         assert!(!judged("#!/bin/sh -e\r\n").unwrap().is_certain() && !judged("#!sh\n").unwrap().is_certain());

@@ -92,6 +92,9 @@ fn a_command_that_can_not_be_started_costs_no_commit() {
         ("#!/bin/sh\r\necho\r\n", "its first line ends in a carriage return (CRLF)"),
         ("#!/no/such/interpreter\n", "its interpreter '/no/such/interpreter' is not here"),
         ("#!/usr/bin/env no-such-program\n", "env does not find 'no-such-program' on PATH"),
+        // These start themselves, for ever.
+        ("#!/usr/bin/env\necho\n", "env is given no program to start: several words need -S"),
+        ("#!/usr/bin/env -S A=1\necho\n", "env is given no program to start: several words need -S"),
     ];
     for (script, why) in cases {
         life.write(".aynig/command/build", script);
