@@ -274,3 +274,31 @@ fn s29_before_trust_nothing_is_pushed_to_a_path() {
     global(&world, &["protocol.file.allow", "always"]);
     world.aynig(&dir, &["set-state", "build", "-b", "work", "--push"]).expect(0);
 }
+
+/// K34, S29: a repository inside of `.aynig/` is not asked for its changes, for which Git would start its filters
+#[test]
+fn s29_a_repository_inside_the_folder_of_commands_starts_nothing() {
+    let world = World::any();
+    let (dir, pack) = (world.init("repo"), world.init("pack"));
+    world.commit_files(&pack, "main", &[(".aynig/command/go", "#!/bin/sh\n")], "pack");
+    let inner = dir.join(".aynig/sub");
+    std::fs::create_dir_all(&inner).unwrap();
+    world.git(&inner, &["init", "-q"]);
+    std::fs::write(inner.join("a"), "1\n").unwrap();
+    world.git(&inner, &["add", "a"]);
+    world.git(&inner, &["commit", "-qm", "s"]);
+    std::fs::write(inner.join(".git/info/attributes"), "* filter=x\n").unwrap();
+    let fired = world.root().join("fired");
+    world.git(&inner, &["config", "filter.x.clean", &format!("touch '{}'; cat", fired.display())]);
+    world.git(&dir, &["-c", "advice.addEmbeddedRepo=false", "add", ".aynig"]);
+    world.git(&dir, &["commit", "-qm", "seed"]);
+    // Another file of the same size.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::fs::remove_file(inner.join("a")).unwrap();
+    std::fs::write(inner.join("a"), "2\n").unwrap();
+    for args in [&["install", "--dry-run"][..], &["install"]] {
+        world.aynig(&dir, &[args, &[pack.to_str().unwrap()]].concat()).expect(0);
+        assert!(!fired.exists(), "{args:?}");
+    }
+    assert!(dir.join(".aynig/command/go").exists());
+}

@@ -204,9 +204,10 @@ fn lock(repo: &Repository) -> Result<Flock<std::fs::File>, PackError> {
     }
 }
 
-/// Refuses over anything in `.aynig/` that differs from HEAD or that HEAD does not know.
+/// Refuses over anything in `.aynig/` that differs from HEAD or that HEAD does not know. A repository in there is asked for
+/// its commit alone: for its changes Git would start what its configuration names.
 fn check_committed(git: GitCommand) -> Result<(), PackError> {
-    let args = ["--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none"];
+    let args = ["--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty"];
     let listed = git.verb("status").args(args).args(pathspecs()).ok()?;
     let lines = listed.split(|b| *b == 0).filter_map(|line| line.get(3..));
     let changed: Vec<Vec<u8>> = lines.map(<[u8]>::to_vec).collect();
