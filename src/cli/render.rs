@@ -253,7 +253,11 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
                 format!("\nhint: git --git-dir={git_dir} log --all")
             };
             let hints: String = names.iter().map(look).collect();
-            format!("repositories inside the worktree are kept in '{}'{hints}", place(folder))
+            let what = match names.is_empty() {
+                true => "what Git takes into no tree is",
+                false => "repositories inside the worktree are",
+            };
+            format!("{what} kept in '{}'{hints}", place(folder))
         }
         Note::NotCommitted(path, home) => {
             let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));

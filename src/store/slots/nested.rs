@@ -1,4 +1,4 @@
-//! Repositories that a command made in its slot: a clone, or a `git init`.
+//! Repositories that a command made in its slot, a clone or a `git init`, and what else Git takes into no tree.
 //!
 //! No tree can hold one, so neither can an outcome or an attempt. What a run that stalled or was fenced has of them is
 //! moved to `aynig/submodules/<run-id>/`, files and all, under the path that it had; of each `.git` in it only what starts
@@ -21,7 +21,8 @@ use std::path::Path;
 const LEADS_ELSEWHERE: &str = "dot-git";
 
 impl Slot {
-    /// Keeps these repositories of the slot, whose paths are relative to it. Those that were moved already are left out.
+    /// Keeps these repositories, or files, of the slot, whose paths are relative to it. Those that were moved already are
+    /// left out.
     pub(crate) fn keep_nested(
         &self,
         repo: &Repository,
@@ -35,10 +36,11 @@ impl Slot {
         let slot = opened.map_err(|error| io_error("open", &self.dir)(error.into()))?;
         let kept = kept_of(repo, run_id);
         for path in nested.iter().map(|path| Path::new(OsStr::from_bytes(path))) {
-            // Through no link: what one leads to is not the run's.
-            if !matches!(slot.kind(path), Ok(Some(Kind::Folder))) {
-                continue;
-            }
+            // Through no link: what one leads to is not the run's. A fifo, a socket or a device holds no work.
+            let kind = match slot.kind(path) {
+                Ok(Some(kind @ (Kind::Folder | Kind::File | Kind::Link))) => kind,
+                Ok(Some(Kind::Other) | None) | Err(_) => continue,
+            };
             let mut to = kept.join(path);
             if to.symlink_metadata().is_ok() {
                 to = kept.join(uuid::Uuid::new_v4().to_string()).join(path);
@@ -52,14 +54,16 @@ impl Slot {
                 take(&from, &to)
             });
             moved.map_err(io_error("move", &from))?;
-            make_readable(&to);
-            tame_all(repo, &to).map_err(io_error("write", &to))?;
+            if kind == Kind::Folder {
+                make_readable(&to);
+                tame_all(repo, &to).map_err(io_error("write", &to))?;
+            }
         }
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
 }
 
-/// Moves a folder, to another file system too: then it is where it was until all of it is there.
+/// Moves what is there, to another file system too: then it is where it was until all of it is there.
 fn take(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
@@ -72,19 +76,19 @@ fn take(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a folder. Links stay links; fifos, sockets and devices hold no work.
+/// Copies a folder, a file or a link. Links stay links; fifos, sockets and devices hold no work.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::create_dir(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let (kind, path, new) = (entry.file_type()?, entry.path(), to.join(entry.file_name()));
-        if kind.is_dir() {
-            copy(&path, &new)?;
-        } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(std::fs::read_link(&path)?, &new)?;
-        } else if kind.is_file() {
-            std::fs::copy(&path, &new)?;
+    let kind = from.symlink_metadata()?.file_type();
+    if kind.is_dir() {
+        std::fs::create_dir(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
         }
+    } else if kind.is_symlink() {
+        std::os::unix::fs::symlink(std::fs::read_link(from)?, to)?;
+    } else if kind.is_file() {
+        std::fs::copy(from, to)?;
     }
     Ok(())
 }

@@ -407,3 +407,37 @@ fn a_slot_whose_note_a_power_loss_emptied_is_made_anew() {
     let slot = life.slot(0);
     assert_eq!(life.said("where").lines().filter(|dir| Path::new(dir) == slot).count(), 3);
 }
+
+/// K14, K26: what Git takes into no tree is moved away whole, and the slot serves the next run.
+#[test]
+fn what_git_refuses_keeps_no_slot() {
+    let ways = [
+        ("mkdir .GIT; echo mine >.GIT/config", ".GIT/config"),
+        ("echo '* working-tree-encoding=none-such' >.gitattributes; echo mine >text", "text"),
+        ("ln -s file .gitmodules; echo mine >rest", "rest"),
+        // Ignored by rules of its own, and staged all the same.
+        (
+            "echo ign/ >.gitignore; git init -q ign/sub; git -C ign/sub commit -q --allow-empty -m s\n\
+             git update-index --add --cacheinfo \"160000,$(git -C ign/sub rev-parse HEAD),ign/sub\"\n\
+             git init -q ign; echo mine >rest; mkdir .Git; touch .Git/x",
+            "rest",
+        ),
+    ];
+    for (way, path) in ways {
+        let life = Life::new(&[("build", &format!("{way}{NEXT}")), ("fine", NEXT)]);
+        life.config("aynig.jobs", "1");
+        life.event("work", "build", "");
+        let (done, report) = life.report(&["work"]);
+        assert_eq!((done.code, report["result"].as_str()), (Some(1), Some("stalled")), "{way}: {report}");
+        let run = report["run_id"].as_str().unwrap();
+        let kept = life.repo.git_dir().join("aynig/submodules").join(run).join(path);
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "mine\n", "{way}");
+        for branch in ["next", "last"] {
+            life.event(branch, "fine", "");
+            life.tick(&[branch]).expect(0);
+            assert_eq!(life.state(branch), "next", "{way}");
+        }
+        life.run(&["gc"]).expect(0);
+        assert!(kept.exists(), "{way}");
+    }
+}
