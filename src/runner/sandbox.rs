@@ -126,6 +126,20 @@ impl Runner<'_> {
         Some(Confinement::write(write).strict(there(all), connect.clone()))
     }
 
+    /// What Git is confined to that stages what is in a slot while its command may still be at work there; `None`: to
+    /// nothing, for a command that reads all that its account may.
+    pub(super) fn staging(&self, slot: &Slot) -> Option<Confinement> {
+        let Sandbox::Strict(_, read, _) = &self.settings.sandbox else { return None };
+        let common = &self.repo.common_dir;
+        let write = DEVICES.iter().map(PathBuf::from).chain(["objects", "lfs"].map(|name| common.join(name)));
+        let program = self.repo.git.git().program().parent().map(Path::to_owned);
+        let repository = REPOSITORY.iter().map(|name| common.join(name));
+        let own = repository.chain(program).chain(SYSTEM.iter().map(PathBuf::from));
+        let mut read = there(own.chain(read.iter().cloned()));
+        read.push(slot.dir().to_owned());
+        Some(Confinement::write(there(write)).strict(read, Vec::new()))
+    }
+
     /// What the run that we are inside of confines what it starts to, with this folder for what is temporary; `None`: to
     /// nothing.
     ///

@@ -35,6 +35,17 @@ impl Confinement {
     pub fn strict(self, read: Vec<PathBuf>, connect: Vec<u16>) -> Self {
         Self { read: Some(read.into_iter().map(Place::from).collect()), connect, ..self }
     }
+
+    /// Writes below these places too, and, where it reads no others, below these; those that there are, with links in their
+    /// paths followed: none of them is one that a command could have put a link at.
+    pub fn with(mut self, write: Vec<PathBuf>, read: Vec<PathBuf>) -> Self {
+        let there = |places: Vec<PathBuf>| places.into_iter().filter_map(|place| place.canonicalize().ok());
+        self.write.extend(there(write).map(Place::from));
+        if let Some(all) = &mut self.read {
+            all.extend(there(read).map(Place::from));
+        }
+        self
+    }
 }
 
 impl Confinement {

@@ -661,3 +661,95 @@ git aynig set-state review -m 'By the verb' --trailer 'by: me'; echo "set $?"
         assert_eq!(fs::read(&keep).unwrap(), b"secret");
     }
 }
+
+/// A repository at `$1` that starts `$2` for each of its files that Git compares, and has one to compare.
+const PLANTED: &str = "git init -q \"$1\"; printf '#!/bin/sh\\necho fired >>\"%s\"; cat\\n' \"$2-fired\" >\"$2\"; chmod +x \"$2\"\n\
+    (cd \"$1\"; echo 1 >a; git add a; git commit -qm s; echo '* filter=x' >.git/info/attributes\n\
+    git config filter.x.clean \"'$2'\"; sleep 0.05; rm a; echo 2 >a)\n";
+
+/// Calls the binary as an account that folders can be closed to.
+fn as_nobody(life: &Life, args: &[&str]) -> support::life::Done {
+    const NOBODY: &str = "4242";
+    let top = life.repo.home().parent().unwrap().to_owned();
+    let owned = Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(&top).status().unwrap();
+    assert!(owned.success());
+    for above in top.ancestors().take_while(|path| *path != Path::new("/tmp")) {
+        // Those above are others': they are open already.
+        let _ = fs::set_permissions(above, std::os::unix::fs::PermissionsExt::from_mode(0o755));
+    }
+    let mut command = life.repo.command("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", support::life::BIN]).args(args);
+    command.env("T", life.shared());
+    support::life::done(command.output().unwrap())
+}
+
+/// K59, K25, S7: what a command staged as a submodule is not asked for its changes, also where its folder can't be listed.
+#[test]
+fn s37_a_repository_that_is_staged_as_a_submodule_starts_nothing() {
+    if !confined() {
+        return;
+    }
+    let is_root = support::world::is_root();
+    if is_root && which::which("setpriv").is_err() {
+        return support::skipped("S37: root can list every folder, and setpriv is not here");
+    }
+    let script = format!(
+        "set -- \"$PWD/sub\" \"$PWD/mon\"\n{PLANTED}echo new >new\n\
+         git update-index --add --cacheinfo \"160000,$(git -C sub rev-parse HEAD),sub\"; chmod 111 sub; {DONE}"
+    );
+    let life = Life::new(&[("build", &script)]);
+    life.config("aynig.sandbox", "write");
+    life.event("work", "build", "");
+    let args = ["tick", "work"];
+    let done = if is_root { as_nobody(&life, &args) } else { life.tick(&["work"]) };
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (fired, made) = (life.slot(0).join("mon-fired"), life.slot(0).join("mon"));
+    assert!(!fired.exists() && made.exists(), "{done:?}");
+    life.git(&["config", "--global", "--add", "safe.directory", "*"]);
+    assert_eq!((life.state("work"), life.show("work", "new")), ("done".into(), "new".into()));
+    // As the command staged it.
+    assert!(life.git(&["ls-tree", "work", "sub"]).starts_with("160000 commit"));
+}
+
+/// K59: a verb that a strict command hands over stages what the command may read, and nothing that a link which it puts in
+/// the place of a folder leads to meanwhile.
+#[test]
+fn s37_what_is_handed_over_reads_no_more_than_its_command() {
+    if !confined() {
+        return;
+    }
+    // Git has listed the folder when it comes to this file, and goes on once there is a link.
+    let wait = "i=0; while [ ! -L d ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done; cat";
+    let script = "mkdir d; echo x >d/secret; echo y >a\n\
+         cat \"$HOME/private/secret\" >leak 2>/dev/null; rm leak\n\
+         git aynig set-state done -m 'By the verb' &\n\
+         [ ! -s .gitattributes ] || { sleep 1; mkdir t; mv d t/; ln -s \"$HOME/private\" d; }; wait $!";
+    for attributes in ["a filter=wait\n", ""] {
+        let life = Life::new(&[("build", script)]);
+        life.write(".gitattributes", attributes);
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-qm", "attributes"]);
+        life.config("filter.wait.clean", wait);
+        life.config("aynig.sandbox", "strict");
+        let own = Path::new(support::life::BIN).parent().unwrap();
+        life.config("aynig.sandboxRead", own.to_str().unwrap());
+        let private = life.repo.home().join("private");
+        fs::create_dir(&private).unwrap();
+        fs::write(private.join("secret"), "top secret").unwrap();
+        life.event("work", "build", "");
+        let done = life.tick(&["work"]);
+        let all = life.git(&["rev-list", "--objects", "--all", "--", "d/secret"]);
+        for line in all.lines().filter(|line| line.ends_with(" d/secret")) {
+            let id = line.split(' ').next().unwrap();
+            assert_eq!(life.git(&["cat-file", "blob", id]), "x", "{done:?}");
+        }
+        // Unhindered it works, and holds what was there.
+        let outcome = (life.state("work"), life.git(&["log", "-1", "--format=%s", "work"]));
+        if attributes.is_empty() {
+            assert_eq!(outcome, ("done".into(), "By the verb".into()), "{done:?}");
+            assert_eq!(life.show("work", "d/secret"), "x");
+        } else {
+            assert_ne!(outcome.0, "done", "Git could not read what it had listed: {done:?}");
+        }
+    }
+}

@@ -102,10 +102,11 @@ impl Runner<'_> {
     ) -> Result<(ObjectId, Vec<ObjectId>, Option<usize>), ChangeError> {
         let pool = self.pool()?;
         for number in pool.known() {
-            let slot = pool.borrow(number);
+            let mut slot = pool.borrow(number);
             let Some(occupant) = slot.record().run.clone().filter(|r| r.run_id == inside.run_id) else {
                 continue;
             };
+            slot.stage_within(self.staging(&slot));
             let Some(first) = occupant.lease_id() else { continue };
             let base = self.store.read_commit(first)?.tree;
             let found = match slot.harvest(self.repo, self.settings.stage, first, base) {

@@ -16,6 +16,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
+use crate::supervisor::confine::Confinement;
 use crate::supervisor::interrupt::ForceStop;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -160,6 +161,7 @@ impl Git {
             only_asks: false,
             may_lock: None,
             stop: None,
+            sandbox: None,
         }
     }
 
@@ -200,6 +202,7 @@ pub(crate) struct GitCommand {
     only_asks: bool,
     may_lock: Option<MayLock>,
     stop: Option<Arc<AtomicBool>>,
+    sandbox: Option<Confinement>,
 }
 
 impl GitCommand {
@@ -362,6 +365,12 @@ impl GitCommand {
         self
     }
 
+    /// Has the kernel keep the child, and what it starts, to this.
+    pub(crate) fn within_sandbox(mut self, sandbox: Confinement) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+
     /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
     pub(crate) fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
@@ -432,6 +441,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.deadline = command.deadline;
     child.alone = command.alone;
     child.input = command.stdin;
+    child.confine = command.sandbox.as_ref();
     let ended = children::noted(command.may_lock.as_ref(), child);
     let ended = ended.map_err(|error| match error {
         SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),

@@ -10,7 +10,11 @@ use super::{FileId, Slot, scan};
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, is_plain, read_plain};
+use crate::supervisor::beneath::{Kind, Root};
 use gix::bstr::BString;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -107,11 +111,27 @@ impl Slot {
         let view = View::new(self, repo, lease);
         let nested = self.not_ignored(&view, repo, nested.clone()).unwrap_or(nested);
         let head = self.head(repo).unwrap_or(lease);
-        let tree = match self.stage(&view, repo, stage, &nested) {
-            Ok(tree) => tree,
-            Err(_) => self.stage_anew(&view, repo, &nested, head)?,
-        };
-        Ok(Harvest { tree, head, nested })
+        let staged = self.stage(&view, repo, stage, &nested);
+        match staged.or_else(|_| self.stage_anew(&view, repo, &nested, head)) {
+            Ok(tree) => Ok(Harvest { tree, head, nested }),
+            // Git will never take what is there: a name that it holds for its own, an encoding that there is not. No tree
+            // holds it then, as none holds a repository, and the slot is not kept for it.
+            Err(StoreError::Git { .. }) if !repo.git.git().stopped() => {
+                Ok(Harvest { tree, head, nested: self.all_names()? })
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// All that is at the top of the slot, but what makes it a worktree.
+    fn all_names(&self) -> Result<Vec<BString>, StoreError> {
+        let entries = std::fs::read_dir(&self.dir).map_err(io_error("read", &self.dir))?;
+        let names: Result<Vec<BString>, _> =
+            entries.map(|entry| entry.map(|entry| entry.file_name().into_vec().into())).collect();
+        let mut names = names.map_err(io_error("read", &self.dir))?;
+        names.retain(|name| name != ".git");
+        names.sort();
+        Ok(names)
     }
 
     /// Makes the objects durable that the command wrote itself (K42).
@@ -152,15 +172,58 @@ impl Slot {
         write_staged(view, repo, staged)
     }
 
-    /// Stages what Git may look into: not the repositories of submodules, which are the command's own.
+    /// Stages what Git may look into: not the repositories of submodules, which are the command's own. Of one that its
+    /// index names, `git add` would ask for all changes, and so start what that repository's configuration names: it is
+    /// taken out of the index first and put back afterwards, whatever the place holds by then.
     fn add(&self, view: &View<'_>, repo: &Repository, nested: &[BString]) -> Result<(), StoreError> {
         let (git_dir, copy) = (view.dir()?, view.index()?);
-        let links = self.submodules(repo)?;
-        let foreign = self.not_ignored(view, repo, self.foreign())?;
-        let links_at = links.iter().map(|(p, _)| p.clone());
-        let out: Vec<BString> = nested.iter().cloned().chain(links_at).chain(foreign).collect();
-        repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare)?;
-        if links.is_empty() { Ok(()) } else { repo.git.set_links(git_dir, &copy, &links) }
+        let staged = self.staged_links(repo, git_dir, &copy)?;
+        let stays = self.links_that_stay(repo, &staged)?;
+        let out =
+            nested.iter().cloned().chain(stays.iter().map(|(path, _)| path.clone())).chain(self.foreign());
+        let mut out: Vec<BString> = out.collect();
+        out.sort();
+        out.dedup();
+        repo.git.drop_links(git_dir, &copy, &staged)?;
+        let out = self.not_ignored(view, repo, out)?;
+        repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare, self.reads.as_ref())?;
+        repo.git.set_links(git_dir, &copy, &stays)
+    }
+
+    /// The submodules that a copy of the command's index names, as Git reads it: another reader might see others in what
+    /// an enemy wrote.
+    fn staged_links(
+        &self,
+        repo: &Repository,
+        git_dir: &Path,
+        copy: &Path,
+    ) -> Result<Vec<(BString, ObjectId)>, StoreError> {
+        if is_plain(copy) && std::fs::read(copy).ok() != std::fs::read(self.index_copy()).ok() {
+            return repo.git.links_of(git_dir, copy);
+        }
+        // It is the runner's own.
+        self.own_links(repo)
+    }
+
+    /// Which submodules the index has afterwards: those in whose place there is a folder, or nothing that can be looked
+    /// at, with the commit that is checked out in those that the runner knows, else with the one that was staged.
+    fn links_that_stay(
+        &self,
+        repo: &Repository,
+        staged: &[(BString, ObjectId)],
+    ) -> Result<Vec<(BString, ObjectId)>, StoreError> {
+        let mut stays: BTreeMap<BString, ObjectId> = BTreeMap::new();
+        let slot = Root::open(&self.dir).ok();
+        for (path, id) in staged {
+            let place = Path::new(OsStr::from_bytes(path));
+            let kind = slot.as_ref().map(|slot| slot.kind(place));
+            if matches!(kind, Some(Ok(Some(Kind::Folder)) | Err(_)) | None) {
+                stays.insert(path.clone(), *id);
+            }
+        }
+        let checked_out = self.submodules(repo)?.into_iter();
+        stays.extend(checked_out.filter_map(|(path, head)| Some((path, head?))));
+        Ok(stays.into_iter().collect())
     }
 
     /// Stages the files of a slot whose index, registration or permissions a command broke.
@@ -180,7 +243,7 @@ impl Slot {
         }
         let foreign = self.not_ignored(view, repo, self.foreign()).unwrap_or_else(|_| self.foreign());
         let out: Vec<BString> = nested.iter().cloned().chain(foreign).collect();
-        let staged = repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare);
+        let staged = repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare, self.reads.as_ref());
         write_staged(view, repo, staged)
     }
 

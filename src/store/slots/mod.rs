@@ -30,6 +30,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::refs::files::Shared;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
+use crate::supervisor::confine::Confinement;
 use crate::supervisor::hold;
 use affinity::{LastRun, Work};
 pub(crate) use leads::Leads;
@@ -166,6 +167,8 @@ pub(crate) struct Slot {
     placed: Option<FileId>,
     /// Set by the thread that no longer wants it to be filled.
     stop: Arc<AtomicBool>,
+    /// What Git may read while it stages what is in the slot, where that is not all.
+    reads: Option<Confinement>,
     shared: Shared,
     _lock: Option<Flock<File>>,
 }
@@ -291,6 +294,7 @@ impl<'r> Pool<'r> {
             index: std::cell::OnceCell::new(),
             placed: None,
             stop: Arc::default(),
+            reads: None,
             shared: self.repo.shared,
             _lock: None,
         }
@@ -316,6 +320,12 @@ fn read_record(notes: &Path, number: usize) -> Record {
 }
 
 impl Slot {
+    /// Has Git read no more than this of the machine while it stages what is in the slot: its command may still be at work,
+    /// and put a link in the place of a folder that Git has just listed.
+    pub(crate) fn stage_within(&mut self, reads: Option<Confinement>) {
+        self.reads = reads;
+    }
+
     /// Its registration.
     pub(crate) fn admin_dir(&self) -> &Path {
         &self.admin

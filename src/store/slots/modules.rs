@@ -84,32 +84,38 @@ impl Slot {
         remove_tree(&aside).map_err(io_error("remove", &aside))
     }
 
-    /// The submodules that have a repository in the slot, and the commit that is checked out in each; `None` where
-    /// that can't be read. It is asked for by itself: `git add` would ask such a repository for all its changes,
-    /// and so start what its configuration names.
+    /// The submodules of the runner's own index that have a repository in the slot, and the commit that is checked out in
+    /// each; `None` where that can't be read. It is asked for by itself: `git add` would ask such a repository for all its
+    /// changes, and so start what its configuration names.
     pub(super) fn submodules(
         &self,
         repo: &Repository,
     ) -> Result<Vec<(BString, Option<ObjectId>)>, StoreError> {
-        let index = self.index(repo.hash)?;
-        let links = index.entries().iter().filter(|e| e.mode == gix::index::entry::Mode::COMMIT);
         let Ok(slot) = Root::open(&self.dir) else { return Ok(Vec::new()) };
-        let with = |entry: &gix::index::Entry| {
-            let path = entry.path(index).to_owned();
+        let with = |(path, _): (BString, ObjectId)| {
             let dot_git = Path::new(OsStr::from_bytes(&path)).join(".git");
             // Nothing is there, or no folder of the slot.
             slot.kind(&dot_git).ok()??;
             let head = repo.git.head_of_submodule(&self.dir.join(&dot_git)).ok();
             Some((path, head))
         };
-        Ok(links.filter_map(with).collect())
+        Ok(self.own_links(repo)?.into_iter().filter_map(with).collect())
+    }
+
+    /// The submodules of the runner's own index: their paths, and the commits that the slot was filled with.
+    pub(super) fn own_links(&self, repo: &Repository) -> Result<Vec<(BString, ObjectId)>, StoreError> {
+        let index = self.index(repo.hash)?;
+        let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
+        let named = |entry: &gix::index::Entry| {
+            let id = crate::store::backends::gix_store::from_gix(&entry.id).ok()?;
+            Some((entry.path(index).to_owned(), id))
+        };
+        Ok(links.filter_map(named).collect())
     }
 
     /// The commits of submodules that the slot was filled with.
     fn gitlinks(&self, repo: &Repository) -> Vec<ObjectId> {
-        let Ok(index) = self.index(repo.hash) else { return Vec::new() };
-        let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
-        links.filter_map(|entry| crate::store::backends::gix_store::from_gix(&entry.id).ok()).collect()
+        self.own_links(repo).unwrap_or_default().into_iter().map(|(_, id)| id).collect()
     }
 }
 
