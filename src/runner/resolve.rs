@@ -148,7 +148,10 @@ impl Runner<'_> {
         {
             return Ok(Some(Note::NotCommitted(path, self.home())));
         }
-        let alike = self.alike(state, tip.commit.tree)?;
+        let mut alike = self.alike(state, tip.commit.tree)?;
+        // A command's own state is no slip for what it says of itself: 'drafted' is what 'draft' comes to.
+        let origin = tip.event.as_ref().and_then(Event::origin_state);
+        alike.retain(|name| origin.as_ref().is_none_or(|origin| origin.as_str() != name));
         Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))
     }
 

@@ -25,10 +25,10 @@ pub enum Unread {
 /// What went wrong in the store. Losing a race is no error: see [`Swap`](crate::store::Swap).
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process holds the lock of a ref.
+    /// Another process holds the lock of a ref, or of the configuration.
     #[error("cannot lock '{name}': '{}' is held (age {}s)", path.display(), age.as_secs())]
     LockHeld {
-        /// The ref.
+        /// The ref, or `config`.
         name: RefName,
         /// The lock file.
         path: PathBuf,

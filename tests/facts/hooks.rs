@@ -332,6 +332,26 @@ fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
     assert_eq!((life.rev("held^"), life.rev("abandoned")), (lease, forbidden));
 }
 
+/// K41, K43: where another process has the configuration locked nothing is installed; the lock is named, and to try again is
+/// all that is needed.
+#[test]
+fn a_locked_configuration_is_named_and_no_hook_is_made() {
+    let life = Life::new(&STEPS);
+    let git = life.repo.git_dir();
+    let lock = git.join("config.lock");
+    std::fs::write(&lock, "").unwrap();
+    let said = life.run(&["hooks", "install"]).expect(75);
+    let (named, mend) = (format!("'{}' is held (age ", lock.display()), format!("rm '{}'", lock.display()));
+    assert!(said.stderr.contains(&named) && said.stderr.contains(&mend), "{said:?}");
+    let made = std::fs::read_dir(git.join("hooks")).into_iter().flatten().flatten();
+    let made: Vec<_> =
+        made.map(|e| e.file_name()).filter(|n| !n.to_string_lossy().ends_with(".sample")).collect();
+    assert!(made.is_empty() && lock.exists(), "{made:?}");
+    std::fs::remove_file(&lock).unwrap();
+    life.run(&["hooks", "install"]).expect(0);
+    assert!(git.join("hooks/post-commit").exists());
+}
+
 /// K41: hooks of others keep working, and are as before when ours are gone.
 #[test]
 fn hooks_of_others_are_left_as_they_were() {

@@ -4,8 +4,9 @@
 //! the child's own, and by a lock that is known to be ours where we were killed between them. Implements K41, K43.
 
 use crate::store::checkout::index_lock::{self, FileLock};
+use crate::store::refs::locks::age_of;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, io_error};
+use crate::store::{RefName, StoreError, io_error};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,8 +40,8 @@ pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
             let git = repo.git.git().plain(None).verb("config");
             git.args([OsStr::new("--file"), copy.as_os_str()]).args(args).ok()?;
             let Some(_held) = FileLock::take(&repo.common_dir, lock.clone(), HELD_MAX)? else {
-                let why = format!("could not lock config file '{}': File exists", config.display());
-                return Err(StoreError::Git { verb: "config".into(), message: why });
+                let (name, age) = (RefName::new("config"), age_of(&lock));
+                return Err(StoreError::LockHeld { name, path: lock.clone(), age });
             };
             if index_lock::identity(&config) == was {
                 return fs::rename(&copy, &config).map_err(io_error("write", &config));

@@ -159,6 +159,8 @@ impl<'r> Hooks<'r> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
         let folder = self.repo.aynig_dir();
         std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
+        // First what may be another's for a moment: where the configuration is locked no hook is made.
+        self.advertise(&marker)?;
         if self.by_configuration()? {
             self.configure(program)?;
         } else {
@@ -169,7 +171,6 @@ impl<'r> Hooks<'r> {
                 }
             }
         }
-        self.advertise(&marker)?;
         self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect()
     }
 

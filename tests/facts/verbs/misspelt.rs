@@ -33,6 +33,29 @@ fn a_misspelt_state_is_asked_about_wherever_somebody_looks() {
     }
 }
 
+/// K6, K56: what a command says of its own work is no slip of its name.
+#[test]
+fn a_state_that_a_command_comes_to_is_not_taken_for_its_own() {
+    let world = World::any();
+    let drafts = "echo 'SET_STATE {\"state\":\"drafted\",\"trailers\":[\"dwp-accepts: message=draft\"]}'";
+    let dir = repo(&world, &[("draft", drafts), ("slip", "echo 'SET_STATE {\"state\":\"dratf\"}'")]);
+    world.aynig(&dir, &["set-state", "draft", "-b", "work"]).expect(0);
+    let mut all = String::new();
+    for args in [&["tick", "work"][..], &["run"], &["status"], &["status", "--waiting"], &["doctor"]] {
+        let said = world.aynig(&dir, args);
+        all += &(said.out + &said.err);
+    }
+    assert!(
+        all.contains("drafted") && !all.contains("did you mean") && !all.contains("set-state draft"),
+        "{all}"
+    );
+    // Another command's is.
+    world.aynig(&dir, &["set-state", "slip", "-b", "other"]).expect(0);
+    world.aynig(&dir, &["tick", "other"]).expect(0);
+    let said = world.aynig(&dir, &["status", "other"]).expect(0);
+    assert!(said.out.contains("did you mean 'draft'?"), "{}", said.out);
+}
+
 /// K1, K6, K38, K39
 #[test]
 fn what_is_nearly_a_state_event_is_said_by_hooks_tick_status_and_doctor() {
