@@ -15,10 +15,11 @@ use super::supervise::Ended;
 use super::{RunnerError, Tip};
 use crate::protocol::complete::{Completion, Exit, HeadIs, Kept, Stall, kept_of_fenced};
 use crate::protocol::declaration::{Declaration, Rest};
-use crate::protocol::dialect::Writer;
+use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
+use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, with_causes};
 use crate::protocol::waits::NOT_BEFORE;
 use crate::store::beneath::apart;
@@ -62,10 +63,7 @@ impl ActiveRun<'_> {
         ended: &mut Ended,
     ) -> Result<Option<Ran>, RunnerError> {
         let ran = match completion {
-            Completion::KeepLease => {
-                self.note_committed_state();
-                self.keep_lease(&ended.exit, &mut ended.guardian)?
-            }
+            Completion::KeepLease => self.keep_lease(&ended.exit, &mut ended.guardian)?,
             Completion::Outcome(next) => {
                 ended.end_guardian()?;
                 let done = self.land_or_write(&ended.exit, next, head);
@@ -123,15 +121,12 @@ impl ActiveRun<'_> {
     }
 
     /// A state that the command committed, where it was to declare one: it is no outcome, and worth a word (K22).
-    fn note_committed_state(&mut self) {
+    fn committed_state(&self) -> Option<(Dialect, StateName)> {
         let runner = self.runner;
-        let head = self.slot.head(runner.repo).ok().filter(|head| *head != self.claim.first);
-        let commit = head.and_then(|head| runner.scratch.read_commit(head).ok()).map(Tip::from);
-        if let Some(event) = commit.and_then(|tip| tip.event)
-            && let Some(state) = event.state_name().filter(|state| !state.is_working())
-        {
-            self.report.note_once(Note::StateCommitted(event.dialect, state.clone()));
-        }
+        let head = self.slot.head(runner.repo).ok().filter(|head| *head != self.claim.first)?;
+        let event = Tip::from(runner.scratch.read_commit(head).ok()?).event?;
+        let state = event.state_name().filter(|state| !state.is_working())?.clone();
+        Some((event.dialect, state))
     }
 
     /// The lease lives on, and with it the slot and what runs in it (K21).
@@ -141,6 +136,14 @@ impl ActiveRun<'_> {
         guardian: &mut Option<Supervised>,
     ) -> Result<Option<Ran>, RunnerError> {
         let mut why = self.nothing_declared();
+        if let Some((dialect, state)) = self.committed_state() {
+            why += &format!(
+                "\nIt committed '{}state: {state}' itself, which is no outcome: 'git aynig set-state {state}' in the command \
+                 writes one.\n",
+                dialect.prefix()
+            );
+            self.report.note_once(Note::StateCommitted(dialect, state));
+        }
         let kept = self.keep_of_deserted(guardian);
         if let Some(attempt) = &kept {
             why += "\nNo process of it is left: its worktree is free again.\n";

@@ -249,6 +249,14 @@ fn a_state_that_a_command_commits_is_no_outcome_and_is_said() {
     let notes = report["notes"].to_string();
     assert!(notes.contains("its command committed 'dwp-state: done' and declared nothing"), "{report}");
     assert!(notes.contains("git aynig set-state done"), "{report}");
+    // Other machines see the branch alone.
+    let body = life.body("work");
+    assert!(
+        body.contains(
+            "It committed 'dwp-state: done' itself, which is no outcome: 'git aynig set-state done'"
+        ),
+        "{body}"
+    );
     assert_eq!(life.state("work"), "working");
 }
 
