@@ -8,10 +8,8 @@ use super::confined::of_signatures;
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
 use crate::store::{NewCommit, RefName, StoreError, commit};
-use crate::supervisor::confine::Confinement;
 use crate::supervisor::interrupt::ForceStop;
-use gix::bstr::BString;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -259,76 +257,6 @@ impl RepoGit {
         command.work_tree(git_dir)
     }
 
-    /// The submodules that an index file names, each once, with the commit that it has for each. Of one that is not merged
-    /// it is our side's.
-    pub(crate) fn links_of(
-        &self,
-        git_dir: &Path,
-        index: &Path,
-    ) -> Result<Vec<(BString, ObjectId)>, StoreError> {
-        let command = self.index_command(git_dir, index).verb("ls-files");
-        let listed = command.args(["-s", "-z"]).ok()?;
-        let mut links = BTreeMap::new();
-        for entry in listed.split(|b| *b == 0) {
-            let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
-            let (words, path) = (entry[..tab].split(|b| *b == b' ').collect::<Vec<_>>(), &entry[tab + 1..]);
-            let [b"160000", id, stage] = words[..] else { continue };
-            let id = ObjectId::from_hex(id).map_err(|_| StoreError::Git {
-                verb: "ls-files".into(),
-                message: "it printed no object id".into(),
-            })?;
-            if matches!(stage, b"0" | b"2") || !links.contains_key(path) {
-                links.insert(path.to_owned(), id);
-            }
-        }
-        Ok(links.into_iter().map(|(path, id)| (path.into(), id)).collect())
-    }
-
-    /// Points submodules of an index file at commits.
-    pub(crate) fn set_links(
-        &self,
-        git_dir: &Path,
-        index: &Path,
-        links: &[(BString, ObjectId)],
-    ) -> Result<(), StoreError> {
-        self.put_links(git_dir, index, "160000", links)
-    }
-
-    /// Takes submodules out of an index file.
-    pub(crate) fn drop_links(
-        &self,
-        git_dir: &Path,
-        index: &Path,
-        links: &[(BString, ObjectId)],
-    ) -> Result<(), StoreError> {
-        self.put_links(git_dir, index, "0", links)
-    }
-
-    fn put_links(
-        &self,
-        git_dir: &Path,
-        index: &Path,
-        mode: &str,
-        links: &[(BString, ObjectId)],
-    ) -> Result<(), StoreError> {
-        if links.is_empty() {
-            return Ok(());
-        }
-        let entry =
-            |(path, id): &(BString, ObjectId)| [format!("{mode} {id}\t").as_bytes(), path, b"\0"].concat();
-        let input: Vec<u8> = links.iter().flat_map(entry).collect();
-        let command = self.index_command(git_dir, index).verb("update-index");
-        command.args(["-z", "--index-info"]).stdin(input).ok().map(drop)
-    }
-
-    /// A child that works on an index file alone, all of it in that file.
-    fn index_command(&self, git_dir: &Path, index: &Path) -> GitCommand {
-        let command = self.git.command(git_dir).env("GIT_INDEX_FILE", index);
-        ["core.splitIndex=false", "core.sparseCheckout=false", "index.sparse=false"]
-            .iter()
-            .fold(command, |command, setting| command.config(setting))
-    }
-
     /// What a configuration file says, without what it includes, for one that a command wrote.
     pub(crate) fn config_file(&self, file: &Path) -> Result<Vec<u8>, StoreError> {
         let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
@@ -400,119 +328,6 @@ impl RepoGit {
         let command =
             self.tree_command(git_dir, dir, no_filters)?.in_dir(dir).holding(hold)?.stopped_by(stop);
         command.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
-    }
-
-    /// The files that Git is configured by on this Git directory, and those of patterns that they name.
-    fn files_of_config(&self, git_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-        let listed = self.git.command(git_dir).verb("config").args(["--list", "--show-origin", "-z"]).ok()?;
-        let origins = listed.split(|b| *b == 0).filter_map(|field| field.strip_prefix(b"file:"));
-        let mut files: Vec<Vec<u8>> = origins.map(<[u8]>::to_vec).collect();
-        for key in ["core.excludesFile", "core.attributesFile"] {
-            let command = self.git.command(git_dir).verb("config").args(["--type=path", "-z", "--get", key]);
-            files.extend(command.output()?.stdout.split(|b| *b == 0).map(<[u8]>::to_vec));
-        }
-        files.sort();
-        files.dedup();
-        // One that is named by its place in the current folder is the repository's own.
-        let files = files.into_iter().map(|file| PathBuf::from(OsString::from_vec(file)));
-        Ok(files.filter(|file| file.is_absolute()).collect())
-    }
-
-    /// Stages every file that is not ignored into the index file `index`, `nested` left out; `reads` is what Git may read
-    /// of the machine meanwhile, where that is not all.
-    pub(crate) fn add_all(
-        &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
-        nested: &[BString],
-        no_filters: bool,
-        reads: Option<&Confinement>,
-    ) -> Result<(), StoreError> {
-        self.with_plain_files(git_dir)?;
-        let mut paths = b".\0".to_vec();
-        for path in nested {
-            paths.extend_from_slice(b":(exclude,top,literal)");
-            paths.extend_from_slice(path);
-            paths.push(0);
-        }
-        let mut command = self.tree_command(git_dir, dir, no_filters)?.config("advice.addEmbeddedRepo=false");
-        if self.durable {
-            // One sync of the whole file system follows; one for each file would cost more.
-            command = command.config("core.fsync=none");
-        }
-        if let Some(reads) = reads {
-            let config = self.files_of_config(git_dir)?;
-            command = command.within_sandbox(reads.clone().with(vec![git_dir.to_owned()], config));
-        }
-        let args = ["-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths).ok().map(drop)
-    }
-
-    /// Has an index file hide no change: no entry is believed to be unchanged, and none to be out of a
-    /// sparse checkout whose file is there. An absent one keeps its content.
-    pub(crate) fn unhide(
-        &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
-        no_filters: bool,
-    ) -> Result<(), StoreError> {
-        let command = || {
-            let command = self.tree_command(git_dir, dir, no_filters)?.env("GIT_INDEX_FILE", index);
-            Ok::<_, StoreError>(command.in_dir(dir))
-        };
-        let listed = command()?.verb("ls-files").args(["-v", "-z"]).ok()?;
-        let (mut unlooked, mut sparse) = (Vec::new(), Vec::new());
-        for line in listed.split_inclusive(|b| *b == 0) {
-            let Some((tag, path)) =
-                line.split_first().and_then(|(t, rest)| Some((t, rest.strip_prefix(b" ")?)))
-            else {
-                continue;
-            };
-            if matches!(tag, b'h' | b's') {
-                unlooked.extend_from_slice(path);
-            }
-            let there = || {
-                dir.join(OsStr::from_bytes(path.strip_suffix(b"\0").unwrap_or(path)))
-                    .symlink_metadata()
-                    .is_ok()
-            };
-            if tag.eq_ignore_ascii_case(&b'S') && there() {
-                sparse.extend_from_slice(path);
-            }
-        }
-        for (flag, paths) in [("--no-assume-unchanged", unlooked), ("--no-skip-worktree", sparse)] {
-            if !paths.is_empty() {
-                let command = command()?.verb("update-index").args([flag, "-z", "--stdin"]);
-                command.stdin(paths).ok()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Those of these paths that are ignored.
-    pub(crate) fn ignored(
-        &self,
-        git_dir: &Path,
-        dir: &Path,
-        paths: &[BString],
-    ) -> Result<Vec<BString>, StoreError> {
-        let mut input = Vec::new();
-        for path in paths {
-            input.extend_from_slice(path);
-            input.push(0);
-        }
-        let command = self.in_tree(git_dir, dir).verb("check-ignore");
-        let output = command.args(["--stdin", "-z"]).stdin(input).output()?;
-        match output.status.code() {
-            // 1: none is.
-            Some(0 | 1) => {
-                let found = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty());
-                Ok(found.map(BString::from).collect())
-            }
-            _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
-        }
     }
 
     /// Writes files as blobs, as they are; their names have no line breaks.

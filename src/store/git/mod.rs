@@ -10,3 +10,4 @@ pub(crate) mod merge;
 pub(crate) mod pins;
 mod replay;
 mod shown;
+mod staging;
